@@ -1,16 +1,16 @@
-# `make` alone lists what can be made. Go and make are all that is needed.
+# `make` without a target lists the targets. Requirements: Go and make.
 
 BIN := bin
 
-# The cluster of install, uninstall, run and demo: a folder that a local one
-# lives in or, by CLUSTER=existing, that of $KUBECONFIG.
+# The cluster that install, uninstall, run and demo use: the folder of a local
+# cluster, or "existing" for the cluster of $KUBECONFIG.
 CLUSTER       ?= .cluster
 LOCAL_CLUSTER := $(if $(filter existing,$(CLUSTER)),.cluster,$(CLUSTER))
-# The tests and the demo have local ones of their own.
+# The tests and the demo use local clusters of their own.
 TEST_CLUSTER := .cluster-test
 DEMO_CLUSTER := $(if $(filter existing,$(CLUSTER)),existing,.cluster-demo)
 
-# What the binary calls itself, and the image that is built and deployed.
+# The version that the binary reports, and the image to build and deploy.
 GIT_VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 VERSION     ?= $(or $(GIT_VERSION),dev)
 COMMIT      ?= $(shell git rev-parse HEAD 2>/dev/null)
@@ -18,36 +18,36 @@ IMG         ?= chartwright:$(VERSION)
 PULL_POLICY ?= IfNotPresent
 CONTAINER_TOOL ?= docker
 
-# Versions of what the tests run on. Go modules pin them; here they are read
-# back, so that each is written down in one place only.
+# Versions of the tools, read from the Go modules that pin them.
 module-version = $(shell sed -n 's|^\(require\)\{0,1\}[[:space:]]*$(2) \(v[^ ]*\).*|\2|p' $(1)/go.mod)
 KUBERNETES_VERSION    := $(call module-version,test/cluster,k8s.io/kubernetes)
 KWOK_VERSION          := $(call module-version,test/tools/kwok,sigs.k8s.io/kwok)
 HELM_VERSION          := $(call module-version,test/tools/helm,helm.sh/helm/v3)
+VALE_VERSION          := $(call module-version,test/tools/vale,github.com/errata-ai/vale/v3)
 GOVULNCHECK_VERSION   := $(call module-version,test/tools/vuln,golang.org/x/vuln)
 GOLANGCI_LINT_VERSION := $(call module-version,test/tools/lint,github.com/golangci/golangci-lint/v2)
 CYCLONEDX_VERSION     := $(call module-version,test/tools/sbom,github.com/CycloneDX/cyclonedx-gomod)
 
-# One setting for building, testing and checking: what is compiled for one
-# serves the others, which saves minutes the first time. Hence no -trimpath
-# either; release binaries are built with it.
+# Build, test and lint use the same settings, so that they share the build cache.
+# This saves minutes on the first run. -trimpath would change the settings, so
+# only release binaries use it.
 export CGO_ENABLED := 0
 
-# Programs without debug information: a third smaller, and faster to link.
+# Programs have no debug information: they are a third smaller and link faster.
 BUILD   := go build -buildvcs=false
 LDFLAGS := -s -w
 
-# The files that a program is made of.
+# The source files of a program.
 sources = $(shell find $(1) -type f ! -name '*_test.go' ! -path '*/testdata/*')
 
-# The platforms that releases are built for, and the release binary of one.
+# The platforms of a release, and the release binary of one platform.
 PLATFORMS     ?= linux/amd64 linux/arm64
 release-binary = dist/$(subst /,-,$(1))/chartwright
 comma         := ,
 space         := $(subst ,, )
 
-# What is needed to start the cluster and to talk to it. To an existing one a
-# person's own kubectl knows how to log in.
+# The programs that start the cluster and connect to it. For an existing cluster
+# the user's own kubectl is preferred, because it has the login configuration.
 OWN_KUBECTL := $(shell command -v kubectl)
 OWN_HELM    := $(shell command -v helm)
 ifeq ($(CLUSTER),existing)
@@ -62,7 +62,7 @@ endif
 .DELETE_ON_ERROR:
 
 .PHONY: help
-help: ## List what can be made.
+help: ## List the targets.
 	@awk 'BEGIN { FS = ":.*## " } \
 	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
 	  /^[a-zA-Z0-9_\/.$$()-]+:.*## / { sub(/\$$\(BIN\)/, "$(BIN)", $$1); printf "  %-22s %s\n", $$1, $$2 }' \
@@ -71,32 +71,31 @@ help: ## List what can be made.
 ##@ Try it
 
 .PHONY: run
-run: build $(BIN)/local $(CLUSTER_PROGRAMS) ## Start a cluster, the operator and the samples; stay until Ctrl-C.
+run: build $(BIN)/local $(CLUSTER_PROGRAMS) ## Start a cluster, the operator and the samples; run until Ctrl-C.
 	@$(BIN)/local run --cluster $(CLUSTER)
 
 .PHONY: demo
-demo: build $(BIN)/local $(CLUSTER_PROGRAMS) ## The same with an end: install, edit, damage and repair, delete.
+demo: build $(BIN)/local $(CLUSTER_PROGRAMS) ## Show install, edit, drift correction and deletion, then exit.
 	@$(BIN)/local demo --cluster $(DEMO_CLUSTER)
 
 .PHONY: build
-build: $(BIN)/chartwright $(BIN)/kubectl-chartwright ## Build the operator, one static binary, and its plugin for kubectl.
+build: $(BIN)/chartwright $(BIN)/kubectl-chartwright ## Build the operator (one static binary) and its kubectl plugin.
 
 ##@ Quality
 
-# A busy machine takes several times as long as a quiet one.
+# Generous: on a busy machine the tests take several times as long.
 GO_TEST := go test -count=1 -timeout 60m
 
-# The race detector needs a C compiler, and pays where goroutines share memory.
+# The race detector needs a C compiler. It runs for packages whose goroutines share memory.
 RACE_PACKAGES := ./internal/release/... ./internal/reconcile/...
 RACE          := $(if $(shell command -v $${CC:-cc}),yes)
 
-# The attacks measure how long tenants wait, so they run when nothing else does.
+# The attack tests measure waiting times of tenants, so they run alone.
 ATTACKS := attack
 
-# Every test runs, also after one that failed, and the cluster is stopped
-# whatever happens.
+# All tests run, even after a failure. The cluster is stopped in every case.
 .PHONY: test
-test: build cluster-binaries ## Run every test, on a cluster of its own.
+test: build cluster-binaries ## Run all tests, on a test cluster.
 	@$(BIN)/cluster down --dir $(TEST_CLUSTER) >/dev/null
 	@rm -f $(TEST_CLUSTER)/audit.log
 	@trap 'exit 130' HUP INT TERM; trap '$(BIN)/cluster down --dir $(TEST_CLUSTER)' EXIT; \
@@ -109,69 +108,68 @@ test: build cluster-binaries ## Run every test, on a cluster of its own.
 	(cd test && $(GO_TEST) $$(go list ./... | grep -v '/$(ATTACKS)$$')) || result=1; \
 	echo "attacking the operator ..."; \
 	(cd test && $(GO_TEST) ./$(ATTACKS)) || result=1; \
-	$(if $(RACE),echo "testing what is concurrent with the race detector (about 3 minutes the first time) ..."; \
+	$(if $(RACE),echo "testing concurrent packages with the race detector (about 3 minutes the first time) ..."; \
 	CGO_ENABLED=1 $(GO_TEST) -race $(RACE_PACKAGES) || result=1;) \
 	echo "testing the local cluster ..."; \
 	(cd test/cluster && $(GO_TEST) ./internal/... ./cmd/cluster) || result=1; \
 	exit $$result
 
-# To be run with the binary of a version when it has been released, and committed.
+# Run this with the binary of each released version, and commit the result.
 PREVIOUS ?= $(BIN)/chartwright
 
 .PHONY: previous-state
-previous-state: build cluster-binaries ## Make anew what the operator PREVIOUS leaves in a cluster, for the next version's tests.
+previous-state: build cluster-binaries ## Record the cluster state of the released operator PREVIOUS, for upgrade tests.
 	cd test && CHARTWRIGHT_BINARY=$(abspath $(PREVIOUS)) KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/kube CHARTWRIGHT_WRITE_STATE=yes \
 	  go test -count=1 ./e2e -run '^TestPreviousVersion_CreateState$$'
 
-# Seeds run side by side. Four decks of five seeds are about 20 of everything
-# that can happen, and some hundred kills and faults.
+# Seeds run in parallel. Four decks with five seeds run each action about 20
+# times, with a few hundred kills and injected faults.
 SOAK_SEEDS ?= 1,2,3,4,5
 SOAK_DECKS ?= 4
 SOAK_TIME  ?= 30m
 
 .PHONY: soak
-soak: build cluster-binaries ## Do to the operator whatever can happen to one, for long: SOAK_SEEDS, SOAK_DECKS, SOAK_TIME.
+soak: build cluster-binaries ## Run random actions and faults for a long time: SOAK_SEEDS, SOAK_DECKS, SOAK_TIME.
 	cd test && CHARTWRIGHT_BINARY=$(CURDIR)/$(BIN)/chartwright CHARTWRIGHT_SOAK_SEEDS=$(SOAK_SEEDS) CHARTWRIGHT_SOAK_DECKS=$(SOAK_DECKS) \
 	  CHARTWRIGHT_SOAK_TIME=$(SOAK_TIME) go test -count=1 -v -timeout 2h ./soak
 
-# Numbers of a machine that does other things besides are worth little. See
-# docs/performance.md.
+# Run benchmarks on an otherwise idle machine. See docs/performance.md.
 BENCH_CRS   ?= 1000
 BENCH_FLAGS ?=
 
 .PHONY: bench
-bench: build cluster-binaries $(BIN)/bench ## Measure how fast the operator is and what it costs: BENCH_CRS, BENCH_FLAGS.
+bench: build cluster-binaries $(BIN)/bench ## Measure speed and resource use of the operator: BENCH_CRS, BENCH_FLAGS.
 	@$(BIN)/bench run --crs $(BENCH_CRS) $(BENCH_FLAGS)
 
 .PHONY: bench-check
-bench-check: build cluster-binaries $(BIN)/bench ## Fail if an install, rest or a restart costs more than it may, by counts and ratios.
+bench-check: build cluster-binaries $(BIN)/bench ## Fail if an install, an idle operator or a restart exceeds its limits.
 	@$(BIN)/bench check
 
 FUZZ_TIME ?= 1m
 
 .PHONY: fuzz
-fuzz: ## Run each fuzz test for FUZZ_TIME; make test runs their seeds.
+fuzz: ## Run each fuzz test for FUZZ_TIME (make test runs only the seeds).
 	@grep -roE '^func Fuzz[A-Za-z_]+' internal --include='*_test.go' | while IFS=: read -r file fuzz; do \
 	  echo "$${file%/*}: $${fuzz#func }"; \
 	  go test -run '^$$' -fuzz "^$${fuzz#func }$$" -fuzztime $(FUZZ_TIME) ./$${file%/*} || exit 1; \
 	done
 
 .PHONY: test-cluster
-test-cluster: $(BIN)/cluster cluster-binaries ## Test the local cluster itself, with a real start.
+test-cluster: $(BIN)/cluster cluster-binaries ## Test the local cluster itself.
 	cd test/cluster && go test ./internal/... ./cmd/cluster
 
-# All but test/cluster/cmd/kube: its few lines import all of Kubernetes, which
-# would be read for 6 minutes. Its format is checked by verify.
+# test/cluster/cmd/kube is left out: it imports all of Kubernetes, which takes 6
+# minutes to analyze. verify checks its format.
 .PHONY: lint
-lint: $(BIN)/golangci-lint ## Check the code of every module, down to its style.
+lint: $(BIN)/golangci-lint ## Lint the code of every module.
 	@echo "checking the code (about 1 minute the first time) ..."
 	$(BIN)/golangci-lint run --allow-serial-runners
 	cd test && ../$(BIN)/golangci-lint run --allow-serial-runners --config ../.golangci.yml
 	cd test/cluster && ../../$(BIN)/golangci-lint run --allow-serial-runners --config ../../.golangci.yml ./internal/... ./cmd/cluster
 
-# Nothing here changes a file of the tree.
+# verify changes no file of the tree.
 .PHONY: verify
-verify: verify-format verify-modules verify-generated verify-charts verify-config verify-bundle verify-leftovers lint verify-vulnerabilities ## Check all that can be checked without running it.
+verify: verify-format verify-modules verify-generated verify-charts verify-config verify-bundle verify-leftovers verify-wording verify-commits lint verify-vulnerabilities ## Check formats, modules, generated files, charts, config, code and wording.
 
 .PHONY: verify-format
 verify-format: $(BIN)/golangci-lint
@@ -179,7 +177,7 @@ verify-format: $(BIN)/golangci-lint
 	@$(BIN)/golangci-lint fmt --diff
 	@cd test/cluster && ../../$(BIN)/golangci-lint fmt --diff --config ../../.golangci.yml
 
-MODULES := . test test/cluster test/tools/helm test/tools/kwok test/tools/lint test/tools/sbom test/tools/vuln
+MODULES := . test test/cluster test/tools/helm test/tools/kwok test/tools/lint test/tools/sbom test/tools/vale test/tools/vuln
 
 .PHONY: verify-modules
 verify-modules:
@@ -208,20 +206,50 @@ verify-config: $(BIN)/kube/kubectl
 
 .PHONY: verify-bundle
 verify-bundle: build
-	@echo "checking that a bundle for OLM can be made ..."
+	@echo "checking that an OLM bundle can be built ..."
 	@$(BIN)/chartwright bundle --dry-run --strict $(BUNDLE_FLAGS) >/dev/null
 
 .PHONY: verify-leftovers
 verify-leftovers:
-	@echo "checking that nothing is left to do ..."
+	@echo "checking for notes of unfinished work ..."
 	@! git grep -nE 'TOD[O]|FIXM[E]'
 
-# The database is on the network, and what is checked without one is not less
-# good for that. A small package tells whether it can be reached.
+# Vale checks comments of Go code and Markdown pages against test/tools/vale/styles.
+# It needs a C compiler, for its parser of Go.
+WORDING := $(shell git ls-files '*.go' 2>/dev/null) README.md CONTRIBUTING.md SECURITY.md $(wildcard charts/*/README.md)
+
+.PHONY: verify-wording
+verify-wording: ## Check the wording of comments and pages with Vale.
+	@if command -v $${CC:-cc} >/dev/null; then \
+	  $(MAKE) --no-print-directory $(BIN)/vale && echo "checking the wording ..." && \
+	  printf '%s\n' $(WORDING) | xargs -d '\n' $(BIN)/vale --output=line; \
+	else \
+	  echo "NOT CHECKED: the wording of comments and pages. Vale needs a C compiler: install one, or set CC."; \
+	fi
+
+# Commit messages follow CONTRIBUTING.md after this commit.
+COMMITS_BASE := 015ebe4c5c674868fdaf73dcab899c887c745de2
+COMMITS_FORM := ^[a-z][a-z0-9/, _.-]*: [a-z][a-z-]* .+
+COMMITS_NOT  := .{73}|: (tell|say|let|take|hold|see|look|keep|give)s? |\.$$
+
+.PHONY: verify-commits
+verify-commits: ## Check the subjects of commit messages.
+	@if ! git merge-base --is-ancestor $(COMMITS_BASE) HEAD 2>/dev/null; then \
+	  echo "NOT CHECKED: commit messages. The history after $(COMMITS_BASE) is not available."; exit 0; \
+	fi; \
+	echo "checking commit messages ..."; \
+	subjects=$$(git log --no-merges --format=%s $(COMMITS_BASE)..HEAD); \
+	wrong=$$(echo "$$subjects" | grep -v '^$$' | { grep -vE '$(COMMITS_FORM)'; echo "$$subjects" | grep -E '$(COMMITS_NOT)'; }); \
+	[ -z "$$wrong" ] || { \
+	  echo "Rewrite these subjects as \"area: imperative verb, object\" in at most 72 characters (CONTRIBUTING.md):"; \
+	  echo "$$wrong"; exit 1; }
+
+# The vulnerability database is on the network. If it cannot be reached, the other
+# checks still count. A scan of a small module finds out whether it can be reached.
 GOVULNDB ?= https://vuln.go.dev
 
 .PHONY: verify-vulnerabilities
-verify-vulnerabilities: $(BIN)/govulncheck ## Check for known vulnerabilities, by the database GOVULNDB.
+verify-vulnerabilities: $(BIN)/govulncheck ## Check for known vulnerabilities in the database GOVULNDB.
 	@echo "checking for known vulnerabilities ..."
 	@said=$$($(BIN)/govulncheck -db '$(GOVULNDB)' -scan module 2>&1); result=$$?; \
 	case $$result in \
@@ -233,21 +261,21 @@ verify-vulnerabilities: $(BIN)/govulncheck ## Check for known vulnerabilities, b
 
 ##@ Generated files
 
-# The parts of docs/ that are made of the code, by the tests that hold them.
+# The tests that generate parts of docs/ from the code.
 REFERENCE := -run '^TestDocs' ./cmd/chartwright ./internal/api ./internal/chart/crd ./internal/inventory/health ./internal/authoring/lint ./internal/authoring/migrate
 
 .PHONY: generate
-generate: build ## Write anew what follows from watches.yaml, the charts and the code: CRDs, rights, missing samples, reference.
+generate: build ## Regenerate CRDs, roles, missing samples and the reference docs.
 	@$(BIN)/chartwright generate --strict
 	@go test $(REFERENCE) -update >/dev/null
 
 .PHONY: manifests
-manifests: generate ## The same, by its name in other projects.
+manifests: generate ## Alias of generate, as in other projects.
 
 ##@ Install and deploy
 
 .PHONY: install
-install: $(if $(filter existing,$(CLUSTER)),$(CLUSTER_PROGRAMS),cluster-up) ## Install the CRDs, into a local cluster that is started if need be.
+install: $(if $(filter existing,$(CLUSTER)),$(CLUSTER_PROGRAMS),cluster-up) ## Install the CRDs (starts a local cluster if none runs).
 	@$(KUBECTL) apply --server-side --force-conflicts -k config/crd
 
 .PHONY: uninstall
@@ -256,8 +284,8 @@ uninstall: $(CLUSTER_PROGRAMS) ## Delete the custom resources, then the CRDs.
 	@$(call delete-resources,$(KUBECTL),--all-namespaces)
 	@$(KUBECTL) delete --ignore-not-found -k config/crd
 
-# The image contains nothing but a release binary, so it is built in the same
-# way: see Dockerfile and the section Release.
+# The image contains a release binary and nothing else: see Dockerfile and the
+# section Release.
 IMAGE_PLATFORM ?= linux/$(if $(filter aarch64 arm64,$(shell uname -m)),arm64,amd64)
 
 .PHONY: docker-build
@@ -269,18 +297,18 @@ docker-push: ## Push the image IMG.
 	$(CONTAINER_TOOL) push $(IMG)
 
 .PHONY: docker-buildx
-docker-buildx: $(foreach platform,$(PLATFORMS),$(call release-binary,$(platform))) ## Build the image IMG for all PLATFORMS, and push it.
+docker-buildx: $(foreach platform,$(PLATFORMS),$(call release-binary,$(platform))) ## Build and push the image IMG for all PLATFORMS.
 	$(CONTAINER_TOOL) buildx build --platform $(subst $(space),$(comma),$(strip $(PLATFORMS))) --tag $(IMG) --push .
 
-# Images do not run in the local cluster: deploy and undeploy are for the one
-# of $KUBECONFIG.
+# The local cluster cannot run images, so deploy and undeploy use the cluster of
+# $KUBECONFIG.
 DEPLOY_KUBECTL := $(or $(OWN_KUBECTL),$(BIN)/kube/kubectl)
 
-# What is deployed: default, namespaced, which needs its namespace and the CRDs to be
-# there, or a folder of config that you have added.
+# The folder below config/ to deploy: default; namespaced, which requires that its
+# namespace and the CRDs exist; or a folder that you added.
 DEPLOY_CONFIG ?= default
 
-# The overlay is made anew each time, and nothing that is under version control
+# The overlay is written for each deployment, so that no file under version control
 # changes.
 define OVERLAY
 apiVersion: kustomize.config.k8s.io/v1beta1
@@ -299,29 +327,29 @@ overlay:
 	@mkdir -p $(BIN)/deploy && echo "$$OVERLAY" >$(BIN)/deploy/kustomization.yaml
 
 .PHONY: dist
-dist: overlay $(filter $(BIN)/%,$(DEPLOY_KUBECTL)) ## Write dist/install.yaml, all that DEPLOY_CONFIG (default) deploys with the image IMG, for kubectl apply.
+dist: overlay $(filter $(BIN)/%,$(DEPLOY_KUBECTL)) ## Write dist/install.yaml with DEPLOY_CONFIG (default) and the image IMG.
 	@mkdir -p dist && $(DEPLOY_KUBECTL) kustomize $(BIN)/deploy >dist/install.yaml
 	@echo "dist/install.yaml runs the image $(IMG)"
 
 .PHONY: deploy
-deploy: overlay $(filter $(BIN)/%,$(DEPLOY_KUBECTL)) ## Deploy DEPLOY_CONFIG (default) with the image IMG to the cluster of $KUBECONFIG, with PULL_POLICY.
+deploy: overlay $(filter $(BIN)/%,$(DEPLOY_KUBECTL)) ## Deploy DEPLOY_CONFIG (default) with the image IMG and PULL_POLICY.
 	@$(DEPLOY_KUBECTL) apply --server-side --force-conflicts -k $(BIN)/deploy
 	@$(DEPLOY_KUBECTL) rollout status --namespace chartwright-system --timeout 3m deployment/chartwright-controller-manager
 
 .PHONY: undeploy
-undeploy: $(filter $(BIN)/%,$(DEPLOY_KUBECTL)) ## Delete the custom resources, then what DEPLOY_CONFIG deploys: the operator and, by default, the CRDs.
+undeploy: $(filter $(BIN)/%,$(DEPLOY_KUBECTL)) ## Delete the custom resources, the operator and, by default, the CRDs.
 	@$(call delete-resources,$(DEPLOY_KUBECTL),$(if $(filter namespaced,$(DEPLOY_CONFIG)),--namespace chartwright-system,--all-namespaces))
 	@$(DEPLOY_KUBECTL) delete --ignore-not-found -k config/$(DEPLOY_CONFIG)
 
-# Custom resources go while the operator is there to uninstall their releases:
-# without it their finalizers would hold them, and the CRDs, forever. The second
-# argument says which go: --all-namespaces, or those of one namespace.
+# Deletes the custom resources while the operator still runs and can uninstall
+# their releases: without the operator, their finalizers would block the deletion.
+# The second argument is --all-namespaces or --namespace NAME.
 define delete-resources
-echo "deleting the custom resources, which needs a running operator ..."; \
+echo "deleting the custom resources (the operator must be running) ..."; \
 for crd in $$($(1) get --ignore-not-found --no-headers -o custom-columns=NAME:.metadata.name,SCOPE:.spec.scope -k config/crd | \
     awk '"$(2)" == "--all-namespaces" || $$2 == "Namespaced" {print $$1}'); do \
   $(1) delete $${crd} --all $(2) --timeout 2m || { \
-    echo "Some are left, and so is all the rest. Does the operator run, and what does its log say?"; exit 1; }; \
+    echo "Some custom resources still exist, so nothing else was deleted. Check that the operator runs, and read its log."; exit 1; }; \
 done
 endef
 
@@ -331,10 +359,10 @@ RELEASE          := dist/release
 RELEASE_BINARIES := $(foreach platform,$(PLATFORMS),$(call release-binary,$(platform)))
 VERSION_VARIABLES := github.com/chartwright/chartwright/internal/api
 
-# Only the sources, VERSION, COMMIT and the Go toolchain that go.mod names
-# determine the bytes of a release binary: no path, time or setting of the machine
-# does. The go command downloads that toolchain if another version is installed,
-# and checks it against the checksum database.
+# A release binary depends only on the sources, VERSION, COMMIT and the Go toolchain
+# in go.mod, not on paths, times or settings of the machine. The go command
+# downloads that toolchain if another version is installed, and verifies it against
+# the checksum database.
 RELEASE_BUILD := GOTOOLCHAIN=go$(shell sed -n 's/^go //p' go.mod) GOFLAGS=-trimpath GOWORK=off GOAMD64=v1 GOARM64=v8.0 \
   go build -buildvcs=false -ldflags '$(LDFLAGS) -X $(VERSION_VARIABLES).Version=$(VERSION) -X $(VERSION_VARIABLES).Commit=$(COMMIT)'
 
@@ -346,12 +374,12 @@ dist/%/chartwright: always
 	@mkdir -p $(@D)
 	@GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) $(RELEASE_BUILD) -o $@ ./cmd/chartwright
 
-# The list is read from the binary, and names the modules that are linked into it.
+# The list comes from the binary: it contains the modules that are linked.
 dist/%/chartwright.cdx.json: dist/%/chartwright $(BIN)/cyclonedx-gomod
 	@$(BIN)/cyclonedx-gomod bin -json -std -noserial -notimestamp -version $(VERSION) -output $@ $<
 
 .PHONY: sbom
-sbom: $(RELEASE_BINARIES:%=%.cdx.json) ## Write the SBOM of each release binary, in CycloneDX: PLATFORMS.
+sbom: $(RELEASE_BINARIES:%=%.cdx.json) ## Write a CycloneDX SBOM for each release binary: PLATFORMS.
 
 .PHONY: release-artifacts
 release-artifacts: sbom ## Write dist/release: binaries for PLATFORMS, their SBOMs, SHA256SUMS.
@@ -362,7 +390,7 @@ release-artifacts: sbom ## Write dist/release: binaries for PLATFORMS, their SBO
 	done
 	@cd $(RELEASE) && sha256sum chartwright-* >SHA256SUMS && cat SHA256SUMS
 
-# Without COSIGN_FLAGS, cosign asks for a login and signs without a key.
+# Without COSIGN_FLAGS, cosign signs keyless after a login in the browser.
 COSIGN       ?= cosign
 COSIGN_FLAGS ?= --yes
 
@@ -371,53 +399,53 @@ sign: ## Sign dist/release/SHA256SUMS with cosign: COSIGN_FLAGS.
 	@command -v $(COSIGN) >/dev/null || { echo "cosign is not installed: see https://docs.sigstore.dev/cosign/system_config/installation/"; exit 1; }
 	$(COSIGN) sign-blob $(COSIGN_FLAGS) --bundle $(RELEASE)/SHA256SUMS.sigstore.json $(RELEASE)/SHA256SUMS
 
-# The second build is of a copy in another folder, and reuses nothing of the first.
+# The second build runs in a copy of the sources with an empty build cache.
 .PHONY: verify-reproducible
-verify-reproducible: $(call release-binary,$(IMAGE_PLATFORM)) ## Check that a second release build gives equal bytes (several minutes).
+verify-reproducible: $(call release-binary,$(IMAGE_PLATFORM)) ## Check that two release builds are identical (several minutes).
 	@copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && \
 	mkdir -p "$$copy/another/folder" && git ls-files -z | xargs -0 cp --parents -t "$$copy/another/folder" && \
 	GOCACHE="$$copy/cache" $(MAKE) --no-print-directory -C "$$copy/another/folder" VERSION=$(VERSION) COMMIT=$(COMMIT) $< && \
-	cmp $< "$$copy/another/folder/$<" && echo "both builds gave equal bytes: $$(sha256sum <$<)"
+	cmp $< "$$copy/another/folder/$<" && echo "both builds are identical: $$(sha256sum <$<)"
 
 ##@ Operator Lifecycle Manager
 
-# A bundle is of one version, so it is made and not kept: that of the tag, if
-# there is one. See docs/olm.md.
+# A bundle belongs to one version (the tag, if there is one), so it is generated
+# and not committed. See docs/olm.md.
 BUNDLE_VERSION  ?= $(or $(patsubst v%,%,$(shell git describe --tags --exact-match 2>/dev/null)),0.0.1)
 BUNDLE_IMG      ?= chartwright-bundle:v$(BUNDLE_VERSION)
 CHANNELS        ?= stable
 DEFAULT_CHANNEL ?=
 REPLACES        ?=
 
-# The time of the commit, so that equal sources make equal bundles.
+# The time of the commit, so that the same sources produce the same bundle.
 BUNDLE_FLAGS = --version $(BUNDLE_VERSION) --image $(IMG) --channels $(CHANNELS) \
   $(if $(DEFAULT_CHANNEL),--default-channel $(DEFAULT_CHANNEL)) $(if $(REPLACES),--replaces $(REPLACES)) \
   $(addprefix --created-at ,$(shell git log -1 --format=%cI 2>/dev/null))
 
 .PHONY: bundle
-bundle: build ## Make the bundle of BUNDLE_VERSION, of the image IMG: CHANNELS, DEFAULT_CHANNEL, REPLACES.
+bundle: build ## Generate the bundle of BUNDLE_VERSION: CHANNELS, DEFAULT_CHANNEL, REPLACES.
 	@$(BIN)/chartwright bundle $(BUNDLE_FLAGS)
 
 .PHONY: bundle-build
-bundle-build: bundle ## Build the bundle's image BUNDLE_IMG.
+bundle-build: bundle ## Build the bundle image BUNDLE_IMG.
 	$(CONTAINER_TOOL) build --file bundle.Dockerfile --tag $(BUNDLE_IMG) .
 
 .PHONY: bundle-push
-bundle-push: ## Push the bundle's image BUNDLE_IMG.
+bundle-push: ## Push the bundle image BUNDLE_IMG.
 	$(CONTAINER_TOOL) push $(BUNDLE_IMG)
 
 ##@ Local cluster
 
 .PHONY: cluster-up
-cluster-up: cluster-binaries ## Start a real Kubernetes on this machine.
+cluster-up: cluster-binaries ## Start a local Kubernetes cluster.
 	@$(BIN)/cluster up --dir $(LOCAL_CLUSTER)
 
 .PHONY: cluster-down
-cluster-down: $(BIN)/cluster ## Stop it.
+cluster-down: $(BIN)/cluster ## Stop the local cluster.
 	@$(BIN)/cluster down --dir $(LOCAL_CLUSTER)
 
 .PHONY: cluster-status
-cluster-status: $(BIN)/cluster ## Say which parts of it run.
+cluster-status: $(BIN)/cluster ## Show the status of each component of the local cluster.
 	@$(BIN)/cluster status --dir $(LOCAL_CLUSTER)
 
 ##@ Programs
@@ -427,19 +455,19 @@ $(BIN)/chartwright: go.mod go.sum $(call sources,*.go cmd internal charts watche
 	@mkdir -p $(@D)
 	@$(BUILD) -buildvcs=$(if $(GIT_VERSION),true,false) -ldflags '$(LDFLAGS) -X github.com/chartwright/chartwright/internal/api.Version=$(VERSION)' -o $@ ./cmd/chartwright
 
-# The plugin is the same program by the name that kubectl looks for, and by the
-# one that it asks for completions.
-$(BIN)/kubectl-chartwright: | $(BIN)/chartwright ## Link the plugin of kubectl, with its completion.
+# The plugin is the same program under the name that kubectl looks up, and under
+# the name that kubectl runs for completions.
+$(BIN)/kubectl-chartwright: | $(BIN)/chartwright ## Link the kubectl plugin and its completion.
 	@ln -sfn chartwright $@
 	@ln -sfn chartwright $(@D)/kubectl_complete-chartwright
 
-$(BIN)/local: go.mod go.sum test/go.mod test/go.sum $(call sources,*.go internal test/local watches.yaml) ## Build the program behind run and demo.
-	@echo "building the program behind make run ..."
+$(BIN)/local: go.mod go.sum test/go.mod test/go.sum $(call sources,*.go internal test/local watches.yaml) ## Build the program for run and demo.
+	@echo "building the program for make run ..."
 	@mkdir -p $(@D)
 	@cd test && $(BUILD) -ldflags '$(LDFLAGS)' -o ../$@ ./local
 
-$(BIN)/bench: go.mod go.sum test/go.mod test/go.sum $(call sources,test/bench) ## Build the program behind bench and bench-check.
-	@echo "building the program behind make bench ..."
+$(BIN)/bench: go.mod go.sum test/go.mod test/go.sum $(call sources,test/bench) ## Build the program for bench and bench-check.
+	@echo "building the program for make bench ..."
 	@mkdir -p $(@D)
 	@cd test && $(BUILD) -ldflags '$(LDFLAGS)' -o ../$@ ./bench
 
@@ -447,10 +475,10 @@ KUBE_PROGRAMS := etcd kube-apiserver kube-controller-manager kube-scheduler kube
 KUBE_LINKS    := $(KUBE_PROGRAMS:%=$(BIN)/kube/%)
 
 .PHONY: cluster-binaries
-cluster-binaries: $(BIN)/kube/kube $(KUBE_LINKS) $(BIN)/kube/stages/.complete $(BIN)/kwok $(BIN)/helm $(BIN)/cluster ## Build all that the tests run on.
+cluster-binaries: $(BIN)/kube/kube $(KUBE_LINKS) $(BIN)/kube/stages/.complete $(BIN)/kwok $(BIN)/helm $(BIN)/cluster ## Build the programs that the tests need.
 
-# One program is all of Kubernetes: it goes by the name that it is called by.
-# The folder serves controller-runtime's envtest too: KUBEBUILDER_ASSETS=bin/kube
+# One program contains all of Kubernetes: its name selects the component.
+# controller-runtime's envtest can use the folder: KUBEBUILDER_ASSETS=bin/kube
 VERSION_PACKAGE := k8s.io/component-base/version
 kube-version     = $(subst ., ,$(KUBERNETES_VERSION:v%=%))
 KUBE_LDFLAGS    := $(LDFLAGS) \
@@ -467,12 +495,12 @@ $(BIN)/kube/kube: test/cluster/go.mod test/cluster/go.sum $(wildcard test/cluste
 $(KUBE_LINKS): | $(BIN)/kube/kube
 	@ln -sfn kube $@
 
-$(BIN)/kwok: test/tools/kwok/go.mod test/tools/kwok/go.sum ## Build kwok, which plays nodes.
+$(BIN)/kwok: test/tools/kwok/go.mod test/tools/kwok/go.sum ## Build kwok, which simulates nodes.
 	@echo "building kwok $(KWOK_VERSION) (about 1 minute the first time) ..."
 	@mkdir -p $(@D)
 	@cd test/tools/kwok && $(BUILD) -ldflags '$(LDFLAGS) -X sigs.k8s.io/kwok/pkg/consts.Version=$(KWOK_VERSION)' -o ../../../$@ sigs.k8s.io/kwok/cmd/kwok
 
-# How nodes, pods and volumes behave is taken from kwok's own module.
+# The stages (behavior of nodes, pods and volumes) come from kwok's own module.
 STAGES := pod/fast node/fast node/heartbeat-with-lease volume/fast
 
 $(BIN)/kube/stages/.complete: test/tools/kwok/go.mod test/tools/kwok/go.sum
@@ -506,7 +534,12 @@ $(BIN)/golangci-lint: test/tools/lint/go.mod test/tools/lint/go.sum ## Build the
 	@mkdir -p $(@D)
 	@cd test/tools/lint && $(BUILD) -ldflags '$(LDFLAGS) -X main.version=$(GOLANGCI_LINT_VERSION:v%=%)' -o ../../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
-$(BIN)/govulncheck: test/tools/vuln/go.mod test/tools/vuln/go.sum ## Build govulncheck, which knows vulnerabilities.
+$(BIN)/vale: test/tools/vale/go.mod test/tools/vale/go.sum ## Build Vale, which checks wording.
+	@echo "building Vale $(VALE_VERSION) (about 1 minute the first time) ..."
+	@mkdir -p $(BIN)
+	@cd test/tools/vale && CGO_ENABLED=1 CGO_CFLAGS=-w $(BUILD) -ldflags '$(LDFLAGS)' -o ../../../$@ github.com/errata-ai/vale/v3/cmd/vale
+
+$(BIN)/govulncheck: test/tools/vuln/go.mod test/tools/vuln/go.sum ## Build govulncheck, which finds known vulnerabilities.
 	@echo "building govulncheck $(GOVULNCHECK_VERSION) ..."
 	@mkdir -p $(@D)
 	@cd test/tools/vuln && $(BUILD) -ldflags '$(LDFLAGS)' -o ../../../$@ golang.org/x/vuln/cmd/govulncheck
@@ -519,7 +552,7 @@ $(BIN)/cyclonedx-gomod: test/tools/sbom/go.mod test/tools/sbom/go.sum ## Build c
 ##@ Cleaning
 
 .PHONY: clean
-clean: ## Stop the local clusters, and remove them and all that was built.
+clean: ## Stop and remove the local clusters, and remove all built files.
 	@for cluster in .cluster .cluster-demo .cluster-bench $(TEST_CLUSTER); do \
 	  [ ! -x $(BIN)/cluster ] || $(BIN)/cluster down --dir $$cluster >/dev/null || exit 1; \
 	  rm -rf $$cluster; \

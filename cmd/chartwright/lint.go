@@ -68,7 +68,7 @@ func lintAll(charts []string, watchesFile string) ([]lint.Finding, error) {
 			findings = append(findings, lint.Broken(path, err))
 			continue
 		}
-		targets = append(targets, lint.Alone(path, chart))
+		targets = append(targets, lint.Standalone(path, chart))
 	}
 	if len(charts) == 0 {
 		kinds, err := findKinds(watchesFile)

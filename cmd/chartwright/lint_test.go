@@ -36,11 +36,11 @@ func TestLint(t *testing.T) {
 		stderr string
 	}{
 		{"a chart in which nothing is found", []string{"clean", "--strict"}, 0, nil, ""},
-		{"a warning", []string{"doubtful"}, 0, []string{"doubtful/Chart.yaml: warning: there is no values.schema.json [schema-missing]"}, ""},
+		{"a warning", []string{"doubtful"}, 0, []string{"doubtful/Chart.yaml: warning: the chart has no values.schema.json [schema-missing]"}, ""},
 		{"a warning, strictly", []string{"doubtful", "--strict"}, 1, []string{"[schema-missing]"}, "Error: lint: errors: 0, warnings: 1\n"},
-		{"an error", []string{"clean", "bad"}, 1, []string{"bad/templates/a.yaml:4: error: ConfigMap bad is the same for every release of a namespace [name-ignores-release]\n", "  why: ", "  fix: "}, "Error: lint: errors: 1, warnings: 0\n"},
+		{"an error", []string{"clean", "bad"}, 1, []string{"bad/templates/a.yaml:4: error: ConfigMap bad has the same name in every release of a namespace [name-ignores-release]\n", "  why: ", "  fix: "}, "Error: lint: errors: 1, warnings: 0\n"},
 		{"a chart that cannot be loaded", []string{"broken", "none", "bad"}, 1, []string{"broken: error: validation: chart.metadata.version is required [helm]", "none: error: ", "bad/templates/a.yaml:4"}, "Error: lint: errors: 3, warnings: 0\n"},
-		{"a chart without an entry", []string{"cluster", "--strict"}, 0, []string{"info: ClusterRole <namespace>-<release> is cluster-scoped: an entry in watches.yaml takes allow.clusterScoped to hold ClusterRole.rbac.authorization.k8s.io"}, ""},
+		{"a chart without an entry", []string{"cluster", "--strict"}, 0, []string{"info: ClusterRole <namespace>-<release> is cluster-scoped: an entry in watches.yaml needs ClusterRole.rbac.authorization.k8s.io in allow.clusterScoped"}, ""},
 		{"an entry that forbids it", []string{"--watches-file", "forbid.yaml"}, 1, []string{"cluster/templates/role.yaml:4: error: "}, "Error: lint: errors: 1, warnings: 0\n"},
 		{"an entry that allows it", []string{"--watches-file", "allow.yaml", "--strict"}, 0, nil, ""},
 		{"the watches file of the working folder", nil, 1, []string{"bad/templates/a.yaml:4"}, "Error: lint: errors: 1, warnings: 0\n"},

@@ -54,7 +54,7 @@ func moving(t *testing.T, name string) string {
 }
 
 func TestMigrateChangesNothing(t *testing.T) {
-	for name, wrong := range map[string]string{"nginx": "", "hazards": "migrate: 8 things would break"} {
+	for name, wrong := range map[string]string{"nginx": "", "hazards": "migrate: 8 breaking findings"} {
 		// The variables of the manager's container are set in this process.
 		t.Setenv("RELATED_IMAGE_STORE", "store:v4")
 		dir := moving(t, name)
@@ -95,9 +95,9 @@ func TestMigrateKnowsTheFlags(t *testing.T) {
 	var unknown, known string
 	for _, f := range findings {
 		switch {
-		case strings.HasPrefix(f.What, "there is no flag --nobody-knows"):
+		case strings.HasPrefix(f.What, "unknown flag --nobody-knows"):
 			unknown = f.What
-		case strings.HasPrefix(f.What, "these flags: "):
+		case strings.HasPrefix(f.What, "these flags work unchanged: "):
 			known = f.What
 		}
 	}
@@ -113,7 +113,7 @@ func TestMigrateRefuses(t *testing.T) {
 	}{
 		"another format":         {[]string{".", "-o", "xml"}, `expected json or yaml`},
 		"namespaces of nothing":  {[]string{".", "-n", "a"}, "--namespace says where --live looks: expected --live, too"},
-		"a folder of other kind": {[]string{t.TempDir()}, "this is no project of the operator-sdk's Helm operator"},
+		"a folder of other kind": {[]string{t.TempDir()}, "not a project of the operator-sdk's Helm operator"},
 		"no folder":              {nil, "accepts 1 arg(s), received 0"},
 	} {
 		if _, err := migrateCommand(t, test.args...); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -157,10 +157,10 @@ func TestMigrateIsDone(t *testing.T) {
 		}
 	}
 	stdout, err := migrateCommand(t, dir)
-	if err != nil || !strings.Contains(stdout, "TO DO (1)") || !strings.Contains(stdout, "the old operator must have stopped") {
+	if err != nil || !strings.Contains(stdout, "TO DO (1)") || !strings.Contains(stdout, "stop the old operator") {
 		t.Errorf("%v\n%s", err, stdout)
 	}
-	if strings.Contains(stdout, "WOULD BREAK") || !strings.Contains(stdout, "demo.example.com_nginxes.yaml: it is made of the chart") {
+	if strings.Contains(stdout, "WOULD BREAK") || !strings.Contains(stdout, "demo.example.com_nginxes.yaml: the CRD is identical to the derived one") {
 		t.Errorf("%s", stdout)
 	}
 }

@@ -1,35 +1,36 @@
 package api
 
-// Annotations by which people ask something of the operator, on a custom
-// resource. Package annotations tells what values they take.
+// Annotations on a custom resource by which users send requests to the operator. Package
+// annotations parses their values.
 const (
-	// AnnotationRollbackTo asks for an earlier revision to run again.
+	// AnnotationRollbackTo requests a rollback to an earlier revision.
 	AnnotationRollbackTo = Domain + "/rollback-to"
-	// AnnotationPause keeps the operator from changing anything.
+	// AnnotationPause pauses the custom resource: the operator changes nothing.
 	AnnotationPause = Domain + "/pause"
-	// AnnotationReconcile asks for everything to be verified once.
+	// AnnotationReconcile requests that the operator verifies all resources of the release
+	// once.
 	AnnotationReconcile = Domain + "/reconcile-requested-at"
-	// AnnotationForce asks for objects that cannot be changed to be deleted and
-	// made again, once.
+	// AnnotationForce requests that the operator deletes and recreates resources that
+	// cannot be changed, once.
 	AnnotationForce = Domain + "/force"
-	// AnnotationTest asks for the chart's tests to be run once.
+	// AnnotationTest requests one run of the chart's tests.
 	AnnotationTest = Domain + "/test"
-	// AnnotationAbort ends an action that waits for a hook, also while a container
-	// of the hook runs. The value names the revision that the action makes, or
-	// AbortUninstall or AbortTest.
+	// AnnotationAbort ends an action that waits for a hook, even while a container of the
+	// hook runs. The value is the revision that the action creates, AbortUninstall or
+	// AbortTest.
 	AnnotationAbort = Domain + "/abort"
-	// AnnotationTakeOwnership lets an install or upgrade take over objects that
-	// are another's, where the kind's allow block permits it.
+	// AnnotationTakeOwnership allows an install or upgrade to take over resources that the
+	// release does not own, if the allow block of the kind permits it.
 	AnnotationTakeOwnership = Domain + "/take-ownership"
-	// AnnotationReconcilePeriod takes the place of the kind's reconcilePeriod.
+	// AnnotationReconcilePeriod overrides the reconcilePeriod of the kind.
 	AnnotationReconcilePeriod = Domain + "/reconcile-period"
-	// AnnotationUninstallWait keeps the custom resource until every object of
-	// its release is gone.
+	// AnnotationUninstallWait keeps the custom resource until every resource of its release
+	// is deleted.
 	AnnotationUninstallWait = Domain + "/uninstall-wait"
-	// AnnotationDeletionPolicy says what becomes of the release when the custom
-	// resource is deleted.
+	// AnnotationDeletionPolicy sets whether deleting the custom resource uninstalls or
+	// orphans the release.
 	AnnotationDeletionPolicy = Domain + "/deletion-policy"
-	// The rest steer Helm's actions.
+	// The other annotations change how Helm actions run.
 	AnnotationInstallDisableHooks   = Domain + "/install-disable-hooks"
 	AnnotationInstallDescription    = Domain + "/install-description"
 	AnnotationUpgradeDisableHooks   = Domain + "/upgrade-disable-hooks"
@@ -38,36 +39,36 @@ const (
 	AnnotationUninstallDescription  = Domain + "/uninstall-description"
 )
 
-// Values of AnnotationAbort for the actions that make no revision.
+// Values of AnnotationAbort for actions that create no revision.
 const (
 	AbortUninstall = "uninstall"
 	AbortTest      = "test"
 )
 
-// AnnotationRolloutPaused on the CustomResourceDefinition of a kind keeps, while it
-// is "true", those of its custom resources from being upgraded that wait for a
-// new chart.
+// AnnotationRolloutPaused pauses the rollout of a kind's chart while it is "true" on the
+// CustomResourceDefinition of the kind: custom resources that wait for the new chart are
+// not upgraded.
 const AnnotationRolloutPaused = Domain + "/rollout-paused"
 
-// AnnotationRotate asks, by "true" on the Secret of the signing key, for a new
-// key. The operator removes the annotation once the new key is stored.
+// AnnotationRotate requests a new signing key by the value "true" on the Secret of the
+// signing key. The operator removes the annotation when the new key is stored.
 const AnnotationRotate = Domain + "/rotate"
 
-// Annotations on managed resources. The operator adds them like the labels.
+// Annotations on managed resources. The operator adds them, as it adds the labels.
 const (
-	// AnnotationOwner names the custom resource for people:
+	// AnnotationOwner names the custom resource in readable form:
 	// "<kind>.<group>/<namespace>/<name>".
 	AnnotationOwner = Domain + "/owner"
-	// AnnotationApplied holds a hash of the object as it was last sent.
+	// AnnotationApplied holds a hash of the resource as it was last sent to the API server.
 	AnnotationApplied = Domain + "/applied"
-	// AnnotationDrift on a managed resource sets what the operator does about its
-	// drift. The only value is DriftIgnore.
+	// AnnotationDrift on a managed resource sets what the operator does about its drift.
+	// The only value is DriftIgnore.
 	AnnotationDrift = Domain + "/drift"
-	// DriftIgnore leaves a drifted resource as it is.
+	// DriftIgnore disables drift correction for the resource.
 	DriftIgnore = "ignore"
 )
 
-// AnnotationAnsibleReconcilePeriod is what an Ansible operator of the
-// operator-sdk takes for AnnotationReconcilePeriod. It counts where that is not
-// there, so that resources written for one go on meaning what they say.
+// AnnotationAnsibleReconcilePeriod is the reconcile period annotation of the operator-sdk's
+// Ansible operators. It has an effect only if AnnotationReconcilePeriod is not set, so that
+// custom resources written for an Ansible operator keep their period.
 const AnnotationAnsibleReconcilePeriod = "ansible.operator-sdk/reconcile-period"

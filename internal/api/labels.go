@@ -1,25 +1,25 @@
 package api
 
-// Domain is the prefix of every key that Chartwright writes or reads.
+// Domain is the prefix of every key that Chartwright reads or writes.
 const Domain = "chartwright.dev"
 
-// Finalizer holds a custom resource until its release is uninstalled. It is
-// put on the resource before anything is installed.
+// Finalizer keeps a deleted custom resource until its release is uninstalled. The operator
+// adds it before it installs anything.
 const Finalizer = Domain + "/uninstall"
 
-// FieldManager is the manager name under which dependents are applied.
+// FieldManager is the field manager that applies managed resources.
 const FieldManager = "chartwright"
 
-// FieldManagerInitial is the manager name of fields that are set when a
-// dependent is made and left to others afterwards.
+// FieldManagerInitial is the field manager of fields that are set when a managed resource
+// is created and that others may change afterwards.
 const FieldManagerInitial = FieldManager + "-initial"
 
-// FieldManagerCLI is the manager name of what people ask for by "kubectl
-// chartwright", so that other tools can be told to leave it alone.
+// FieldManagerCLI is the field manager of annotations that "kubectl chartwright" sets, so
+// that other tools can be configured to ignore them.
 const FieldManagerCLI = FieldManager + "-cli"
 
-// Marks by which Helm recognizes the objects of its releases. Helm does not export
-// them.
+// Labels and annotations by which Helm recognizes the resources of its releases. Helm does
+// not export them.
 const (
 	LabelManagedBy             = "app.kubernetes.io/managed-by"
 	ManagedByHelm              = "Helm"
@@ -27,79 +27,75 @@ const (
 	AnnotationReleaseNamespace = "meta.helm.sh/release-namespace"
 )
 
-// Labels on managed resources. The operator adds them when it sends an object to
-// the API server. They are never part of the stored manifest.
+// Labels on managed resources. The operator adds them when it sends a resource to the API
+// server. The stored manifest never contains them.
 const (
-	// LabelOwnerUID holds the UID of the custom resource that a dependent
-	// belongs to. Other controllers copy labels, so the label alone does not
-	// prove ownership.
+	// LabelOwnerUID holds the UID of the custom resource that owns a managed resource.
+	// Other controllers copy labels, so that the label does not prove ownership.
 	LabelOwnerUID = Domain + "/owner-uid"
-	// LabelHookOwnerUID takes the place of LabelOwnerUID on Helm hooks, which
+	// LabelHookOwnerUID is the label on Helm hooks instead of LabelOwnerUID, because hooks
 	// belong to an action and not to the release.
 	LabelHookOwnerUID = Domain + "/hook-owner-uid"
-	// LabelOperator holds the name of the operator that manages an object or a
-	// release record (flag --operator-name).
+	// LabelOperator holds the name of the operator that manages a resource or a release
+	// record (flag --operator-name).
 	LabelOperator = Domain + "/operator"
 )
 
-// LabelSigningKey marks the Secret that holds the key with which an operator
-// signs release records. Its value is the name of the operator. Neither lookup
-// nor valuesFrom reads a Secret with this label.
+// LabelSigningKey marks the Secret of the key with which an operator signs release records.
+// Its value is the name of the operator. Neither lookup nor valuesFrom reads a Secret with
+// this label.
 const LabelSigningKey = Domain + "/signing-key"
 
-// LabelCreatedFor is on a namespace that was made for a release: the UID of its
-// custom resource.
+// LabelCreatedFor marks a namespace that was created for a release. Its value is the UID of
+// the custom resource.
 const LabelCreatedFor = Domain + "/created-for"
 
-// Labels on release records, beside Helm's own and the two owner labels.
+// Labels on release records, in addition to Helm's labels, LabelOwnerUID and LabelOperator.
 const (
-	// LabelRevision repeats the revision that this operator wrote. The helm
-	// CLI copies labels to the revisions it makes, so a value that differs
-	// from Helm's "version" label marks a record that somebody else wrote.
+	// LabelRevision repeats the revision that this operator wrote. The helm CLI copies
+	// labels to the revisions it creates, so that a value that differs from Helm's
+	// "version" label marks a record that this operator did not write.
 	LabelRevision = Domain + "/revision"
-	// LabelAction holds the id of the action that wrote the record, unique
-	// per action.
+	// LabelAction holds the ID of the action that wrote the record, unique per action.
 	LabelAction = Domain + "/action"
-	// LabelInputDigest holds the digest of everything that the revision was
-	// rendered from.
+	// LabelInputDigest holds the digest of all inputs of the rendering.
 	LabelInputDigest = Domain + "/input-digest"
-	// LabelChartDigest holds the digest of what the operator brings: the chart's
-	// files and the overrideValues.
+	// LabelChartDigest holds the digest of the operator's inputs: the files of the chart
+	// and the overrideValues.
 	LabelChartDigest = Domain + "/chart-digest"
-	// LabelValuesDigest holds the digest of what people give: the spec and what
-	// valuesFrom names.
+	// LabelValuesDigest holds the digest of the users' inputs: the spec, and the Secrets
+	// and ConfigMaps of valuesFrom.
 	LabelValuesDigest = Domain + "/values-digest"
-	// LabelSignature holds the signature of what the record stores, see package
-	// signing. It is a label, since the helm CLI keeps labels and drops
-	// annotations when it writes a record.
+	// LabelSignature holds the signature of the record, see package signing. It is a label
+	// because the helm CLI keeps labels and drops annotations when it writes a record.
 	LabelSignature = Domain + "/signature"
-	// LabelNeverReady is "true" on a revision that another took the place of
-	// before its objects were ready.
+	// LabelNeverReady is "true" on a revision that was superseded before its resources were
+	// ready.
 	LabelNeverReady = Domain + "/never-ready"
-	// LabelRollbackRequest, LabelReconcileRequest, LabelForceRequest and
-	// LabelTestRequest hold the digests of the requests that were answered, so
-	// that none is answered twice. They are labels and no annotations, since
-	// the helm CLI keeps just those when it writes a record.
+	// LabelRollbackRequest, LabelReconcileRequest, LabelForceRequest and LabelTestRequest
+	// hold the digests of the answered requests, so that no request is answered twice. They
+	// are labels for the same reason as LabelSignature.
 	LabelRollbackRequest  = Domain + "/rollback-request"
 	LabelReconcileRequest = Domain + "/reconcile-request"
 	LabelForceRequest     = Domain + "/force-request"
 	LabelTestRequest      = Domain + "/test-request"
-	// LabelRollbackRefused is "true" where the answer was no, and "untrusted" where
-	// that is since the record of the revision is not authenticated.
+	// LabelRollbackRefused is "true" if the rollback request was refused, and "untrusted"
+	// if it was refused because the record of the revision is not authenticated.
 	LabelRollbackRefused = Domain + "/rollback-refused"
-	// LabelHeldRevision holds the revision that runs again and stays,
-	// LabelHeldFrom the one that it took the place of, and LabelHeldSpec the
-	// digest of the spec that is not followed meanwhile.
+	// LabelHeldRevision holds the held revision, LabelHeldFrom the revision before the
+	// rollback, and LabelHeldSpec the digest of the spec that is not applied during the
+	// hold.
 	LabelHeldRevision = Domain + "/held-revision"
 	LabelHeldFrom     = Domain + "/held-from"
 	LabelHeldSpec     = Domain + "/held-spec"
-	// LabelHeldScale holds the value that the field of the scale subresource had
-	// when the hold began, on kinds that have one.
+	// LabelHeldScale holds the value of the field of the scale subresource at the start of
+	// the hold, for kinds that have one.
 	LabelHeldScale = Domain + "/held-scale"
-	// LabelResumedChart holds the digest of the operator's chart, as LabelChartDigest
-	// does, that was there when a hold ended: to that one it goes at once.
+	// LabelResumedChart holds the digest of the operator's chart, as LabelChartDigest does,
+	// at the end of a hold. The upgrade to that chart does not wait for its position in the
+	// rollout.
 	LabelResumedChart = Domain + "/resumed-chart"
-	// LabelHeldBy is HeldByFailure where no person asked for it.
+	// LabelHeldBy is HeldByFailure if the operator, and not a user, started the hold.
 	LabelHeldBy   = Domain + "/held-by"
 	HeldByFailure = "failure"
 )

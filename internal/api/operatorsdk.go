@@ -1,26 +1,26 @@
 package api
 
-// OperatorSDKDomain is the prefix of what the operator-sdk's Helm operator
-// writes and reads. Where one of its operators has served a kind before, its
-// words go on meaning what they meant.
+// OperatorSDKDomain is the prefix of the names that the operator-sdk's Helm operator reads
+// and writes. Chartwright still honors them on custom resources of a kind that such an
+// operator served before.
 const OperatorSDKDomain = "helm.sdk.operatorframework.io"
 
-// Finalizers of that operator, of today and of earlier releases. Ours takes
-// their place.
+// Finalizers of that operator: the current name, and the name in earlier releases.
+// Chartwright replaces them by its own finalizer.
 const (
 	FinalizerOperatorSDK       = OperatorSDKDomain + "/uninstall-release"
 	FinalizerOperatorSDKLegacy = "uninstall-helm-release"
 )
 
-// FinalizersOperatorSDK are all of them.
+// FinalizersOperatorSDK lists both finalizers.
 var FinalizersOperatorSDK = []string{FinalizerOperatorSDK, FinalizerOperatorSDKLegacy}
 
-// Annotations of that operator on a custom resource. Those that say what one of
-// ours says count where ours is not there; see package annotations.
+// Annotations of that operator on a custom resource. If Chartwright has an equivalent
+// annotation, it takes precedence; see package annotations.
 const (
-	// AnnotationUpgradeForce has every upgrade delete and make again what cannot
-	// be changed otherwise, and AnnotationRollbackForce every rollback that
-	// answers a failure.
+	// AnnotationUpgradeForce makes every upgrade delete and recreate resources that cannot
+	// be changed. AnnotationRollbackForce does so for every rollback after a failed
+	// upgrade.
 	AnnotationUpgradeForce  = OperatorSDKDomain + "/upgrade-force"
 	AnnotationRollbackForce = OperatorSDKDomain + "/rollback-force"
 
@@ -34,20 +34,20 @@ const (
 	AnnotationOperatorSDKUninstallDescription  = OperatorSDKDomain + "/uninstall-description"
 )
 
-// Condition types of that operator. They are kept up on custom resources that
-// it has served, which is seen by ConditionInitialized, and on no others.
+// Condition types of that operator. Chartwright maintains them only on custom resources
+// that the operator has served, which have ConditionInitialized.
 const (
-	// ConditionInitialized is True as soon as an operator has seen the resource.
+	// ConditionInitialized is True once an operator has reconciled the custom resource.
 	ConditionInitialized = "Initialized"
-	// ConditionReleaseFailed is True while the last install, upgrade or
-	// uninstall has failed.
+	// ConditionReleaseFailed is True while the last install, upgrade or uninstall has
+	// failed.
 	ConditionReleaseFailed = "ReleaseFailed"
-	// ConditionIrreconcilable is True while what is stored cannot be brought
-	// together with the spec, or what runs with what is stored.
+	// ConditionIrreconcilable is True while the operator cannot reconcile the release
+	// records with the spec, or the managed resources with the release records.
 	ConditionIrreconcilable = "Irreconcilable"
 )
 
-// Reasons of the last two.
+// Reasons of ConditionReleaseFailed and ConditionIrreconcilable.
 const (
 	ReasonInstallError   = "InstallError"
 	ReasonUpgradeError   = "UpgradeError"

@@ -7,29 +7,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Status is what Chartwright reports about a custom resource. It is computed
-// whole from what is stored and observed, and read back by nobody: clearing it
-// changes nothing that runs.
+// Status is the status that Chartwright reports on a custom resource. The operator computes
+// it from the release records and its observations and never reads it back, so that
+// clearing the status changes nothing else.
 type Status struct {
-	// ObservedGeneration is the generation of the spec that the conditions
-	// speak of.
+	// ObservedGeneration is the generation of the spec that the conditions describe.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// State is the release's state in a word or two, for the STATUS column.
+	// State is the state of the release in one or two words, for the STATUS column.
 	State string `json:"state,omitempty"`
-	// Conditions hold Ready, Deployed and, while they are True, Reconciling
-	// and Stalled.
+	// Conditions hold Ready and Deployed, and other conditions only while they are True.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// Release describes the newest revision.
 	Release *ReleaseStatus `json:"release,omitempty"`
-	// DeployedRelease names the release, where the operator-sdk names it.
+	// DeployedRelease names the release in the field that the operator-sdk uses.
 	DeployedRelease *DeployedRelease `json:"deployedRelease,omitempty"`
-	// Update tells of a newer chart that is not deployed yet.
+	// Update describes a newer chart that is not deployed yet.
 	Update *UpdateStatus `json:"update,omitempty"`
-	// Rollback tells of the revision that is held.
+	// Rollback describes the held revision.
 	Rollback *RollbackStatus `json:"rollback,omitempty"`
-	// Answered holds what people asked for and was answered.
+	// Answered holds the requests that were answered.
 	Answered *AnsweredStatus `json:"answered,omitempty"`
-	// Resources tells how the release's objects are.
+	// Resources counts the resources of the release by health.
 	Resources *ResourcesStatus `json:"resources,omitempty"`
 	// History holds the newest revisions, newest first, at most HistoryLimit.
 	History []HistoryEntry `json:"history,omitempty"`
@@ -46,7 +44,7 @@ func JSONNames(of reflect.Type) []string {
 	return names
 }
 
-// HistoryLimit is the number of revisions listed in Status.History.
+// HistoryLimit is the maximum length of Status.History.
 const HistoryLimit = 10
 
 // ReleaseStatus describes one Helm release.
@@ -54,53 +52,52 @@ type ReleaseStatus struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 	Revision  int64  `json:"revision,omitempty"`
-	// Status is Helm's word: deployed, failed, pending-upgrade, …
+	// Status is Helm's status of the revision: deployed, failed, pending-upgrade, …
 	Status string `json:"status,omitempty"`
-	// Chart is "<name>-<version>", as helm list prints it.
+	// Chart is "<name>-<version>", as in helm list.
 	Chart        string       `json:"chart,omitempty"`
 	ChartVersion string       `json:"chartVersion,omitempty"`
 	AppVersion   string       `json:"appVersion,omitempty"`
 	LastDeployed *metav1.Time `json:"lastDeployed,omitempty"`
 }
 
-// DeployedRelease repeats the release name for readers of the operator-sdk's
+// DeployedRelease repeats the name of the release for tools that read the operator-sdk's
 // status.
 type DeployedRelease struct {
 	Name string `json:"name"`
 }
 
-// RollbackStatus describes a rollback that holds.
+// RollbackStatus describes a hold.
 type RollbackStatus struct {
-	// To is the revision whose manifest runs again, From the one that it took
-	// the place of.
+	// To is the held revision, and From the revision before the rollback.
 	To   int64 `json:"to"`
 	From int64 `json:"from,omitempty"`
-	// Since is when the rollback was done.
+	// Since is the time of the rollback.
 	Since *metav1.Time `json:"since,omitempty"`
 }
 
-// UpdateStatus describes the chart that is to take the place of the release's.
+// UpdateStatus describes the chart of the next upgrade.
 type UpdateStatus struct {
 	// Chart is "<name>-<version>".
 	Chart        string `json:"chart"`
 	ChartVersion string `json:"chartVersion"`
-	// Place is the place in the line of those that wait, from 1, and Of the
-	// number of all that take part in the rollout, those that have gone
-	// included. Both are 0 where it does not wait in line.
+	// Place is the position in the rollout queue, from 1. Of is the number of custom
+	// resources in the rollout, including those that are already upgraded. Both are 0 if
+	// the custom resource is not in the queue.
 	Place int64 `json:"place,omitempty"`
 	Of    int64 `json:"of,omitempty"`
 }
 
-// ResourcesStatus counts the objects of a release.
+// ResourcesStatus counts the resources of a release.
 type ResourcesStatus struct {
 	Total int64 `json:"total"`
 	Ready int64 `json:"ready"`
-	// NotReady holds those that are not, at most NotReadyLimit.
+	// NotReady lists resources that are not ready, at most NotReadyLimit.
 	NotReady []ObjectStatus `json:"notReady,omitempty"`
 }
 
-// Truncate shortens a text that users read to a number of bytes. The result is
-// valid UTF-8, and ends in an ellipsis if something was cut off.
+// Truncate shortens a text to a number of bytes. The result is valid UTF-8, and ends in an
+// ellipsis if something was cut off.
 func Truncate(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -108,10 +105,10 @@ func Truncate(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
 }
 
-// NotReadyLimit is the number of objects listed in ResourcesStatus.NotReady.
+// NotReadyLimit is the maximum length of ResourcesStatus.NotReady.
 const NotReadyLimit = 10
 
-// ObjectStatus tells what an object waits for.
+// ObjectStatus describes a resource that is not ready, and the reason.
 type ObjectStatus struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
@@ -130,10 +127,9 @@ type HistoryEntry struct {
 	Description  string       `json:"description,omitempty"`
 }
 
-// AnsweredStatus repeats the annotations by which people ask for something
-// once, as soon as the answer is there: it was done, refused, or tried in vain.
-// Which of them it was, the conditions tell. Whoever asks can wait for the
-// value here, and then for Ready.
+// AnsweredStatus repeats the values of the request annotations that the operator has
+// answered: it has carried the request out, refused it, or tried and failed. The conditions
+// show which. A client can wait for the value here, and then for Ready.
 type AnsweredStatus struct {
 	RollbackTo           string `json:"rollbackTo,omitempty"`
 	ReconcileRequestedAt string `json:"reconcileRequestedAt,omitempty"`
@@ -141,7 +137,7 @@ type AnsweredStatus struct {
 	Test                 string `json:"test,omitempty"`
 }
 
-// Statuses of a revision, by Helm's words.
+// Statuses of a revision, as Helm names them.
 const (
 	StatusDeployed        = "deployed"
 	StatusSuperseded      = "superseded"
@@ -153,35 +149,35 @@ const (
 	StatusPendingRollback = "pending-rollback"
 )
 
-// Pending reports whether a revision's status says that its action has begun and
+// Pending reports whether the status of a revision means that its action has started and
 // not ended.
 func Pending(status string) bool {
 	return status == StatusPendingInstall || status == StatusPendingUpgrade || status == StatusPendingRollback
 }
 
-// Uninstalled reports whether a release is gone or on its way out.
+// Uninstalled reports whether a release is uninstalled or being uninstalled.
 func Uninstalled(status string) bool {
 	return status == StatusUninstalling || status == StatusUninstalled
 }
 
-// HookState is how far a hook, a Job or a Pod, is. An action waits for each of
-// its hooks to end.
+// HookState is the state of a hook, a Job or a Pod, that has not ended. An action waits
+// until each of its hooks ends.
 type HookState string
 
-// The states of a hook that has not ended. Only HookStuck and HookCrashing are
-// states in which a hook does nothing and is not expected to.
+// States of a hook. A hook in state HookStuck or HookCrashing makes no progress, and is not
+// expected to.
 const (
-	// HookStarting: no container runs, and nothing says that none will.
+	// HookStarting: no container runs yet, and no problem is known.
 	HookStarting HookState = "Starting"
 	// HookRunning: a container of one of its pods runs.
 	HookRunning HookState = "Running"
-	// HookStuck: no container runs, and none can be started: the image cannot be
-	// pulled, the configuration is wrong, no node fits, or no pod can be made.
+	// HookStuck: no container runs and none can start: the image cannot be pulled, the
+	// configuration is wrong, no node fits, or the pod cannot be created.
 	HookStuck HookState = "Stuck"
-	// HookCrashing: no container runs, since the last one failed, and the next try
-	// waits for its back-off.
+	// HookCrashing: no container runs because the last one failed. The next attempt waits
+	// for its backoff.
 	HookCrashing HookState = "Crashing"
 )
 
-// Idle reports whether nothing is lost when the hook ends in this state.
+// Idle reports whether the hook can be ended in this state without losing work.
 func (s HookState) Idle() bool { return s == HookStuck || s == HookCrashing }

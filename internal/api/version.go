@@ -7,17 +7,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// Version is the release, set at build time by -ldflags "-X …"; "dev"
+// Version is the version of the release. The build sets it by -ldflags "-X …"; it is "dev"
 // otherwise.
 var Version = "dev"
 
-// Commit is set in the same way where the build is done outside a checkout, as
-// that of an image is.
+// Commit is the commit of the build. The build sets it like Version if it runs outside a
+// checkout, as in an image build.
 var Commit string
 
-// IsNewer reports whether a resource version is newer than another one. Resource
-// versions are numbers that grow. A version that is not a number counts as newer, so
-// that no event is lost.
+// IsNewer reports whether a resource version is newer than another one. Resource versions
+// are increasing numbers. A version that is not a number counts as newer, so that no event
+// is lost.
 func IsNewer(resourceVersion, than string) bool {
 	order, err := resourceversion.CompareResourceVersion(resourceVersion, than)
 	return err != nil || order > 0
@@ -27,17 +27,17 @@ func IsNewer(resourceVersion, than string) bool {
 type Info struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
-	// Date is the commit's.
+	// Date is the date of the commit.
 	Date     string `json:"date,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 	Helm     string `json:"helm,omitempty"`
-	// Kubernetes is the version of the client.
+	// Kubernetes is the version of client-go.
 	Kubernetes string `json:"kubernetes,omitempty"`
 }
 
-// BuildInfo returns what the Go toolchain recorded about this build. Commit and Date
-// may be empty where it was built outside a checkout.
+// BuildInfo returns what the Go toolchain recorded about this build. Commit and Date can be
+// empty if the build ran outside a checkout.
 func BuildInfo() Info {
 	info := Info{Version: Version, Commit: Commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	build, ok := debug.ReadBuildInfo()

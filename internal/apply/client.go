@@ -18,41 +18,42 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// ErrForeign marks an object that the owner does not own.
+// ErrForeign reports that the release does not own the object.
 var ErrForeign = errors.New("the object is not owned by this release")
 
-// Object is an object and where it lives in the API.
+// Object is an object with the mapping of its kind to a resource.
 type Object struct {
 	*unstructured.Unstructured
 	Mapping *meta.RESTMapping
 }
 
-// Client writes objects. Its methods end when their context does.
+// Client writes objects. Its methods return when their context ends.
 type Client struct {
 	Metadata metadata.Interface
 	Dynamic  dynamic.Interface
 }
 
-// Options of one apply.
+// Options are the options of one apply.
 type Options struct {
-	// DryRun asks the API server without changing anything.
+	// DryRun sends the apply as a dry run.
 	DryRun bool
-	// LeaveReplicas leaves spec.replicas to an autoscaler.
+	// LeaveReplicas omits spec.replicas, because an autoscaler sets it.
 	LeaveReplicas bool
-	// Warn is told, one sentence each, what had to be changed about the object
-	// for the API server to take it; nil is told nothing.
+	// Warn, if not nil, is called with a sentence for each change to the object that was
+	// necessary for the API server to accept it.
 	Warn func(string)
 }
 
-// maxAttempts bounds how often an object is mended; the API server names
-// undeclared fields one at a time.
+// maxAttempts limits the number of requests for one object. The API server names undeclared
+// fields one at a time.
 const maxAttempts = 20
 
-// Apply creates the object or changes it to the given one, and takes over fields
-// that others hold. It returns the metadata of the result.
+// Apply creates or changes the object, and takes over conflicting fields. It returns the
+// metadata of the result.
 //
-// An object that server-side apply refuses and Helm's own patches would not is
-// mended and sent again: see normalize, dropNulls, clearLeftovers and forceOwnership.
+// Server-side apply rejects some objects that Helm's own patches can write. Apply changes
+// such objects and sends them again: see normalize, dropNulls, clearLeftovers and
+// forceOwnership.
 func (c Client) Apply(ctx context.Context, o Object, options Options) (*metav1.PartialObjectMetadata, error) {
 	if options.LeaveReplicas {
 		o.Unstructured = o.DeepCopy()
@@ -63,7 +64,7 @@ func (c Client) Apply(ctx context.Context, o Object, options Options) (*metav1.P
 	})
 }
 
-// DryRun returns the object as an apply would change it, without changing anything.
+// DryRun returns the object as an apply would change it.
 func (c Client) DryRun(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
 	applied, err := persist(ctx, c, o, Options{DryRun: true}, func(o Object) (*unstructured.Unstructured, error) {
 		return c.dynamic(o).Apply(ctx, o.GetName(), o.Unstructured, metav1.ApplyOptions{
@@ -71,14 +72,14 @@ func (c Client) DryRun(ctx context.Context, o Object) (*unstructured.Unstructure
 		})
 	})
 	if err == nil && applied == nil {
-		err = fmt.Errorf("apply %s: others have changed list items, so that a dry run cannot show the result", Describe(o))
+		err = fmt.Errorf("apply %s: a dry run cannot show the result, because other field managers have changed list items", Describe(o))
 	}
 	return applied, err
 }
 
-// persist sends an object until the API server accepts it, or refuses it for
-// something that cannot be mended. A dry run returns nil where only the real
-// apply can show the result, for it takes over or removes fields of others.
+// persist sends an object, and changes it after each rejection that it can resolve, until
+// the API server accepts it. For a dry run, it returns nil if only a real apply can show
+// the result, because the apply takes over or removes fields of other managers.
 func persist[T any](ctx context.Context, c Client, o Object, options Options, send func(Object) (*T, error)) (*T, error) {
 	forced, cleared := false, false
 	for range maxAttempts {
@@ -123,19 +124,19 @@ func persist[T any](ctx context.Context, c Client, o Object, options Options, se
 			return nil, fmt.Errorf("apply %s: %w", Describe(o), err)
 		}
 	}
-	return nil, fmt.Errorf("apply %s: the API server refused it %d times, each for another reason", Describe(o), maxAttempts)
+	return nil, fmt.Errorf("apply %s: rejected %d times, each time for another reason", Describe(o), maxAttempts)
 }
 
-// hasDuplicateItems reports whether the API server found list items that collide: when
-// somebody changes the key of an item of ours, an apply keeps theirs beside
-// ours, and both have, say, the same name.
+// hasDuplicateItems reports whether the API server rejected duplicate list items. If another
+// client changes the key of a list item that the operator applied, the next apply adds an
+// item with the old key, and both may have the same name.
 func hasDuplicateItems(err error) bool {
 	return apierrors.IsInvalid(err) && slices.ContainsFunc(causesOf(err), func(cause metav1.StatusCause) bool {
 		return cause.Type == metav1.CauseTypeFieldValueDuplicate
 	})
 }
 
-// patch sends a server-side apply.
+// patch sends a server-side apply request.
 func (c Client) patch(ctx context.Context, o Object, manager string, dryRun bool) (*metav1.PartialObjectMetadata, error) {
 	data, err := json.Marshal(o.Object)
 	if err != nil {
@@ -148,8 +149,8 @@ func (c Client) patch(ctx context.Context, o Object, manager string, dryRun bool
 	return c.metadata(o).Patch(ctx, o.GetName(), types.ApplyPatchType, data, options)
 }
 
-// Create creates the object and fails where it exists. It is for hooks, where
-// what is left of an earlier run must not pass for this one.
+// Create creates the object, and fails if it exists. Hooks are created rather than applied,
+// so that an object of an earlier run does not count as the new hook.
 func (c Client) Create(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
 	created, err := c.dynamic(o).Create(ctx, o.Unstructured, metav1.CreateOptions{FieldManager: api.FieldManager})
 	if err != nil {
@@ -158,20 +159,19 @@ func (c Client) Create(ctx context.Context, o Object) (*unstructured.Unstructure
 	return created, nil
 }
 
-// Get reads the metadata of the object as it is. It returns nil where there is
-// none.
+// Get returns the metadata of the live object, or nil if it does not exist.
 func (c Client) Get(ctx context.Context, o Object) (*metav1.PartialObjectMetadata, error) {
 	live, err := c.metadata(o).Get(ctx, o.GetName(), metav1.GetOptions{})
 	return nilIfNotFound(o, live, err)
 }
 
-// Read reads the object as it is, whole. It returns nil where there is none.
+// Read returns the live object, or nil if it does not exist.
 func (c Client) Read(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
 	live, err := c.dynamic(o).Get(ctx, o.GetName(), metav1.GetOptions{})
 	return nilIfNotFound(o, live, err)
 }
 
-// nilIfNotFound is the answer to a read: nil, and no error, where nothing is there.
+// nilIfNotFound returns the result of a read, and nil without an error for a 404.
 func nilIfNotFound[T any](o Object, live *T, err error) (*T, error) {
 	switch {
 	case apierrors.IsNotFound(err):
@@ -190,7 +190,7 @@ func (c Client) dynamic(o Object) dynamic.ResourceInterface {
 	return c.Dynamic.Resource(o.Mapping.Resource).Namespace(o.scope())
 }
 
-// scope returns the namespace of requests, empty for cluster-scoped objects.
+// scope returns the namespace for requests, or "" for cluster-scoped objects.
 func (o Object) scope() string {
 	if o.Mapping.Scope.Name() == meta.RESTScopeNameNamespace {
 		return o.GetNamespace()

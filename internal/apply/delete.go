@@ -19,9 +19,8 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Delete deletes the object unless it belongs to another owner. An object that
-// is not there counts as deleted. The error is ErrForeign where the object is
-// another's.
+// Delete deletes the object. It succeeds if the object does not exist. The error is
+// ErrForeign if the object has another owner.
 func (c Client) Delete(ctx context.Context, o Object, owner Owner, policy metav1.DeletionPropagation) error {
 	live, err := c.Get(ctx, o)
 	if err != nil || live == nil {
@@ -33,15 +32,15 @@ func (c Client) Delete(ctx context.Context, o Object, owner Owner, policy metav1
 	return c.DeleteUID(ctx, o, live.GetUID(), policy)
 }
 
-// DeleteUID deletes the object if it still has that UID. One that has not is
-// gone, and another has taken its name.
+// DeleteUID deletes the object if it still has the given UID. Otherwise the object has been
+// deleted already and another object has its name.
 func (c Client) DeleteUID(ctx context.Context, o Object, uid types.UID, policy metav1.DeletionPropagation) error {
 	err := c.metadata(o).Delete(ctx, o.GetName(), metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &uid},
 		PropagationPolicy: &policy,
 	})
 	if apierrors.IsConflict(err) {
-		// The precondition is one cause of it, and not the only one.
+		// A precondition is not the only possible cause of a conflict.
 		live, readErr := c.Get(ctx, o)
 		if readErr == nil && (live == nil || live.GetUID() != uid) {
 			return nil
@@ -53,22 +52,22 @@ func (c Client) DeleteUID(ctx context.Context, o Object, uid types.UID, policy m
 	return nil
 }
 
-// pollInterval is how often a deletion that was asked for is looked at.
+// pollInterval is the interval between reads of an object that is being deleted.
 const pollInterval = 200 * time.Millisecond
 
-// WaitGone waits until the object is gone or the context ends.
+// WaitGone waits until the object no longer exists or the context ends.
 func (c Client) WaitGone(ctx context.Context, o Object) error {
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		live, err := c.Get(ctx, o)
 		return live == nil && err == nil, err
 	})
 	if err != nil {
-		return fmt.Errorf("wait until %s is gone: %w", Describe(o), err)
+		return fmt.Errorf("wait for the deletion of %s: %w", Describe(o), err)
 	}
 	return nil
 }
 
-// neverRecreated kinds hold what cannot be made again.
+// neverRecreated are kinds whose objects contain data that would be lost.
 var neverRecreated = []schema.GroupKind{
 	{Kind: "PersistentVolumeClaim"},
 	{Kind: "PersistentVolume"},
@@ -76,10 +75,9 @@ var neverRecreated = []schema.GroupKind{
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
 }
 
-// IsImmutable reports whether an object was refused for what it is now, and
-// would be taken if it were made anew: the API server is asked so, by a dry
-// run under another name. Kinds that hold what cannot be made again are never,
-// nor are objects that a user keeps.
+// IsImmutable reports whether the API server rejected a change of an object that it would
+// accept as a new object. It checks this by a dry run with another name. It returns false
+// for objects of the kinds neverRecreated and for objects with the policy "keep".
 func (c Client) IsImmutable(ctx context.Context, o Object, refusal error) (bool, error) {
 	if !apierrors.IsInvalid(refusal) || slices.Contains(neverRecreated, o.GroupVersionKind().GroupKind()) {
 		return false, nil
@@ -91,8 +89,8 @@ func (c Client) IsImmutable(ctx context.Context, o Object, refusal error) (bool,
 	return c.DryRunCreate(ctx, o) == nil, nil
 }
 
-// DryRunCreate returns the API server's refusal of the object as a new one: it dry-runs
-// the object under another name. The refusal has the object's own name.
+// DryRunCreate dry-runs the creation of the object with another name, and returns the error
+// of the API server. The error contains the name of the object itself.
 func (c Client) DryRunCreate(ctx context.Context, o Object) error {
 	probe := Object{Unstructured: o.DeepCopy(), Mapping: o.Mapping}
 	name := o.GetName()
@@ -105,7 +103,7 @@ func (c Client) DryRunCreate(ctx context.Context, o Object) error {
 	return err
 }
 
-// clearNodePorts takes from a Service what only one at a time can have.
+// clearNodePorts removes the fields of a Service whose values must be unique.
 func clearNodePorts(service map[string]any) {
 	if service["kind"] != "Service" {
 		return
@@ -121,9 +119,9 @@ func clearNodePorts(service map[string]any) {
 	}
 }
 
-// Replace deletes the object and makes it again. What belongs to it goes, save
-// the pods of a StatefulSet, which the new one takes over. The error is
-// ErrForeign where the object is another's.
+// Replace deletes the object and creates it again. Dependents are deleted too, except the
+// pods of a StatefulSet, which the new StatefulSet adopts. The error is ErrForeign if the
+// object has another owner.
 func (c Client) Replace(ctx context.Context, o Object, owner Owner, options Options) (*metav1.PartialObjectMetadata, error) {
 	policy := metav1.DeletePropagationBackground
 	if o.GetKind() == "StatefulSet" {
@@ -137,7 +135,7 @@ func (c Client) Replace(ctx context.Context, o Object, owner Owner, options Opti
 	}
 	applied, err := c.Apply(ctx, o, options)
 	if err != nil {
-		return nil, fmt.Errorf("it was deleted, to be made again: %w", err)
+		return nil, fmt.Errorf("recreate: deleted, but not created again: %w", err)
 	}
 	return applied, nil
 }

@@ -16,27 +16,26 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// TakeOverFields takes over what the named managers have written by other means than
-// server-side apply, so that a field which a chart no longer has is removed
-// and not left to them. It needs to be done once, before the first apply. It is
-// given the object as it was read, and returns it as it then is, nil where it is
-// gone.
+// TakeOverFields takes over the fields that the named managers have written by requests
+// other than server-side apply. Otherwise, a field that the chart no longer renders would
+// stay in the object. It is needed once, before the first apply. The argument live is the
+// object as it was read; the result is the new object, or nil if it does not exist.
 func (c Client) TakeOverFields(ctx context.Context, o Object, live *metav1.PartialObjectMetadata, managers []string) (*metav1.PartialObjectMetadata, error) {
 	names := sets.New(managers...).Delete(controllerManager)
 	upgraded, err := c.takeManagedFields(ctx, o, live, names)
 	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 		return upgraded, err
 	}
-	// Somebody has written it since it was read.
+	// Another client has changed the object since it was read.
 	if live, err = c.Get(ctx, o); err != nil || live == nil {
 		return nil, err
 	}
 	return c.takeManagedFields(ctx, o, live, names)
 }
 
-// forceOwnership makes us the manager of everything that others have written by
-// updates, so that the next apply removes what it does not name. Entries of
-// subresources stay, and so do those of Kubernetes' own controllers.
+// forceOwnership takes over all fields that other managers have written by updates, so that
+// the next apply removes those that it does not set. It excludes subresources and
+// Kubernetes' own controllers.
 func (c Client) forceOwnership(ctx context.Context, o Object) error {
 	live, err := c.Get(ctx, o)
 	if err != nil || live == nil {
@@ -52,7 +51,8 @@ func (c Client) forceOwnership(ctx context.Context, o Object) error {
 	return err
 }
 
-// takeManagedFields rewrites the entries of managers as ours, and returns the result.
+// takeManagedFields assigns the entries of managers to the operator's field manager, and
+// returns the result.
 func (c Client) takeManagedFields(ctx context.Context, o Object, live *metav1.PartialObjectMetadata, managers sets.Set[string]) (*metav1.PartialObjectMetadata, error) {
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, managers, api.FieldManager)
 	if err == nil && patch != nil {
@@ -64,9 +64,9 @@ func (c Client) takeManagedFields(ctx context.Context, o Object, live *metav1.Pa
 	return live, nil
 }
 
-// HandOver makes the manager api.FieldManagerInitial hold the fields at the
-// paths that we held until now, with the values that they have. An object that
-// is not there is made first.
+// HandOver assigns the fields at the paths to the manager api.FieldManagerInitial, with
+// their live values, if the operator's field manager owns them. It creates the object
+// first if it does not exist.
 func (c Client) HandOver(ctx context.Context, o Object, paths [][]string) error {
 	live, err := c.Read(ctx, o)
 	switch {
@@ -90,8 +90,8 @@ func (c Client) HandOver(ctx context.Context, o Object, paths [][]string) error 
 	return c.applyInitial(ctx, o, live, paths)
 }
 
-// applyInitial applies just the fields at the paths, with the values that they
-// have in another object.
+// applyInitial applies only the fields at the paths, with the values that they have in the
+// object from.
 func (c Client) applyInitial(ctx context.Context, o Object, from *unstructured.Unstructured, paths [][]string) error {
 	handed := &unstructured.Unstructured{Object: map[string]any{}}
 	for _, path := range paths {
@@ -115,7 +115,7 @@ func (c Client) applyInitial(ctx context.Context, o Object, from *unstructured.U
 	return nil
 }
 
-// containsPath reports whether a set has a path or anything below it.
+// containsPath reports whether a set contains a path or a path below it.
 func containsPath(set *fieldpath.Set, path []string) bool {
 	at := pathOf(path)
 	if set.Has(at) {
@@ -127,7 +127,7 @@ func containsPath(set *fieldpath.Set, path []string) bool {
 	return !set.Empty()
 }
 
-// pathOf returns the path through fields of these names.
+// pathOf returns the path with these field names.
 func pathOf(names []string) fieldpath.Path {
 	path := make(fieldpath.Path, len(names))
 	for i := range names {

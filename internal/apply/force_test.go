@@ -174,7 +174,7 @@ func TestReplace(t *testing.T) {
 
 	wrong := with("three")
 	wrong.Object["data"] = map[string]any{"not a key": "v"}
-	if _, err := apiServer.client.Replace(t.Context(), wrong, of, apply.Options{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "it was deleted, to be made again") {
+	if _, err := apiServer.client.Replace(t.Context(), wrong, of, apply.Options{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "recreate: deleted, but not created again") {
 		t.Errorf("the error does not say what has become of it: %v", err)
 	}
 }

@@ -19,39 +19,38 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// The API server fills in defaults, and no field manager owns them. When a
-// manifest turns to another member of a union, an apply leaves the default of
-// the old member in the object, and validation refuses the combination: a
-// Deployment of the default strategy cannot become "Recreate". Helm's strategic
-// merge patches remove such fields where the API type says
-// `patchStrategy:"retainKeys"`.
+// The API server sets defaults, and no field manager owns them. If a manifest switches to
+// another member of a union, an apply leaves the default of the old member in the object,
+// and validation rejects the combination: for example, a Deployment with the default
+// strategy cannot become "Recreate". Helm's strategic merge patches remove such fields if
+// the API type has `patchStrategy:"retainKeys"`.
 
-// leftover is a field that only the live object has, and that keeps a refused
-// object from being applied.
+// leftover is a field of the live object that the manifest does not set, and because of
+// which the API server rejects the object.
 type leftover struct {
-	// path is where it is.
+	// path is the path of the field.
 	path fieldpath.Path
-	// name is its name in the object that is sent.
+	// name is the name of the field in sent.
 	name string
-	// sent is the object in the manifest in which the field would be.
+	// sent is the union in the manifest, without the field.
 	sent map[string]any
-	// value is that of the live object.
+	// value is the value in the live object.
 	value any
-	// unionPath names the fields that lead to the object in which it is. It is nil
-	// where a list is on the way.
+	// unionPath has the field names that lead to the union. It is nil if the path
+	// contains a list.
 	unionPath []string
 }
 
-// empty reports whether an explicit null removes the field. The API server
-// takes null for "no change" where the live object has fields there.
+// empty reports whether an explicit null removes the field. If the live value has fields,
+// the API server treats null as "no change".
 func (l leftover) empty() bool {
 	fields, ok := l.value.(map[string]any)
 	return !ok || len(fields) == 0
 }
 
-// leftovers returns the fields that keep a refused object from being applied:
-// those that Helm's patch would remove, and defaults that the refusal names and
-// no field manager owns.
+// leftovers returns the fields because of which the API server rejects an object: fields
+// that Helm's patch would remove, and defaults that the error names and that no field
+// manager owns.
 func leftovers(object, live *unstructured.Unstructured, refusal error) []leftover {
 	var found []leftover
 	if known, ok := typeOf(object.GroupVersionKind()); ok {
@@ -79,9 +78,9 @@ func typeOf(gvk schema.GroupVersionKind) (strategicpatch.PatchMetaFromStruct, bo
 	return known, err == nil
 }
 
-// unionWalk finds the fields that Helm's patch would remove from a live object:
-// those that the manifest does not set, of objects with the patch strategy
-// "retainKeys" that it does set.
+// unionWalk finds the fields of a live object that Helm's patch would remove: fields of
+// objects with the patch strategy "retainKeys", if the manifest sets the object but not
+// the field.
 type unionWalk struct{ found []leftover }
 
 func (w *unionWalk) fields(known strategicpatch.LookupPatchMeta, sent, live map[string]any, path fieldpath.Path, names []string) {
@@ -129,7 +128,7 @@ func (w *unionWalk) object(known strategicpatch.LookupPatchMeta, meta strategicp
 	}
 }
 
-// pair returns a list item, and the item of another list with the same key.
+// pair returns a list item, and the item with the same key in another list.
 func pair(item any, list []any, key string) (one, other map[string]any) {
 	one, _ = item.(map[string]any)
 	if one[key] == nil {
@@ -143,11 +142,11 @@ func pair(item any, list []any, key string) (one, other map[string]any) {
 	return one, nil
 }
 
-// refusedDefault returns the field that a refusal names, if the manifest does
-// not set it and the API server filled it in.
+// refusedDefault returns the field that an error names, if it is a default that the manifest
+// does not set.
 func refusedDefault(field string, object, live *unstructured.Unstructured) (leftover, bool) {
 	names := strings.Split(field, ".")
-	// "spec.strategy.rollingUpdate" is the shortest: a member of a union.
+	// The shortest path is that of a member of a union: "spec.strategy.rollingUpdate".
 	if strings.Contains(field, "[") || len(names) < 3 || names[0] != "spec" {
 		return leftover{}, false
 	}
@@ -161,7 +160,7 @@ func refusedDefault(field string, object, live *unstructured.Unstructured) (left
 	return leftover{path: pathOf(names), name: name, sent: union, value: value, unionPath: of}, true
 }
 
-// causesOf returns what the API server lists in a refusal, one entry a field.
+// causesOf returns the causes in an error of the API server, one per field.
 func causesOf(refusal error) []metav1.StatusCause {
 	var status apierrors.APIStatus
 	if !errors.As(refusal, &status) || status.Status().Details == nil {
@@ -170,8 +169,8 @@ func causesOf(refusal error) []metav1.StatusCause {
 	return status.Status().Details.Causes
 }
 
-// managed reports whether any field manager owns a field or a part of it. An
-// entry that cannot be read counts as owning everything.
+// managed reports whether a field manager owns a field or a part of it. An entry that cannot
+// be read counts as owning everything.
 func managed(live *unstructured.Unstructured, path []string) bool {
 	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		if entry.FieldsV1 == nil {
@@ -182,9 +181,9 @@ func managed(live *unstructured.Unstructured, path []string) bool {
 	})
 }
 
-// clearLeftovers makes the next apply of a refused object remove its leftovers,
-// and reports whether there are any: our field manager becomes their only owner.
-// Nothing but managedFields changes.
+// clearLeftovers makes the operator's field manager the only owner of the leftovers, so that
+// the next apply removes them. It reports whether there are any. It changes nothing but
+// managedFields.
 func (c Client) clearLeftovers(ctx context.Context, o Object, refusal error) (bool, error) {
 	live, found, err := c.findLeftovers(ctx, o, refusal)
 	if err != nil || len(found) == 0 {
@@ -200,7 +199,7 @@ func (c Client) clearLeftovers(ctx context.Context, o Object, refusal error) (bo
 	}
 	patch, err := json.Marshal([]map[string]any{
 		{"op": "replace", "path": "/metadata/managedFields", "value": entries},
-		// Somebody may have written the object since it was read.
+		// Fail if another client has changed the object since it was read.
 		{"op": "replace", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()},
 	})
 	if err != nil {
@@ -210,8 +209,8 @@ func (c Client) clearLeftovers(ctx context.Context, o Object, refusal error) (bo
 	return err == nil, err
 }
 
-// reassign returns the entries of managedFields with a set of fields given to
-// our field manager, and taken from every other one.
+// reassign returns managedFields with a set of fields assigned to the operator's field
+// manager and removed from all others.
 func reassign(entries []metav1.ManagedFieldsEntry, set *fieldpath.Set, version string) ([]metav1.ManagedFieldsEntry, error) {
 	own := metav1.ManagedFieldsEntry{
 		Manager: api.FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: version, FieldsType: "FieldsV1",
@@ -260,7 +259,7 @@ func (c Client) findLeftovers(ctx context.Context, o Object, refusal error) (*un
 	return live, leftovers(o.Unstructured, live, refusal), nil
 }
 
-// insert adds a path and everything below it to a set.
+// insert adds a path and all paths below it to a set.
 func insert(set *fieldpath.Set, path fieldpath.Path, value any) {
 	set.Insert(path)
 	fields, _ := value.(map[string]any)
@@ -269,10 +268,10 @@ func insert(set *fieldpath.Set, path fieldpath.Path, value any) {
 	}
 }
 
-// omitLeftovers changes the refused object so that its dry run shows whether an
-// apply succeeds once the leftovers are gone. A null removes an empty leftover. A
-// union with another leftover is left out, and the whole object is dry-run under
-// another name. The error is errInconclusive where a list item has another leftover.
+// omitLeftovers changes a rejected object so that its dry run shows whether an apply
+// succeeds once the leftovers are removed. It sets empty leftovers to null. For other
+// leftovers it removes the union, and also dry-runs the whole object under another name.
+// The error is errInconclusive if such a leftover is in a list item.
 func (c Client) omitLeftovers(ctx context.Context, o Object, refusal error) (bool, error) {
 	_, found, err := c.findLeftovers(ctx, o, refusal)
 	if err != nil || len(found) == 0 {
@@ -298,5 +297,5 @@ func (c Client) omitLeftovers(ctx context.Context, o Object, refusal error) (boo
 	return true, nil
 }
 
-// errInconclusive marks a dry run that cannot show what the apply would do.
-var errInconclusive = errors.New("only the apply itself can remove what the object has besides")
+// errInconclusive reports that a dry run cannot show the result of the apply.
+var errInconclusive = errors.New("only an apply without dry run can remove fields of the live object")

@@ -14,23 +14,23 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Owner is the custom resource that objects are applied for.
+// Owner is the custom resource to which objects belong.
 type Owner struct {
 	GVK       schema.GroupVersionKind
 	Namespace string
 	Name      string
 	UID       types.UID
-	// Operator is the name of the operator that acts (flag --operator-name).
+	// Operator is the name of the operator (flag --operator-name).
 	Operator string
 }
 
-// String names the owner for people: "PodSet.app.example.com/default/web".
+// String returns the owner as text, for example "PodSet.app.example.com/default/web".
 func (o Owner) String() string {
 	return fmt.Sprintf("%s/%s/%s", o.GVK.GroupKind(), o.Namespace, o.Name)
 }
 
-// reference returns the ownerReference to the custom resource. It never blocks
-// the owner's deletion, which would need the right to update finalizers.
+// reference returns the ownerReference to the custom resource. It does not set
+// blockOwnerDeletion, which requires the permission to update finalizers.
 func (o Owner) reference() metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: o.GVK.GroupVersion().String(),
@@ -40,42 +40,41 @@ func (o Owner) reference() metav1.OwnerReference {
 	}
 }
 
-// named reports whether an object names the owner as one that was restored from a
-// backup does: by its name and the operator, while the UID in its label is of the
-// custom resource before the restore.
+// named reports whether an object names the owner by its name and operator. After a restore
+// from a backup, the UID in the label is that of the custom resource before the restore.
 func (o Owner) named(live metav1.Object) bool {
 	return live.GetAnnotations()[api.AnnotationOwner] == o.String() && live.GetLabels()[api.LabelOperator] == o.Operator
 }
 
-// CheckOwnership returns an error if a live object carries the label of another owner. The
-// error is ErrForeign and names the other owner. That there is no error does not
-// mean that the object is owned, see Owns.
+// CheckOwnership returns ErrForeign, with the name of the other owner, if a live object
+// carries the label of another owner. No error does not mean that the object is owned,
+// see Owns.
 func CheckOwnership(live metav1.Object, owner Owner) error {
 	labels := live.GetLabels()
 	uids := []string{labels[api.LabelOwnerUID], labels[api.LabelHookOwnerUID]}
 	if !slices.ContainsFunc(uids, func(uid string) bool { return uid != "" && uid != string(owner.UID) }) || owner.named(live) {
 		return nil
 	}
-	return fmt.Errorf("%w: it belongs to %s", ErrForeign, live.GetAnnotations()[api.AnnotationOwner])
+	return fmt.Errorf("%w: owned by %s", ErrForeign, live.GetAnnotations()[api.AnnotationOwner])
 }
 
-// Owns reports whether a live object shows that it was applied for the owner: it
-// has an Apply entry of our field manager, and names the owner by the UID in its
-// label, or as an object does that was restored from a backup.
+// Owns reports whether a live object was applied for the owner: it has an Apply entry of the
+// operator's field manager, and names the owner by the UID in its label or, after a
+// restore from a backup, by name.
 func Owns(live metav1.Object, owner Owner) bool {
 	labels := live.GetLabels()
 	return ownEntry(live.GetManagedFields()) != nil && CheckOwnership(live, owner) == nil &&
 		(labels[api.LabelOwnerUID] == string(owner.UID) && owner.UID != "" || owner.named(live))
 }
 
-// HasOwnerReference reports whether an object has an ownerReference to an owner.
+// HasOwnerReference reports whether an object has an ownerReference to the given UID.
 func HasOwnerReference(object metav1.Object, owner types.UID) bool {
 	return slices.ContainsFunc(object.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == owner })
 }
 
 // RemoveOwnerReference removes the ownerReference to a custom resource from an object, so that
-// the garbage collector leaves the object when the custom resource goes. An object
-// that is gone, or has no such reference, is not changed.
+// the garbage collector keeps the object when the custom resource is deleted. It does
+// nothing if the object does not exist or has no such reference.
 func (c Client) RemoveOwnerReference(ctx context.Context, o Object, owner types.UID) error {
 	_, err := c.patchOwnership(ctx, o, func(live *metav1.PartialObjectMetadata) map[string]any {
 		return withoutOwnerReference(live, owner)
@@ -83,13 +82,12 @@ func (c Client) RemoveOwnerReference(ctx context.Context, o Object, owner types.
 	return err
 }
 
-// Release ends the ownership of an object that stays while its release goes on
-// without it, or goes: it removes the ownerReference to the custom resource, and
-// what Apply has added to mark the object as the owner's. What Helm marks its
-// objects by stays, so that the same release may have the object again, and no
-// other release without being asked to take it over. So do the fields that were
-// applied. Release returns the object as it is then, nil where there is none. An
-// object of another owner is not changed.
+// Release ends the ownership of an object that continues to exist without its release. It
+// removes the ownerReference to the custom resource, and the labels and annotations that
+// mark the object as managed. It does not remove Helm's labels and annotations, so that
+// the same release can adopt the object again and other releases cannot without a request
+// to do so. Applied fields do not change. Release returns the new object, or nil if it
+// does not exist. It does not change objects of another owner.
 func (c Client) Release(ctx context.Context, o Object, owner types.UID) (*metav1.PartialObjectMetadata, error) {
 	return c.patchOwnership(ctx, o, func(live *metav1.PartialObjectMetadata) map[string]any {
 		patch := withoutOwnerReference(live, owner)
@@ -102,8 +100,8 @@ func (c Client) Release(ctx context.Context, o Object, owner types.UID) (*metav1
 	})
 }
 
-// withoutOwnerReference returns the change of the metadata that removes the reference to an
-// owner. The change is empty if there is no such reference.
+// withoutOwnerReference returns the metadata patch that removes the reference to an owner.
+// It is empty if there is no such reference.
 func withoutOwnerReference(live metav1.Object, owner types.UID) map[string]any {
 	if !HasOwnerReference(live, owner) {
 		return map[string]any{}
@@ -112,8 +110,8 @@ func withoutOwnerReference(live metav1.Object, owner types.UID) map[string]any {
 	return map[string]any{"ownerReferences": left}
 }
 
-// patchOwnership reads an object, changes its metadata, and returns the result. It changes
-// nothing if the change is empty.
+// patchOwnership reads an object and patches its metadata, unless the patch is empty. It
+// returns the result.
 func (c Client) patchOwnership(ctx context.Context, o Object, change func(*metav1.PartialObjectMetadata) map[string]any) (result *metav1.PartialObjectMetadata, err error) {
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		live, err := c.Get(ctx, o)
@@ -125,7 +123,7 @@ func (c Client) patchOwnership(ctx context.Context, o Object, change func(*metav
 		if len(metadata) == 0 {
 			return nil
 		}
-		// A list is written whole, and another client may have changed it.
+		// The patch replaces whole lists, which another client may have changed.
 		metadata["resourceVersion"] = live.GetResourceVersion()
 		patch, err := json.Marshal(map[string]any{"metadata": metadata})
 		if err != nil {
@@ -135,7 +133,7 @@ func (c Client) patchOwnership(ctx context.Context, o Object, change func(*metav
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("end the ownership of %s: %w", Describe(o), err)
+		return nil, fmt.Errorf("release ownership of %s: %w", Describe(o), err)
 	}
 	return result, nil
 }

@@ -23,13 +23,14 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// keepAnnotation is Helm's; its value "keep" spares an object from deletion.
+// keepAnnotation is Helm's annotation; the value "keep" protects an object from deletion.
 const keepAnnotation = "helm.sh/resource-policy"
 
-// Prepare returns a copy of the object as it is sent: owned, and free of what
-// server-side apply cannot express. With refer an ownerReference is added, so
-// that the garbage collector takes the object where the owner goes without us;
-// kept objects and those of other namespaces never get one.
+// Prepare returns a copy of an object in the form in which it is applied: with the marks of
+// its owner, and without content that server-side apply does not support. If refer is true,
+// it adds an ownerReference, so that the garbage collector deletes the object if the owner
+// is deleted without the operator. Objects with the policy "keep" and objects in other
+// namespaces get no ownerReference.
 func Prepare(object *unstructured.Unstructured, owner Owner, refer bool) (*unstructured.Unstructured, error) {
 	if err := CheckNumbers(object); err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func Prepare(object *unstructured.Unstructured, owner Owner, refer bool) (*unstr
 	return object, nil
 }
 
-// DigestOf returns the digest of an object as it is sent, for AnnotationApplied.
+// DigestOf returns the digest of a prepared object, for AnnotationApplied.
 func DigestOf(object *unstructured.Unstructured) (string, error) {
 	data, err := json.Marshal(object.Object)
 	if err != nil {
@@ -66,8 +67,8 @@ func DigestOf(object *unstructured.Unstructured) (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// PrepareHook returns a copy of a hook as it is created. Hooks belong to an
-// action and not to the release, so they carry another label and no owner.
+// PrepareHook returns a copy of a hook in the form in which it is created. A hook belongs to
+// an action and not to the release, so it gets another label and no ownerReference.
 func PrepareHook(object *unstructured.Unstructured, owner Owner) *unstructured.Unstructured {
 	object = object.DeepCopy()
 	mark(object, owner, api.LabelHookOwnerUID)
@@ -83,15 +84,15 @@ func annotate(object *unstructured.Unstructured, key, value string) {
 	object.SetAnnotations(labels.Merge(object.GetAnnotations(), map[string]string{key: value}))
 }
 
-// HasKeepPolicy reports whether the object is to outlive its release. Helm trims the
-// value and takes it in any case.
+// HasKeepPolicy reports whether the object must not be deleted with its release. Like Helm,
+// it trims the value and ignores its case.
 func HasKeepPolicy(object interface{ GetAnnotations() map[string]string }) bool {
 	return strings.EqualFold(strings.TrimSpace(object.GetAnnotations()[keepAnnotation]), "keep")
 }
 
-// foldStringData turns a Secret's stringData into data. The server never shows
-// stringData, so an apply of it could neither see nor undo a change of data. A
-// null in it is an empty text, as where the API server creates the Secret.
+// foldStringData moves the stringData of a Secret to data. The API server never returns
+// stringData, so an apply of it could neither detect nor correct a change of data. As when
+// the API server creates a Secret, a null becomes an empty string.
 func foldStringData(object *unstructured.Unstructured) error {
 	if object.GetAPIVersion() != "v1" || object.GetKind() != "Secret" {
 		return nil
@@ -123,8 +124,8 @@ func foldStringData(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// dropAggregatedRules leaves rules to the controller that fills them in where
-// the role aggregates others; applying them would empty the role each time.
+// dropAggregatedRules removes the rules of an aggregated ClusterRole. A controller sets them,
+// and each apply would empty the role.
 func dropAggregatedRules(object *unstructured.Unstructured) {
 	if object.GroupVersionKind().Group != "rbac.authorization.k8s.io" || object.GetKind() != "ClusterRole" {
 		return
@@ -134,10 +135,10 @@ func dropAggregatedRules(object *unstructured.Unstructured) {
 	}
 }
 
-// CheckNumbers refuses numbers that do not fit into their field. The API server
-// refuses them when an object is created. In an apply it wraps them instead:
-// 99999999999 replicas become 1215752191. Kinds that are not built in are left
-// to their schema.
+// CheckNumbers returns an error for numbers that exceed the range of their field. The API
+// server rejects such numbers when it creates an object, but truncates them in an apply:
+// 99999999999 replicas become 1215752191. It checks built-in kinds only; other kinds
+// have a schema.
 func CheckNumbers(object *unstructured.Unstructured) error {
 	if !mayOverflow(object.Object) {
 		return nil
@@ -152,7 +153,7 @@ func CheckNumbers(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// mayOverflow reports whether there is a number that some field might not hold.
+// mayOverflow reports whether a value contains a number that exceeds the range of some field.
 func mayOverflow(value any) bool {
 	switch typed := value.(type) {
 	case map[string]any:
@@ -198,8 +199,7 @@ func checkFields(value any, of reflect.Type, path *field.Path) []error {
 	return found
 }
 
-// fieldType returns the type of a field of a struct or of a map's values, nil
-// where there is none.
+// fieldType returns the type of a field of a struct, or of the values of a map, or nil.
 func fieldType(of reflect.Type, name string) reflect.Type {
 	switch of.Kind() { //nolint:exhaustive // nothing else has fields
 	case reflect.Map:
@@ -213,7 +213,7 @@ func fieldType(of reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// checkNumber refuses a number that a field of the type cannot hold.
+// checkNumber returns an error for a number that a field of the given type cannot hold.
 func checkNumber(number any, of reflect.Type) error {
 	bits := 64
 	switch {

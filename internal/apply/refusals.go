@@ -11,19 +11,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Charts hold objects that Helm's own patches bring through and server-side
-// apply refuses: lists in which a key appears twice, and fields that no schema
-// declares. normalize makes of such an object what the API server made of it under
-// Helm: of equal keys the last counts, and undeclared fields are dropped.
+// Some charts render objects that Helm's own patches can write and server-side apply
+// rejects: lists with duplicate keys, and fields that no schema declares. normalize changes
+// such an object to what the API server stores under Helm: the last item with a key counts,
+// and undeclared fields are dropped.
 
-// refusalPattern is one line of the API server's refusal:
+// refusalPattern matches one line of an error of the API server:
 //
 //	.spec.template.spec.containers[name="c"].env: duplicate entries for key [name="A"]
 //	.spec.bogus: field not declared in schema
 var refusalPattern = regexp.MustCompile(`(\.[^\s:]\S*): (duplicate entries for key (\[.+\])|field not declared in schema)`)
 
-// normalize changes the object so that the refusal has no more reason, and returns
-// what it did, one sentence each; none where it can do nothing.
+// normalize changes the object so that the error no longer applies. It returns a sentence
+// for each change.
 func normalize(object *unstructured.Unstructured, refusal string) []string {
 	var done []string
 	for _, match := range refusalPattern.FindAllStringSubmatch(refusal, -1) {
@@ -45,14 +45,14 @@ func normalize(object *unstructured.Unstructured, refusal string) []string {
 		if key, ok := parseKey(match[3]); ok && isList {
 			if kept := dropDuplicates(list, key); len(kept) < len(list) {
 				parent[path[last].field] = kept
-				done = append(done, fmt.Sprintf("%s has %s twice: the last one counts", strings.TrimPrefix(match[1], "."), match[3]))
+				done = append(done, fmt.Sprintf("%s has duplicate key %s: the last item is used", strings.TrimPrefix(match[1], "."), match[3]))
 			}
 		}
 	}
 	return done
 }
 
-// segment is one step of a path: into a field, or to the list item with a key.
+// segment is one step of a path: a field, or a list item by key or index.
 type segment struct {
 	field string
 	key   map[string]any
@@ -62,7 +62,7 @@ type segment struct {
 // segmentPattern matches one step of a path.
 var segmentPattern = regexp.MustCompile(`\.([^.\[]*)|\[([^\]]*)\]`)
 
-// parsePath reads a path as structured merge diff writes it:
+// parsePath parses a path in the format of structured-merge-diff:
 // .spec.containers[name="c"].ports[0].
 func parsePath(text string) ([]segment, bool) {
 	var path []segment
@@ -83,7 +83,7 @@ func parsePath(text string) ([]segment, bool) {
 	return path, text == "" && len(path) > 0
 }
 
-// parseKey reads [containerPort=80,protocol="TCP"].
+// parseKey parses a key such as [containerPort=80,protocol="TCP"].
 func parseKey(text string) (map[string]any, bool) {
 	key := map[string]any{}
 	for pair := range strings.SplitSeq(strings.Trim(text, "[]"), ",") {
@@ -97,8 +97,8 @@ func parseKey(text string) (map[string]any, bool) {
 	return key, true
 }
 
-// matches reports whether a list item has the key. A field that the item leaves
-// out has the server's default, which is what the key then holds.
+// matches reports whether a list item has the key. A field that the item omits has the
+// default of the API server, which the key contains.
 func matches(item any, key map[string]any) bool {
 	fields, ok := item.(map[string]any)
 	if !ok {
@@ -112,7 +112,7 @@ func matches(item any, key map[string]any) bool {
 	return true
 }
 
-// resolve returns what a path leads to, nil where it leads nowhere.
+// resolve returns the value at a path, or nil.
 func resolve(value any, path []segment) any {
 	for _, step := range path {
 		switch v := value.(type) {
@@ -134,8 +134,8 @@ func resolve(value any, path []segment) any {
 	return value
 }
 
-// dropDuplicates returns a list in which only the last item with the key is left, at
-// the index of the first one.
+// dropDuplicates returns a list with only the last of the items with the key, at the index of
+// the first one.
 func dropDuplicates(list []any, key map[string]any) []any {
 	var kept []any
 	first := -1
@@ -153,17 +153,16 @@ func dropDuplicates(list []any, key map[string]any) []any {
 	return kept
 }
 
-// Helm creates and patches objects, and the API server then drops each null of
-// a custom resource for which the schema does not allow it. It refuses the same
-// null in an apply. Whether a null is allowed is the API server's to say: no
-// schema is read, and what it does not refuse is sent as it is.
+// When Helm creates or patches a custom resource, the API server drops each null that the
+// schema does not allow. In an apply, it rejects the object for the same null. Apply
+// therefore removes only those nulls that the API server has rejected; it does not read
+// the schema.
 
-// listIndex is the place of a list item in a path of a refusal.
+// listIndex matches the index of a list item in a field path.
 var listIndex = regexp.MustCompile(`\[\d+\]`)
 
-// dropNulls removes the nulls that a refusal names, and reports whether there
-// were any. The schema is the same for all items of a list, so where one of
-// them is refused, the field goes from all.
+// dropNulls removes the nulls that an error names, and reports whether there are any. All
+// items of a list have the same schema, so the field is removed from all items.
 func dropNulls(object map[string]any, refusal error) bool {
 	dropped := false
 	for _, cause := range causesOf(refusal) {
@@ -176,8 +175,8 @@ func dropNulls(object map[string]any, refusal error) bool {
 	return dropped
 }
 
-// dropNull removes the null that a path leads to. Keys of a map may hold dots,
-// so that a key is whatever leads on.
+// dropNull removes the null at a path. A key of a map may contain dots, so several elements
+// of the path may form one key.
 func dropNull(value any, path []string) bool {
 	dropped := false
 	switch typed := value.(type) {

@@ -15,8 +15,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Key tells one object from every other. It has no version, since an object
-// is the same in all of them.
+// Key identifies an object. It has no version, because an object is the same in all versions.
 type Key struct {
 	Group     string
 	Kind      string
@@ -24,10 +23,10 @@ type Key struct {
 	Name      string
 }
 
-// GroupKind returns the object's kind.
+// GroupKind returns the group and kind of the object.
 func (k Key) GroupKind() schema.GroupKind { return schema.GroupKind{Group: k.Group, Kind: k.Kind} }
 
-// String names the object for people: "Deployment default/web".
+// String returns the object as text, for example "Deployment default/web".
 func (k Key) String() string {
 	if k.Namespace == "" {
 		return k.Kind + " " + k.Name
@@ -35,7 +34,7 @@ func (k Key) String() string {
 	return k.Kind + " " + k.Namespace + "/" + k.Name
 }
 
-// identified is an object that names its kind.
+// identified is an object with a kind.
 type identified interface {
 	metav1.Object
 	GroupVersionKind() schema.GroupVersionKind
@@ -48,43 +47,43 @@ func keyOf(gk schema.GroupKind, o metav1.Object) Key {
 	return Key{Group: gk.Group, Kind: gk.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// Describe names an object for people: "Deployment default/web".
+// Describe returns an object as text, for example "Deployment default/web".
 func Describe(o identified) string { return KeyOf(o).String() }
 
-// State is what is known of a live object from its metadata alone.
+// State is the part of a live object that is read from its metadata.
 type State struct {
 	Key
 	UID             types.UID
 	ResourceVersion string
-	// Generation grows with the object's spec, for kinds that have it; 0 for
-	// the others.
+	// Generation increases with each change of the spec. It is 0 for kinds without a
+	// generation.
 	Generation int64
-	// Owner is the UID in the owner label. Labels are copied by other
-	// controllers, see Ours.
+	// Owner is the UID in the owner label. Other controllers may copy labels, see
+	// Managed.
 	Owner types.UID
-	// Referred reports whether the object has an ownerReference to Owner.
+	// Referred is true if the object has an ownerReference to Owner.
 	Referred bool
-	// Managed tells that the object carries an entry of our field manager: it was
-	// applied by us, and is no object that only copied our labels.
+	// Managed is true if the object has an entry of the operator's field manager: the
+	// operator applied it, and its labels were not only copied.
 	Managed bool
-	// Fingerprint changes when somebody changes, removes or takes over a field
-	// that we set, and on nothing else. It holds no values.
+	// Fingerprint changes if and only if another client changes, removes or takes over
+	// a field that the operator has applied. It contains no values.
 	Fingerprint uint64
-	// Applied is the hash of what was last sent.
+	// Applied is the digest of the object that was applied last.
 	Applied string
-	// Scaled tells that an autoscaler has taken spec.replicas, which is then
-	// left to it; unscaled is the fingerprint as it would be had it not.
+	// Scaled is true if an autoscaler owns spec.replicas, which is then no drift;
+	// unscaled is the fingerprint as if the operator still owned spec.replicas.
 	Scaled   bool
 	unscaled uint64
-	// Kept tells that the object is to outlive its release.
+	// Kept is true if the object has the policy "keep".
 	Kept bool
-	// Ignored tells that a person has asked for its drift to be ignored.
+	// Ignored is true if an annotation says that drift of the object is ignored.
 	Ignored bool
-	// Deleting tells that the object is on its way out.
+	// Deleting is true if the object is being deleted.
 	Deleting bool
 }
 
-// StateOf reads the state of an object of that kind.
+// StateOf returns the state of an object of the given kind.
 func StateOf(gk schema.GroupKind, m metav1.Object) State {
 	s := State{
 		Key:             keyOf(gk, m),
@@ -121,9 +120,9 @@ func fingerprint(fields []byte, applied string) uint64 {
 	return h.Sum64()
 }
 
-// Unscaled returns the state as it would be had no autoscaler taken
-// spec.replicas. It is what to expect of an object whose manifest sets them:
-// where the autoscaler goes and a person scales, the difference must show.
+// Unscaled returns the state as if no autoscaler owned spec.replicas. It is the state to
+// expect of an object whose manifest sets spec.replicas: if a user scales the object after
+// the autoscaler was removed, that is drift.
 func (s State) Unscaled() State {
 	if s.Scaled {
 		s.Fingerprint = s.unscaled
@@ -131,14 +130,14 @@ func (s State) Unscaled() State {
 	return s
 }
 
-// Matches reports whether the object is as it was when it was last applied, but
-// for what others own and an autoscaler does.
+// Matches reports whether the object is as it was applied, apart from fields of other
+// managers and from replicas that an autoscaler has set.
 func (s State) Matches(expected State) bool {
 	return s.Owner == expected.Owner && s.Managed &&
 		(s.Fingerprint == expected.Fingerprint || s.Scaled && s.unscaled == expected.Fingerprint)
 }
 
-// ownEntry returns what our field manager has applied, nil where it has not.
+// ownEntry returns the Apply entry of the operator's field manager, or nil.
 func ownEntry(entries []metav1.ManagedFieldsEntry) *metav1.ManagedFieldsEntry {
 	for i := range entries {
 		e := &entries[i]
@@ -149,11 +148,11 @@ func ownEntry(entries []metav1.ManagedFieldsEntry) *metav1.ManagedFieldsEntry {
 	return nil
 }
 
-// controllerManager is the manager under which Kubernetes' own controllers write, the
-// horizontal pod autoscaler among them; kubectl scale writes under kubectl's.
+// controllerManager is the field manager of Kubernetes' own controllers, including the
+// HorizontalPodAutoscaler. "kubectl scale" has another one.
 const controllerManager = "kube-controller-manager"
 
-// hasScaleEntry reports whether an autoscaler holds replicas.
+// hasScaleEntry reports whether an autoscaler owns spec.replicas.
 func hasScaleEntry(entries []metav1.ManagedFieldsEntry) bool {
 	return slices.ContainsFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == controllerManager && e.Subresource == "scale" && e.FieldsV1 != nil &&
@@ -164,8 +163,8 @@ func hasScaleEntry(entries []metav1.ManagedFieldsEntry) bool {
 // replicas is the field that autoscalers set.
 var replicas = fieldpath.MakePathOrDie("spec", "replicas")
 
-// withReplicas returns the field set as it would be had no autoscaler taken
-// spec.replicas, and false where it was not taken.
+// withReplicas returns a set of fields with spec.replicas added, and false if the set already
+// contains it.
 func withReplicas(fields []byte) ([]byte, bool) {
 	set, err := parseFields(fields)
 	if err != nil || set.Has(replicas) {
@@ -182,8 +181,9 @@ func parseFields(fields []byte) (*fieldpath.Set, error) {
 	return set, err
 }
 
-// CorrectedFields returns the fields that we held after an apply and not before it: what
-// somebody had changed, removed or taken over. There are at most limit.
+// CorrectedFields returns the fields that the operator owned after an apply and not before it,
+// because another client had changed, removed or taken them over. It returns at most limit
+// fields, and "…" if there are more.
 func CorrectedFields(before, after metav1.Object, limit int) []string {
 	held := func(object metav1.Object) *fieldpath.Set {
 		if entry := ownEntry(object.GetManagedFields()); entry != nil {
@@ -194,7 +194,7 @@ func CorrectedFields(before, after metav1.Object, limit int) []string {
 		return &fieldpath.Set{}
 	}
 	var lost []string
-	// Not by All, which goes on where a loop over it was left, and panics.
+	// All cannot be used: it panics if the loop ends early.
 	held(after).Difference(held(before)).Leaves().Iterate(func(path fieldpath.Path) {
 		switch {
 		case len(lost) < limit:
@@ -206,8 +206,8 @@ func CorrectedFields(before, after metav1.Object, limit int) []string {
 	return lost
 }
 
-// Digest covers what a set of objects is, in whatever order they stand. Two
-// sets with equal digests were applied from the same and not damaged since.
+// Digest returns a digest of the states in any order. If two sets have the same digest, the
+// same objects were applied, and none has drifted since.
 func Digest(objects []State) string {
 	var sum uint64
 	for _, s := range objects {

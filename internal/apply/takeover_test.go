@@ -106,8 +106,8 @@ func TestApplyMends(t *testing.T) {
 	want := []string{
 		name + `dropped spec.alsoBogus: no such field`,
 		name + `dropped spec.template.spec.containers[name="web"].bogus: no such field`,
-		name + `spec.template.spec.containers[name="web"].env has [name="A"] twice: the last one counts`,
-		name + `spec.template.spec.containers[name="web"].ports has [containerPort=80,protocol="TCP"] twice: the last one counts`,
+		name + `spec.template.spec.containers[name="web"].env has duplicate key [name="A"]: the last item is used`,
+		name + `spec.template.spec.containers[name="web"].ports has duplicate key [containerPort=80,protocol="TCP"]: the last item is used`,
 	}
 	if !slices.Equal(warnings, want) {
 		t.Errorf("warnings\n%s\nwant\n%s", strings.Join(warnings, "\n"), strings.Join(want, "\n"))

@@ -15,17 +15,17 @@ import (
 	toolswatch "k8s.io/client-go/tools/watch"
 )
 
-// ErrDeleted marks a hook that somebody deleted before it ended.
-var ErrDeleted = errors.New("it was deleted while it ran")
+// ErrDeleted reports that an object was deleted while Watch waited for it.
+var ErrDeleted = errors.New("deleted while running")
 
-// errInterrupted marks a watch that cannot go on from where it was. An API server that
-// was restarted does not know what happened before, and refuses everybody until
-// it has read its roles. Neither says anything of the object.
-var errInterrupted = errors.New("the watch was cut short")
+// errInterrupted reports a watch that cannot continue from its resource version. An API
+// server that has restarted does not know older versions, and rejects all requests until it
+// has loaded its roles. Neither says anything about the object.
+var errInterrupted = errors.New("watch interrupted")
 
-// Watch calls done with every state of a created object, beginning with the
-// one given, until done returns true or an error, or the context ends. Where the
-// API server was restarted, states may be missed, and the newest never is.
+// Watch calls done with every state of an object, beginning with the given one, until done
+// returns true or an error, or the context ends. If the API server restarts, states may be
+// missed, but never the newest one.
 func (c Client) Watch(ctx context.Context, o Object, done func(*unstructured.Unstructured) (bool, error)) error {
 	for {
 		if finished, err := done(o.Unstructured); finished || err != nil {
@@ -39,7 +39,7 @@ func (c Client) Watch(ctx context.Context, o Object, done func(*unstructured.Uns
 			}
 		}
 		if err != nil && ctx.Err() != nil {
-			// Until calls any end a timeout.
+			// Until returns the same error for every end of the context.
 			err = context.Cause(ctx)
 		}
 		if err != nil {
@@ -49,8 +49,8 @@ func (c Client) Watch(ctx context.Context, o Object, done func(*unstructured.Uns
 	}
 }
 
-// watchOnce calls done with the states after the one given. The error is errInterrupted
-// where some of them cannot be had.
+// watchOnce calls done with the states that follow the given one. The error is errInterrupted
+// if some of them cannot be received.
 func (c Client) watchOnce(ctx context.Context, o Object, done func(*unstructured.Unstructured) (bool, error)) error {
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, o.GetName()).String()
 	began := false
@@ -59,9 +59,9 @@ func (c Client) watchOnce(ctx context.Context, o Object, done func(*unstructured
 			options.FieldSelector = selector
 			events, err := c.dynamic(o).Watch(ctx, options)
 			if isInterruption(err, began) {
-				// Until would send the same request again and again.
+				// Otherwise Until repeats the same request again and again.
 				failing := watch.NewFakeWithChanSize(1, false)
-				failing.Error(&apierrors.NewResourceExpired("the watch was cut short").ErrStatus)
+				failing.Error(&apierrors.NewResourceExpired("watch interrupted").ErrStatus)
 				return failing, nil
 			}
 			began = began || err == nil
@@ -88,20 +88,20 @@ func (c Client) watchOnce(ctx context.Context, o Object, done func(*unstructured
 	return err
 }
 
-// isInterruption reports whether an error of a watch comes of a restart of the API server.
-// Who was let watch before has the right to, unless he is refused once more.
+// isInterruption reports whether an error of a watch is caused by a restart of the API server.
+// If the watch had begun before, a missing permission is temporary.
 func isInterruption(err error, began bool) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
 		began && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err))
 }
 
-// reread reads an object whose watch was cut short, as soon as that can be done.
+// reread reads an object whose watch was interrupted, and retries until that succeeds.
 func (c Client) reread(ctx context.Context, o Object) (Object, error) {
 	var live *unstructured.Unstructured
 	err := wait.PollUntilContextCancel(ctx, pollInterval, false, func(ctx context.Context) (bool, error) {
 		var err error
 		live, err = c.Read(ctx, o)
-		// The API server may still be on its way, and the context has an end.
+		// The API server may still be starting, and the context limits the wait.
 		return err == nil, nil
 	})
 	if err != nil {
@@ -114,14 +114,14 @@ func (c Client) reread(ctx context.Context, o Object) (Object, error) {
 	return o, nil
 }
 
-// Until reads the object and calls done with every state of it, as Watch does.
+// Until reads the object and calls done with every state of it, like Watch.
 func (c Client) Until(ctx context.Context, o Object, done func(*unstructured.Unstructured) (bool, error)) error {
 	live, err := c.Read(ctx, o)
 	if err != nil {
 		return err
 	}
 	if live == nil {
-		return fmt.Errorf("wait for %s: it is gone", Describe(o))
+		return fmt.Errorf("wait for %s: object not found", Describe(o))
 	}
 	return c.Watch(ctx, Object{Unstructured: live, Mapping: o.Mapping}, done)
 }

@@ -41,8 +41,8 @@ func parseTemplate(key, text string, check func(string) []string) (*Template, er
 
 // parseBool returns nil for an empty text. It returns an error if a text that is not
 // a template is not a boolean.
-func parseBool(key, text string) (*Template, error) {
-	parsed, err := parseTemplate(key, text, func(text string) []string {
+func parseBool(text string) (*Template, error) {
+	parsed, err := parseTemplate("createNamespace", text, func(text string) []string {
 		if _, err := strconv.ParseBool(text); err != nil {
 			return []string{"expected true or false"}
 		}

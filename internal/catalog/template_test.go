@@ -92,7 +92,7 @@ func TestSwitch(t *testing.T) {
 		{"{{ .spec.create }}", true, false}, {`{{ dig "other" false .spec }}`, false, false}, {`{{ eq .spec.name "web" }}`, true, false},
 		{"{{ .spec.none }}", false, true}, {"{{ .spec.name }}", false, true},
 	} {
-		s, err := parseBool("createNamespace", test.text)
+		s, err := parseBool(test.text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,11 +101,11 @@ func TestSwitch(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"perhaps", "{{ if }}"} {
-		if _, err := parseBool("createNamespace", text); err == nil || !strings.HasPrefix(err.Error(), "createNamespace: ") {
+		if _, err := parseBool(text); err == nil || !strings.HasPrefix(err.Error(), "createNamespace: ") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	if s, err := parseBool("createNamespace", ""); s != nil || err != nil {
+	if s, err := parseBool(""); s != nil || err != nil {
 		t.Errorf("nothing: %v, %v", s, err)
 	}
 }

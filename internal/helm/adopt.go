@@ -48,78 +48,76 @@ func (c *Client) Adopt(ctx context.Context, r Request) error {
 // forbid are left out, and objects that are not adopted lose their ownerReferences to
 // the custom resource.
 func (c *Client) adopt(ctx context.Context, r Request, orphan bool) error {
-	return c.apply(ctx, r, func(run *run) error { return run.adopt(orphan) })
-}
-
-func (r *run) adopt(orphan bool) error {
-	history := r.history()
-	if len(history) == 0 {
-		return fmt.Errorf("%w: it is gone", release.ErrStale)
-	}
-	newest := history[0]
-	inherited := isInherited(history, r.Owner)
-	stored, err := r.driver.Get(newest.Secret)
-	if err != nil {
-		return err
-	}
-	if !inherited && !r.sameChart(stored) {
-		return fmt.Errorf("%w: %s/%s", ErrNotAdoptable, r.Namespace, r.Release)
-	}
-	objects, err := r.kube.build(stored.Manifest)
-	switch {
-	case err != nil:
-	case orphan:
-		objects, err = r.kube.filterRefused(objects)
-	default:
-		err = r.kube.allow.check(r.Namespace, objects)
-	}
-	if err != nil {
-		return err
-	}
-	found, err := r.kube.takeable(objects)
-	if err != nil {
-		return err
-	}
-	for _, record := range history[1:] {
-		if err := r.driver.RemoveOwnerReference(record, r.Owner.UID); err != nil {
-			return err
+	return c.apply(ctx, r, func(run *run) error {
+		history := run.history()
+		if len(history) == 0 {
+			return fmt.Errorf("%w: it is gone", release.ErrStale)
 		}
-	}
-	managers := slices.Concat(formerManagers, r.FormerManagers)
-	for _, info := range objects {
-		o := object(info)
-		live := found[apply.KeyOf(o)]
-		if live == nil {
-			continue
-		}
-		// Without this a field that the chart drops later would stay, held by
-		// whoever wrote it first.
-		live, err := r.kube.objects.TakeOverFields(r.kube.ctx, o, live, managers)
+		newest := history[0]
+		inherited := isInherited(history, r.Owner)
+		stored, err := run.driver.Get(newest.Secret)
 		if err != nil {
 			return err
 		}
-		r.kube.scaled[apply.KeyOf(o)] = live != nil && apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live).Scaled
-	}
-	switch err := r.matches(stored, newest, objects, found); {
-	case errors.Is(err, release.ErrUntrusted):
-		r.kube.log("the record is not adopted: %v", err)
-		if orphan {
-			if err := r.kube.unrefer(objects); err != nil {
+		if !inherited && !run.sameChart(stored) {
+			return fmt.Errorf("%w: %s/%s", ErrNotAdoptable, r.Namespace, r.Release)
+		}
+		objects, err := run.kube.build(stored.Manifest)
+		switch {
+		case err != nil:
+		case orphan:
+			objects, err = run.kube.filterRefused(objects)
+		default:
+			err = run.kube.allow.check(r.Namespace, objects)
+		}
+		if err != nil {
+			return err
+		}
+		found, err := run.kube.takeable(objects)
+		if err != nil {
+			return err
+		}
+		for _, record := range history[1:] {
+			if err := run.driver.RemoveOwnerReference(record, r.Owner.UID); err != nil {
 				return err
 			}
 		}
-		r.driver.Stamp.Digests = release.Digests{}
-	case err != nil:
-		return err
-	default:
-		if _, err := r.kube.Create(objects); err != nil {
-			return err
+		managers := slices.Concat(formerManagers, r.FormerManagers)
+		for _, info := range objects {
+			o := object(info)
+			live := found[apply.KeyOf(o)]
+			if live == nil {
+				continue
+			}
+			// Without this a field that the chart drops later would stay, held by
+			// whoever wrote it first.
+			live, err := run.kube.objects.TakeOverFields(run.kube.ctx, o, live, managers)
+			if err != nil {
+				return err
+			}
+			run.kube.scaled[apply.KeyOf(o)] = live != nil && apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live).Scaled
 		}
-		r.driver.Created = stored.Version
-		r.driver.Accept(newest.Secret, stored)
-	}
-	r.driver.Stamp.Mark(stored)
-	return r.driver.Update(newest.Secret, stored)
+		switch err := run.matches(stored, newest, objects, found); {
+		case errors.Is(err, release.ErrUntrusted):
+			run.kube.log.printf("the record is not adopted: %v", err)
+			if orphan {
+				if err := run.kube.unrefer(objects); err != nil {
+					return err
+				}
+			}
+			run.driver.Stamp.Digests = release.Digests{}
+		case err != nil:
+			return err
+		default:
+			if _, err := run.kube.Create(objects); err != nil {
+				return err
+			}
+			run.driver.Created = stored.Version
+			run.driver.Accept(newest.Secret, stored)
+		}
+		run.driver.Stamp.Mark(stored)
+		return run.driver.Update(newest.Secret, stored)
+	})
 }
 
 // matches returns nil if the cluster and the chart agree with a record that nobody

@@ -133,13 +133,6 @@ func (k *kubeClient) filterRefused(objects helmkube.ResourceList) (helmkube.Reso
 	})
 }
 
-// filterProtected leaves out of what is deleted, and of the hooks that run then,
-// what is against the rules. Objects that the operator has made are deleted all
-// the same.
-func (k *kubeClient) filterProtected(objects helmkube.ResourceList) (helmkube.ResourceList, error) {
-	return k.filter(objects, k.whyProtected)
-}
-
 // filter returns the objects against which nothing speaks, and tells of the
 // others.
 func (k *kubeClient) filter(objects helmkube.ResourceList, against func(*resource.Info) (string, error)) (helmkube.ResourceList, error) {
@@ -201,7 +194,7 @@ func (k *kubeClient) reportOnce(reason, what string) {
 		return
 	}
 	k.reported.Insert(what)
-	k.log("%s", what)
+	k.log.printf("%s", what)
 	k.Notifier.Warn(reason, what)
 }
 

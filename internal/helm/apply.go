@@ -64,7 +64,7 @@ func (k *kubeClient) watched(resources helmkube.ResourceList) error {
 func (k *kubeClient) need(kinds []schema.GroupVersionKind) error {
 	err := k.inventory.EnsureWatched(k.ctx, k.Owner.UID, k.Namespace, kinds)
 	if err != nil && k.ctx.Err() == nil {
-		k.log("%v", err)
+		k.log.printf("%v", err)
 		return nil
 	}
 	return err
@@ -218,7 +218,7 @@ func (k *kubeClient) kept(o apply.Object) (bool, error) {
 // disown ends the ownership of an object that is kept. With the ownerReference, the
 // garbage collector would delete the object when the custom resource is deleted.
 func (k *kubeClient) disown(o apply.Object) error {
-	k.log("%s is kept, as its resource policy says, and no longer belongs to the release", apply.Describe(o.Unstructured))
+	k.log.printf("%s is kept, as its resource policy says, and no longer belongs to the release", apply.Describe(o.Unstructured))
 	live, err := k.objects.Release(k.ctx, o, k.Owner.UID)
 	if err == nil && live != nil {
 		k.inventory.Put(apply.StateOf(o.Mapping.GroupVersionKind.GroupKind(), live))

@@ -65,8 +65,10 @@ func (b *builder) build(text string) (helmkube.ResourceList, error) {
 }
 
 func (b *builder) parse(text string) (helmkube.ResourceList, error) {
-	// The manifest of a stored revision was not rendered here, perhaps.
-	if err := manifestLimits().Check(text); err != nil {
+	// The limits exceed those of a render by a quarter, because a version of the operator
+	// with other limits may have stored the manifest.
+	limits := render.Defaults()
+	if err := (boundedyaml.Limits{Bytes: limits.Output * 5 / 4, Values: limits.Tokens * 5 / 4}).Check(text); err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
 	if err := b.turn.await(b.ctx, text); err != nil {
@@ -96,13 +98,6 @@ func (b *builder) parse(text string) (helmkube.ResourceList, error) {
 		}
 		list = append(list, infos...)
 	}
-}
-
-// manifestLimits are what a render may write, and a little more: stored
-// revisions may be of a version with other limits.
-func manifestLimits() boundedyaml.Limits {
-	limits := render.Defaults()
-	return boundedyaml.Limits{Bytes: limits.Output * 5 / 4, Values: limits.Tokens * 5 / 4}
 }
 
 // document returns the objects of one document, which is a hook, or a list of

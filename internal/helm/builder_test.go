@@ -181,7 +181,7 @@ func TestBuildHandsOutCopies(t *testing.T) {
 // TestPanicsBecomeErrors: Helm calls the client on goroutines of its own, where
 // a panic would end the process.
 func TestPanicsBecomeErrors(t *testing.T) {
-	k := &kubeClient{ctx: t.Context(), Request: Request{Target: Target{Namespace: "apps"}}, log: func(string, ...any) {}}
+	k := &kubeClient{ctx: t.Context(), Request: Request{Target: Target{Namespace: "apps"}}, log: &logBuffer{redact: NoOp{}.Redact}}
 	list := build(t, newTestBuilder(t), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
 	for name, call := range map[string]func() (*helmkube.Result, error){
 		"Build": func() (*helmkube.Result, error) {

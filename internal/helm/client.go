@@ -82,7 +82,6 @@ type run struct {
 	config *action.Configuration
 	kube   *kubeClient
 	driver *release.Driver
-	log    *logBuffer
 	// prepared is the input of the templates, if the action renders them.
 	prepared *chart.Prepared
 }
@@ -96,13 +95,20 @@ func (c *Client) run(ctx context.Context, r Request, act func(*run) error) error
 	return run.outcome(act(run))
 }
 
-// apply runs an action that applies objects, after which the inventory expects them.
+// apply runs an action that applies objects, and tells the inventory which objects to
+// expect: as the action has left them, if it succeeded. If it failed after it had
+// stored a revision, the objects are unknown until they are verified.
 func (c *Client) apply(ctx context.Context, r Request, act func(*run) error) error {
-	run, err := c.begin(ctx, r)
-	if err != nil {
+	return c.run(ctx, r, func(run *run) error {
+		err := act(run)
+		switch {
+		case err == nil && run.driver.WriteErr == nil:
+			c.config.Inventory.Expect(r.Owner.UID, run.kube.applied)
+		case run.driver.Created > 0:
+			c.config.Inventory.Expect(r.Owner.UID, nil)
+		}
 		return err
-	}
-	return run.expect(run.outcome(act(run)))
+	})
 }
 
 // history returns the records of the release, newest revision first.
@@ -145,7 +151,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		// A foreground deletion of the custom resource deletes the objects that refer to
 		// it at once. Without the reference, they exist until the delete hooks have run.
 		refer:         r.Chart != nil && !r.Chart.Features.DeleteHooks,
-		log:           log.printf,
+		log:           log,
 		allow:         allow{Allow: r.Allow, signingKey: c.config.SigningKey},
 		inventory:     c.config.Inventory,
 		readings:      newLookupRecord(r.Owner.UID, r.Redactor.AddSecret, c.config.SigningKey),
@@ -171,7 +177,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		Log:              log.printf,
 		HookOutputFunc:   log.output,
 	}
-	return &run{Request: r, client: c, config: config, kube: objects, driver: storage, log: log}, nil
+	return &run{Request: r, client: c, config: config, kube: objects, driver: storage}, nil
 }
 
 // identity is in whose name objects are read and written. Records, caches and

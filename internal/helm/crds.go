@@ -120,10 +120,7 @@ func (r *run) ensureCRD(crd *unstructured.Unstructured) error {
 			return nil
 		}
 		if live.GetAnnotations()[api.AnnotationApplied] == digest && unchangedCRD(live, crd) {
-			if is, err := established(live); is || err != nil {
-				return err
-			}
-			return r.kube.objects.Until(ctx, o, established)
+			return r.kube.objects.Watch(ctx, apply.Object{Unstructured: live, Mapping: mapping}, established)
 		}
 		if err := compatible(live, crd); err != nil {
 			return err

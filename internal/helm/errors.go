@@ -108,7 +108,10 @@ func (r *run) outcome(err error) error {
 	if errors.Is(err, chart.ErrRender) {
 		redact = r.Redactor.RedactParts
 	}
-	return &ActionError{Err: redactError(redact, err), Log: r.log.lines()}
+	if text := redact(err.Error()); text != err.Error() {
+		err = rewordedError{error: err, text: text}
+	}
+	return &ActionError{Err: err, Log: r.kube.log.lines()}
 }
 
 // ActionError is an action that failed, with the end of Helm's log.
@@ -123,14 +126,6 @@ func (e *ActionError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
 func (e *ActionError) Unwrap() error { return e.Err }
-
-// redactError returns an error with the redacted text of err that wraps err.
-func redactError(redact func(string) string, err error) error {
-	if text := redact(err.Error()); text != err.Error() {
-		return rewordedError{error: err, text: text}
-	}
-	return err
-}
 
 // rewordedError is an error with another text.
 type rewordedError struct {

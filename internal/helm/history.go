@@ -149,7 +149,7 @@ func (c *Client) Mark(ctx context.Context, r Request) error {
 // mark patches labels and annotations of a record. Empty values take a key
 // away; where nothing would change, nothing is written.
 func (c *Client) mark(ctx context.Context, record release.Record, labels, annotations map[string]string) error {
-	if record.Marks.Equal(labels) && len(annotations) == 0 {
+	if maps.Equal(record.Marks.Labels(), labels) && len(annotations) == 0 {
 		return nil
 	}
 	err := c.patchRecord(ctx, record, map[string]any{"labels": orNull(labels), "annotations": orNull(annotations)})

@@ -39,7 +39,7 @@ var _ helmkube.InterfaceLogs = (*kubeClient)(nil)
 func (k *kubeClient) GetPodList(namespace string, options metav1.ListOptions) (*corev1.PodList, error) {
 	list, err := k.hookPods(namespace, options)
 	if err != nil {
-		k.log("the hook's pods cannot be listed: %v", err)
+		k.log.printf("the hook's pods cannot be listed: %v", err)
 		return &corev1.PodList{}, nil
 	}
 	slices.SortStableFunc(list.Items, func(a, b corev1.Pod) int {
@@ -75,7 +75,7 @@ func (k *kubeClient) OutputContainerLogsForPodList(list *corev1.PodList, namespa
 				_, err = output(namespace, pod.Name, container.Name).Write(text)
 			}
 			if err != nil {
-				k.log("%s of pod %s: %v", container.Name, pod.Name, err)
+				k.log.printf("%s of pod %s: %v", container.Name, pod.Name, err)
 			}
 		}
 	}
@@ -130,9 +130,7 @@ func (t *logBuffer) printf(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last = append(t.last, t.redact(fmt.Sprintf(format, args...)))
-	if len(t.last) > logLines {
-		t.last = slices.Delete(t.last, 0, len(t.last)-logLines)
-	}
+	t.last = t.last[max(0, len(t.last)-logLines):]
 }
 
 func (t *logBuffer) lines() []string {

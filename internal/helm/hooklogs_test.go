@@ -130,7 +130,7 @@ func TestHookOutput(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			log, asked := &logBuffer{redact: NoOp{}.Redact}, []string{}
-			k := &kubeClient{ctx: t.Context(), Request: Request{Target: Target{Namespace: "apps"}}, identity: kubelet(t, test.pods, test.printed, &asked), log: log.printf}
+			k := &kubeClient{ctx: t.Context(), Request: Request{Target: Target{Namespace: "apps"}}, identity: kubelet(t, test.pods, test.printed, &asked), log: log}
 			if err := k.output(log); err != nil {
 				t.Errorf("the action would fail: %v", err)
 			}
@@ -151,7 +151,7 @@ func TestHookOutputOfInitContainersComesFirst(t *testing.T) {
 	pod := aPod("a", 1, "main")
 	pod.Spec.InitContainers = []corev1.Container{{Name: "init"}}
 	log, asked := &logBuffer{redact: NoOp{}.Redact}, []string{}
-	k := &kubeClient{ctx: t.Context(), Request: Request{Target: Target{Namespace: "apps"}}, identity: kubelet(t, []corev1.Pod{pod}, map[string]string{"a/init": "1", "a/main": "2"}, &asked), log: log.printf}
+	k := &kubeClient{ctx: t.Context(), Request: Request{Target: Target{Namespace: "apps"}}, identity: kubelet(t, []corev1.Pod{pod}, map[string]string{"a/init": "1", "a/main": "2"}, &asked), log: log}
 	if err := k.output(log); err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestHookOutputIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := &logBuffer{redact: NoOp{}.Redact}
-	k := &kubeClient{ctx: t.Context(), Request: Request{Target: Target{Namespace: "apps"}}, identity: as, log: log.printf}
+	k := &kubeClient{ctx: t.Context(), Request: Request{Target: Target{Namespace: "apps"}}, identity: as, log: log}
 	if err := k.OutputContainerLogsForPodList(&corev1.PodList{Items: []corev1.Pod{aPod("a", 1, "main")}}, "apps", log.output); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestHookOutputEndsWithTheAction(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := &logBuffer{redact: NoOp{}.Redact}
-	k := &kubeClient{ctx: ctx, Request: Request{Target: Target{Namespace: "apps"}}, identity: as, log: log.printf}
+	k := &kubeClient{ctx: ctx, Request: Request{Target: Target{Namespace: "apps"}}, identity: as, log: log}
 	began := time.Now()
 	if err := k.OutputContainerLogsForPodList(&corev1.PodList{Items: []corev1.Pod{aPod("a", 1, "main")}}, "apps", log.output); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package helm
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"helm.sh/helm/v3/pkg/storage/driver"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -40,6 +38,9 @@ var holdsData = []schema.GroupKind{
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
 }
 
+// runToCompletion are the kinds of hooks that run and end.
+var runToCompletion = []schema.GroupKind{{Group: "batch", Kind: "Job"}, {Kind: "Pod"}}
+
 // deleteHookObjects deletes what the hooks of any stored revision have created.
 // An object is deleted if a record names it and it has the label that the
 // operator puts on hooks. The label proves it, so that the record need not verify.
@@ -51,30 +52,21 @@ func (r *run) deleteHookObjects(history []release.Record) error {
 		return err
 	}
 	for _, o := range r.hookObjects() {
-		err := r.kube.unhook(o)
-		if apierrors.IsForbidden(err) {
-			// The kind may be of an older chart, and the role of the newest. What a
-			// hook has left must not hold up the deletion.
-			r.Notifier.Warn(api.EventObjectLeft, fmt.Sprintf("%s, which a hook created, is not deleted: %v", apply.Describe(o.Unstructured), err))
-			continue
+		live, err := r.kube.objects.Get(r.kube.ctx, o)
+		if err == nil && live != nil && r.kube.madeByHook(live) {
+			if err = r.kube.objects.DeleteUID(r.kube.ctx, o, live.GetUID(), metav1.DeletePropagationBackground); err == nil {
+				r.kube.unhooked = append(r.kube.unhooked, o)
+			}
 		}
-		if err != nil {
+		switch {
+		case apierrors.IsForbidden(err):
+			// An older chart may have had the kind, while the role is of the newest chart.
+			// The object must not block the deletion.
+			r.Notifier.Warn(api.EventObjectLeft, fmt.Sprintf("%s, which a hook created, is not deleted: %v", apply.Describe(o.Unstructured), err))
+		case err != nil:
 			return err
 		}
 	}
-	return nil
-}
-
-// unhook deletes an object if a hook of the release has created it.
-func (k *kubeClient) unhook(o apply.Object) error {
-	live, err := k.objects.Get(k.ctx, o)
-	if err != nil || live == nil || !k.madeByHook(live) {
-		return err
-	}
-	if err := k.objects.DeleteUID(k.ctx, o, live.GetUID(), metav1.DeletePropagationBackground); err != nil {
-		return err
-	}
-	k.unhooked = append(k.unhooked, o)
 	return nil
 }
 
@@ -111,7 +103,7 @@ func (r *run) hookObjects() []apply.Object {
 				continue
 			}
 			seen.Insert(key)
-			if kind := o.GetKind(); kind == "Job" || kind == "Pod" {
+			if slices.Contains(runToCompletion, key.GroupKind()) {
 				running = append(running, o)
 			} else {
 				found = append(found, o)
@@ -145,7 +137,8 @@ func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata)
 	if err := k.foreign(live); err != nil {
 		return fmt.Errorf("hook %s: %w; rename the hook", apply.Describe(o.Unstructured), err)
 	}
-	if k.labeled(live) || runs(o.GroupVersionKind().GroupKind()) && len(live.GetOwnerReferences()) == 0 {
+	labels := live.GetLabels()
+	if labels[api.LabelHookOwnerUID] != "" || labels[api.LabelOwnerUID] != "" || k.marked(live) || slices.Contains(runToCompletion, o.GroupVersionKind().GroupKind()) && len(live.GetOwnerReferences()) == 0 {
 		return nil
 	}
 	// Signatures do not cover when a hook ran, so everyone who may write the record can
@@ -169,18 +162,6 @@ func writtenByHelm(live *metav1.PartialObjectMetadata) bool {
 	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == api.FieldManager || strings.Contains(entry.Manager, "helm")
 	})
-}
-
-// runs reports whether objects of a kind run to their end, as most hooks do.
-func runs(gk schema.GroupKind) bool {
-	return gk == schema.GroupKind{Group: "batch", Kind: "Job"} || gk == schema.GroupKind{Kind: "Pod"}
-}
-
-// labeled reports whether a live object, which belongs to no other owner, carries
-// an owner label, or what Helm marks the objects of the release by.
-func (k *kubeClient) labeled(live *metav1.PartialObjectMetadata) bool {
-	labels := live.GetLabels()
-	return labels[api.LabelHookOwnerUID] != "" || labels[api.LabelOwnerUID] != "" || k.marked(live)
 }
 
 // hooksByObject returns the hooks of the verified records that the action has read,
@@ -239,7 +220,7 @@ func (k *kubeClient) removeHookLeftover(o apply.Object, uid types.UID) error {
 		return err
 	}
 	delete(k.hookLeftovers, apply.KeyOf(o))
-	k.log("%s was created by a hook and is replaced by an object of the release", apply.Describe(o.Unstructured))
+	k.log.printf("%s was created by a hook and is replaced by an object of the release", apply.Describe(o.Unstructured))
 	return k.objects.WaitGone(k.ctx, o)
 }
 
@@ -284,18 +265,15 @@ func (k *kubeClient) whyNotOwned(live *metav1.PartialObjectMetadata) string {
 // absentClient is the client of an object that Helm must not find.
 type absentClient struct{ resource.RESTClient }
 
-// Get returns a request whose answer is 404. Helm makes no other one.
+// Get returns a request that fails with the reason NotFound. Helm makes no other one.
 func (absentClient) Get() *rest.Request {
-	config := rest.ClientContentConfig{Negotiator: runtime.NewClientNegotiator(resource.UnstructuredPlusDefaultContentConfig().NegotiatedSerializer, metav1.Unversioned)}
-	return rest.NewRequestWithClient(&url.URL{Scheme: "http", Host: "absent.invalid"}, "", config, &http.Client{Transport: absentTransport{}})
+	return rest.NewRequestWithClient(&url.URL{Scheme: "http", Host: "absent.invalid"}, "", rest.ClientContentConfig{}, &http.Client{Transport: absentTransport{}})
 }
 
-// absentTransport answers each request by 404, and sends none.
+// absentTransport sends no requests.
 type absentTransport struct{}
 
-// RoundTrip answers the request.
-func (absentTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	const answer = "HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\n\r\n" +
-		`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`
-	return http.ReadResponse(bufio.NewReader(strings.NewReader(answer)), request)
+// RoundTrip returns a NotFound error.
+func (absentTransport) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, apierrors.NewNotFound(schema.GroupResource{}, "")
 }

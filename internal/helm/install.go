@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,13 +49,10 @@ func (c *Client) Install(ctx context.Context, r Request) error {
 		// The helm CLI may have kept the record of an uninstalled release. The release
 		// then continues with the next revision.
 		install.Replace = len(run.history()) > 0
-		defer run.kube.builder.turn.done()
 		// Helm renders revision 1, too, whatever revision it then stores.
-		rendered, err := run.render(1)
-		if err == nil {
-			_, err = install.Run(rendered, r.Values)
-		}
-		return run.classify(err)
+		return run.deploy(1, func(rendered *helmchart.Chart) (*helmrelease.Release, error) {
+			return install.Run(rendered, r.Values)
+		})
 	})
 }
 
@@ -82,19 +81,6 @@ func (r *run) forgetFailed(repeats func(release.Record) bool) error {
 
 // repeatsInputs reports whether the action has the inputs of an earlier revision.
 func (r *run) repeatsInputs(failed release.Record) bool { return failed.InputDigest == r.Digests.Input }
-
-// expect tells the inventory which objects to expect: as the action has left them,
-// if it succeeded. If it failed after it had stored a revision, the objects are
-// unknown until they are verified.
-func (r *run) expect(err error) error {
-	switch {
-	case err == nil:
-		r.kube.inventory.Expect(r.Owner.UID, r.kube.applied)
-	case r.driver.Created > 0:
-		r.kube.inventory.Expect(r.Owner.UID, nil)
-	}
-	return err
-}
 
 // ensureNamespace makes the release's namespace, if it is asked to and there is
 // none. One that was there before is nobody's to remove afterwards. It is made

@@ -76,7 +76,7 @@ type kubeClient struct {
 	refer bool
 	// uninstalls reports that the action uninstalls the whole release.
 	uninstalls bool
-	log        func(format string, args ...any)
+	log        *logBuffer
 
 	allow allow
 	// reported holds the warnings that were emitted, and unowned the objects that are
@@ -141,7 +141,9 @@ func (k *kubeClient) build(manifest string) (helmkube.ResourceList, error) {
 	case err != nil:
 		return nil, err
 	case k.uninstalls:
-		return k.filterProtected(list)
+		// Objects that the rules forbid are neither deleted nor run as hooks, unless the
+		// operator has created them.
+		return k.filter(list, k.whyProtected)
 	case k.rendered:
 		// What Helm builds first is what it rendered. It looks next whether
 		// the objects exist, and must not be led to look elsewhere.

@@ -231,7 +231,7 @@ func TestHookOutputIsOfTheReleasesNamespace(t *testing.T) {
 	} {
 		log, asked := &logBuffer{redact: NoOp{}.Redact}, []string{}
 		as := kubelet(t, []corev1.Pod{aPod("a", 1, "main")}, map[string]string{"a/main": "secret"}, &asked)
-		k := &kubeClient{ctx: t.Context(), identity: as, log: log.printf, Request: Request{Target: Target{Namespace: "web"}}, allow: allow{Allow: test.allow}}
+		k := &kubeClient{ctx: t.Context(), identity: as, log: log, Request: Request{Target: Target{Namespace: "web"}}, allow: allow{Allow: test.allow}}
 		if err := k.output(log); err != nil {
 			t.Error(err)
 		}

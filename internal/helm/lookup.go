@@ -38,7 +38,12 @@ func (r *run) lookAgain(ctx context.Context, of current) (bool, error) {
 		// An annotation that somebody broke costs one upgrade.
 		return true, nil //nolint:nilerr // see above
 	}
-	client, err := r.reader()
+	config, err := r.config.RESTClientGetter.ToRESTConfig()
+	if err != nil {
+		return false, err
+	}
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return false, err
 	}
@@ -63,16 +68,6 @@ func (r *run) lookAgain(ctx context.Context, of current) (bool, error) {
 		digest, counts := now[one.Path]
 		return counts && digest != one.Digest
 	}), nil
-}
-
-// reader returns a client that reads as templates do.
-func (r *run) reader() (*rest.RESTClient, error) {
-	config, err := r.config.RESTClientGetter.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	return rest.UnversionedRESTClientFor(config)
 }
 
 // lookupGetter gives the template function lookup its access to the cluster:

@@ -80,7 +80,7 @@ func (k *kubeClient) looked(rls *helmrelease.Release) (string, error) {
 			return string(text), err
 		}
 		found = found[:len(found)*maxLookups/len(text)]
-		k.log("the chart looks up more than can be followed; %d objects and lists are", len(found))
+		k.log.printf("the chart looks up more than can be followed; %d objects and lists are", len(found))
 	}
 }
 

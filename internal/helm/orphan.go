@@ -90,13 +90,22 @@ func (r *run) refuseOrphaned(history []release.Record) error {
 	if !r.Deleting || !referring(r.Request, history) {
 		return nil
 	}
-	s := referenceSearch{kube: r.kube, looked: sets.Set[apply.Key]{}}
+	looked, found := sets.Set[apply.Key]{}, false
+	refers := func(o apply.Object) (bool, error) {
+		if looked.Has(apply.KeyOf(o)) {
+			return false, nil
+		}
+		looked.Insert(apply.KeyOf(o))
+		state, err := r.kube.referrer(o)
+		found = found || state.Managed
+		return state.Referred, err
+	}
 	for _, state := range r.kube.inventory.OwnedBy(r.Owner.UID) {
 		o, err := r.kube.named(state.Key)
 		if err != nil {
 			return err
 		}
-		if refers, err := s.look(o); err != nil || refers {
+		if yes, err := refers(o); err != nil || yes {
 			return err
 		}
 	}
@@ -110,44 +119,34 @@ func (r *run) refuseOrphaned(history []release.Record) error {
 		return err
 	}
 	for _, info := range objects {
-		if refers, err := s.look(object(info)); err != nil || refers {
+		if yes, err := refers(object(info)); err != nil || yes {
 			return err
 		}
 	}
-	if s.found {
+	if found {
 		return ErrOrphaned
 	}
 	return nil
 }
 
-// referenceSearch looks for an object with an ownerReference to the owner.
-type referenceSearch struct {
-	kube   *kubeClient
-	looked sets.Set[apply.Key]
-	// found: there is an object that should have one.
-	found bool
-}
-
-// look reports whether an object that should have an ownerReference has it.
-func (s *referenceSearch) look(o apply.Object) (refers bool, err error) {
-	key := apply.KeyOf(o)
-	if s.looked.Has(key) || key.Namespace != s.kube.Owner.Namespace || apply.HasKeepPolicy(o) {
-		return false, nil
+// referrer returns the live state of an object that should have an ownerReference to
+// the owner, and the zero State of any other object.
+func (k *kubeClient) referrer(o apply.Object) (apply.State, error) {
+	if apply.KeyOf(o).Namespace != k.Owner.Namespace || apply.HasKeepPolicy(o) {
+		return apply.State{}, nil
 	}
-	s.looked.Insert(key)
-	live, err := s.kube.objects.Get(s.kube.ctx, o)
+	live, err := k.objects.Get(k.ctx, o)
 	if apierrors.IsForbidden(err) {
-		return false, nil
+		return apply.State{}, nil
 	}
 	if err != nil || live == nil {
-		return false, err
+		return apply.State{}, err
 	}
-	state := apply.StateOf(key.GroupKind(), live)
-	if !state.Managed || state.Owner != s.kube.Owner.UID || state.Kept || state.Deleting {
-		return false, nil
+	state := apply.StateOf(o.GroupVersionKind().GroupKind(), live)
+	if !state.Managed || state.Owner != k.Owner.UID || state.Kept || state.Deleting {
+		return apply.State{}, nil
 	}
-	s.found = true
-	return state.Referred, nil
+	return state, nil
 }
 
 // referring reports whether the objects of a release should have ownerReferences,

@@ -181,14 +181,10 @@ func stringifyMetadata(object *unstructured.Unstructured) {
 // textOf returns the text of a value, unless it holds others.
 func textOf(value any) (string, bool) {
 	switch typed := value.(type) {
-	case string:
-		return typed, true
-	case int64:
-		return strconv.FormatInt(typed, 10), true
+	case string, int64, bool:
+		return fmt.Sprint(typed), true
 	case float64:
 		return strconv.FormatFloat(typed, 'f', -1, 64), true
-	case bool:
-		return strconv.FormatBool(typed), true
 	case nil:
 		return "", true
 	}

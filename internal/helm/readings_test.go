@@ -123,7 +123,7 @@ func TestReadingsLeftOut(t *testing.T) {
 
 func TestReadingsAreInOrderAndSmall(t *testing.T) {
 	log := &logBuffer{redact: NoOp{}.Redact}
-	k := &kubeClient{readings: newLookupRecord("cr-uid", nil, types.NamespacedName{}), builder: newTestBuilder(t), log: log.printf}
+	k := &kubeClient{readings: newLookupRecord("cr-uid", nil, types.NamespacedName{}), builder: newTestBuilder(t), log: log}
 	rls := aRelease()
 	rls.Hooks = nil
 	if text, err := k.looked(rls); text != "" || err != nil {

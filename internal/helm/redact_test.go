@@ -34,7 +34,7 @@ func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 	}
 	cause := fmt.Errorf("%w: spec.password is %s", chart.ErrInvalidValues, canary)
 	for name, err := range map[string]error{"what Helm returned": cause, "a write that failed": nil} {
-		r := &run{kube: &kubeClient{ctx: t.Context()}, driver: &release.Driver{}, log: log, Request: Request{Redactor: canaryRedactor{}}}
+		r := &run{kube: &kubeClient{ctx: t.Context(), log: log}, driver: &release.Driver{}, Request: Request{Redactor: canaryRedactor{}}}
 		if err == nil {
 			r.driver.WriteErr = cause
 		}
@@ -51,7 +51,7 @@ func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 		}
 	}
 	// What a parser quotes is known by less.
-	parts := &run{kube: &kubeClient{ctx: t.Context()}, driver: &release.Driver{}, log: log, Request: Request{Redactor: canaryRedactor{}}}
+	parts := &run{kube: &kubeClient{ctx: t.Context(), log: log}, driver: &release.Driver{}, Request: Request{Redactor: canaryRedactor{}}}
 	for _, test := range []struct {
 		err  error
 		want string
@@ -64,7 +64,7 @@ func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 		}
 	}
 	// Without secrets nothing is changed.
-	r := &run{kube: &kubeClient{ctx: t.Context()}, driver: &release.Driver{}, log: &logBuffer{}, Request: Request{Redactor: NoOp{}}}
+	r := &run{kube: &kubeClient{ctx: t.Context(), log: &logBuffer{}}, driver: &release.Driver{}, Request: Request{Redactor: NoOp{}}}
 	if err := r.outcome(cause); err.Error() != cause.Error() {
 		t.Errorf("%v", err)
 	}

@@ -31,39 +31,37 @@ import (
 // The error is ErrUntrusted, and nothing was written, where somebody else has
 // changed the manifest, values, chart or hooks of the revision.
 func (c *Client) Restore(ctx context.Context, r Request) error {
-	return c.run(ctx, r, (*run).restore)
-}
-
-func (r *run) restore() error {
-	history := r.history()
-	if len(history) == 0 || !history[0].Stripped() {
-		return fmt.Errorf("%w: the newest record has its annotations", release.ErrStale)
-	}
-	record := history[0]
-	stored, err := r.readTrusted(record)
-	if err != nil {
-		return err
-	}
-	signature := r.driver.Keys.Sign(release.SignedContent(r.driver.Namespace, stored))
-	if signature == "" {
-		return release.ErrNoKey
-	}
-	var secret corev1.Secret
-	r.driver.Stamp.Annotate(&secret, stored, record.Inventory)
-	if record.Lookups != "" {
-		secret.Annotations[release.AnnotationLookups] = record.Lookups
-	}
-	if record.Tested != nil {
-		text, err := json.Marshal(record.Tested)
+	return c.run(ctx, r, func(run *run) error {
+		history := run.history()
+		if len(history) == 0 || !history[0].Stripped() {
+			return fmt.Errorf("%w: the newest record has its annotations", release.ErrStale)
+		}
+		record := history[0]
+		stored, err := run.readTrusted(record)
 		if err != nil {
 			return err
 		}
-		secret.Annotations[release.AnnotationTested] = string(text)
-	}
-	// The helm CLI writes without asking who else does, and may do so again.
-	return r.patchUnchanged(record, map[string]any{
-		"annotations": secret.Annotations,
-		"labels":      map[string]string{api.LabelSignature: signature},
+		signature := run.driver.Keys.Sign(release.SignedContent(run.driver.Namespace, stored))
+		if signature == "" {
+			return release.ErrNoKey
+		}
+		var secret corev1.Secret
+		run.driver.Stamp.Annotate(&secret, stored, record.Inventory)
+		if record.Lookups != "" {
+			secret.Annotations[release.AnnotationLookups] = record.Lookups
+		}
+		if record.Tested != nil {
+			text, err := json.Marshal(record.Tested)
+			if err != nil {
+				return err
+			}
+			secret.Annotations[release.AnnotationTested] = string(text)
+		}
+		// The helm CLI writes without asking who else does, and may do so again.
+		return run.patchUnchanged(record, map[string]any{
+			"annotations": secret.Annotations,
+			"labels":      map[string]string{api.LabelSignature: signature},
+		})
 	})
 }
 

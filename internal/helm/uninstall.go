@@ -252,9 +252,8 @@ type uninstallDriver struct {
 	read func(*helmrelease.Release)
 	// before is called before a record is deleted.
 	before func() error
-	// unmarked is the record that was not marked, and its name.
+	// unmarked is the record that was not marked.
 	unmarked *helmrelease.Release
-	key      string
 }
 
 // Query answers as the recordDriver does.
@@ -270,7 +269,7 @@ func (d *uninstallDriver) Query(labels map[string]string) ([]*helmrelease.Releas
 func (d *uninstallDriver) Update(key string, rls *helmrelease.Release) error {
 	waits := !d.brief || d.hooks && hasHooks(rls, helmrelease.HookPreDelete, helmrelease.HookPostDelete)
 	if !waits && rls.Info.Status == helmrelease.StatusUninstalling {
-		d.unmarked, d.key = rls, key
+		d.unmarked = rls
 		return nil
 	}
 	return d.Driver.Update(key, rls)
@@ -282,7 +281,7 @@ func (d *uninstallDriver) mark() error {
 		return nil
 	}
 	d.unmarked.Info.Status = helmrelease.StatusUninstalling
-	err := d.Driver.Update(d.key, d.unmarked)
+	err := d.Driver.Update(d.KeyOf(d.unmarked), d.unmarked)
 	if errors.Is(err, release.ErrStale) {
 		// It is gone, or another has it: there is nothing to mark.
 		return nil

@@ -80,19 +80,23 @@ func DryRunUpgrade(ctx context.Context, c *chart.Chart, t Trial) (*chart.Rendere
 	return chart.ReadRelease(rls)
 }
 
-// render renders the chart of the action. Large manifests are parsed one at a time:
-// the caller ends the turn of the action when the action has ended.
-func (r *run) render(revision int) (*helmchart.Chart, error) {
+// deploy renders a revision, and has Helm store and apply it.
+func (r *run) deploy(revision int, act func(*helmchart.Chart) (*helmrelease.Release, error)) error {
+	defer r.kube.builder.turn.done()
 	rendered, err := r.execute(r.prepared, revision)
 	if err != nil {
-		return nil, err
+		return r.classify(err)
 	}
 	texts := make([]string, len(rendered.Templates))
 	for i, template := range rendered.Templates {
 		texts[i] = string(template.Data)
 	}
-	// Helm parses the manifest to sort it, and then has it built.
-	return rendered, r.kube.builder.turn.await(r.kube.ctx, texts...)
+	// Helm parses the manifest to sort it, and then has it built. Large manifests are
+	// parsed one at a time.
+	if err = r.kube.builder.turn.await(r.kube.ctx, texts...); err == nil {
+		_, err = act(rendered)
+	}
+	return r.classify(err)
 }
 
 // execute executes the templates of the chart.
@@ -132,12 +136,9 @@ func (c *Client) Upgrade(ctx context.Context, r Request) error {
 		if history := run.history(); len(history) > 0 {
 			revision += history[0].Revision
 		}
-		defer run.kube.builder.turn.done()
-		rendered, err := run.render(revision)
-		if err == nil {
-			_, err = upgrade.Run(r.Release, rendered, r.Values)
-		}
-		return run.classify(err)
+		return run.deploy(revision, func(rendered *helmchart.Chart) (*helmrelease.Release, error) {
+			return upgrade.Run(r.Release, rendered, r.Values)
+		})
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 // Tracker holds which custom resources use which objects, and reports changes of the
 // objects to their users. It also guards what a store knows of the objects.
 type Tracker[T comparable] struct {
-	sync.Mutex
+	Mu       sync.Mutex
 	byObject map[T]sets.Set[types.UID]
 	byUser   map[types.UID][]T
 	// changed is called, without the lock, for each user of an object that was added,
@@ -30,9 +30,9 @@ func NewTracker[T comparable](changed func(types.UID)) *Tracker[T] {
 // Update calls a function under the lock, and then reports a change to the users that
 // the function returns.
 func (t *Tracker[T]) Update(update func() []types.UID) {
-	t.Lock()
+	t.Mu.Lock()
 	users := update()
-	t.Unlock()
+	t.Mu.Unlock()
 	for _, user := range users {
 		t.changed(user)
 	}
@@ -58,7 +58,7 @@ func EventHandler[T comparable, O any](t *Tracker[T], update, remove func(O) []t
 	}
 }
 
-// The other methods require the lock.
+// The other methods require the lock Mu.
 
 // Set replaces the objects that a user uses. It returns the objects that no user uses
 // any more.

@@ -6,20 +6,24 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// An owner label is a claim. Whoever may write an object can give it the owner
-// label of any custom resource, and an Apply entry of our field manager. An object
-// therefore counts for an owner only in the namespace of the release, whose users
-// may do as they like with the release anyway, or if the release itself names the
-// object: because this process applied it, or because the release record lists it.
+// An owner label is only a claim: a user who can write an object can give it the owner
+// label of any custom resource and an Apply entry of the operator's field manager. An
+// object therefore counts for an owner only in these cases:
+//
+//   - It is in the namespace of the release. Users with write access there can change
+//     the release anyway.
+//   - This process applied it for the owner.
+//   - The release record lists it.
 
-// Recorded is what a release record says of the objects of its release.
+// Recorded is what a release record contains about the objects of its release.
 type Recorded struct {
 	// Digest is the digest of the objects, see apply.Digest.
 	Digest string
-	// Finished holds the Jobs that have finished, and how. Digest does not cover them.
+	// Finished holds the Jobs that have finished, with their outcome (Complete or
+	// Failed). Digest does not cover them.
 	Finished map[apply.Key]string
-	// Outside lists the objects that are not in the namespace of the release. Records
-	// of older versions do not list them.
+	// Outside lists the objects outside the namespace of the release. Records of
+	// older versions do not list them.
 	Outside []apply.Key
 }
 
@@ -37,22 +41,22 @@ func (x *Index) SetReleaseNamespace(owner types.UID, namespace string) {
 	x.owner(owner).namespace = namespace
 }
 
-// AddObjects notes that the release of an owner has objects, which may be outside of its
-// namespace.
+// AddObjects records that objects, which may be outside the release namespace, belong
+// to the release of an owner.
 func (x *Index) AddObjects(owner types.UID, objects []apply.Key) {
 	if len(objects) == 0 {
 		return
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	of := x.owner(owner)
+	info := x.owner(owner)
 	for _, key := range objects {
-		of.addObject(key)
+		info.addObject(key)
 	}
 }
 
-// ClaimedBy returns the objects that carry the label of an owner and an Apply entry
-// of our field manager, and do not count for the owner.
+// ClaimedBy returns the objects that carry the label of an owner and an Apply entry of
+// the operator's field manager, but do not count for the owner.
 func (x *Index) ClaimedBy(owner types.UID) []apply.State {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -61,23 +65,24 @@ func (x *Index) ClaimedBy(owner types.UID) []apply.State {
 }
 
 // isOwned reports whether an object counts for the owner in its label.
-func (x *Index) isOwned(of *owner, s *apply.State) bool {
+func (x *Index) isOwned(info *owner, s *apply.State) bool {
 	if !s.Managed {
 		return false
 	}
-	if of.namespace != "" && of.namespace == s.Namespace || of.named[s.Key] {
+	if info.namespace != "" && info.namespace == s.Namespace || info.named[s.Key] {
 		return true
 	}
 	return x.expectedBy(s.Owner, s.Key) != nil
 }
 
-// concernsOwner reports whether a change of an object concerns the owner in its label.
+// concernsOwner reports whether the owner in the label of an object is known, and the
+// object counts for that owner.
 func (x *Index) concernsOwner(s *apply.State) bool {
 	return x.isOwned(x.known(s.Owner), s)
 }
 
-// addObject notes that the release of an owner has an object, which may be outside of
-// its namespace.
+// addObject records that an object belongs to the release of an owner. Objects in the
+// release namespace need no record.
 func (o *owner) addObject(key apply.Key) {
 	if o.namespace != "" && o.namespace == key.Namespace {
 		return
@@ -88,8 +93,8 @@ func (o *owner) addObject(key apply.Key) {
 	o.named[key] = true
 }
 
-// ExpectedUID returns the UID of an object that an owner's release expects, empty
-// if it expects none of that name.
+// ExpectedUID returns the UID of the object that an owner's release expects under a
+// key, or "" if it expects none.
 func (x *Index) ExpectedUID(owner types.UID, key apply.Key) types.UID {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -99,14 +104,14 @@ func (x *Index) ExpectedUID(owner types.UID, key apply.Key) types.UID {
 	return ""
 }
 
-// Forget drops what is known of an owner that is gone, save its objects, which the
-// watches report.
+// Forget drops everything recorded for a deleted owner except its live objects, which
+// the watches report.
 func (x *Index) Forget(owner types.UID) {
 	x.Expect(owner, nil)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if of := x.owners[owner]; of != nil {
-		of.finished, of.named, of.namespace = nil, nil, ""
-		x.removeOwnerIfEmpty(owner, of)
+	if info := x.owners[owner]; info != nil {
+		info.finished, info.named, info.namespace = nil, nil, ""
+		x.removeOwnerIfEmpty(owner, info)
 	}
 }

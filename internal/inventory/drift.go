@@ -12,89 +12,89 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// Drift is one object that is not what is expected.
+// Drift is one object whose live state differs from the expected state.
 type Drift struct {
 	apply.Key
-	// Gone: the object is not there, or not to be told from one that is not
-	// ours.
+	// Gone is true if the object does not exist, or if it has no Apply entry of the
+	// operator's field manager and may therefore be another object of that name.
 	Gone bool
 }
 
-// Expect says what the objects of an owner are from now on expected to be, in
-// place of what was expected before. With nil nothing is.
+// Expect replaces the expected state of the objects of an owner. With nil, no state is
+// expected.
 func (x *Index) Expect(owner types.UID, objects []apply.State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if of := x.owners[owner]; of != nil {
-		for _, key := range of.expected {
-			// Another owner may expect the object by now.
-			if o := x.objects[key]; o != nil && o.by == owner {
-				o.expected, o.by = nil, ""
-				of.addObject(key)
+	if info := x.owners[owner]; info != nil {
+		for _, key := range info.expected {
+			// Another owner may expect the object in the meantime.
+			if o := x.objects[key]; o != nil && o.owner == owner {
+				o.expected, o.owner = nil, ""
+				info.addObject(key)
 				x.removeIfEmpty(key, o)
 			}
 		}
-		of.expected, of.known = nil, false
-		x.removeOwnerIfEmpty(owner, of)
+		info.expected, info.known = nil, false
+		x.removeOwnerIfEmpty(owner, info)
 	}
 	if objects == nil {
 		return
 	}
-	of := x.owner(owner)
-	// What is expected now is all that the release has.
-	of.known, of.named = true, nil
-	maps.DeleteFunc(of.finished, func(key apply.Key, _ finished) bool {
+	info := x.owner(owner)
+	// The expected objects are all objects of the release.
+	info.known, info.named = true, nil
+	maps.DeleteFunc(info.finished, func(key apply.Key, _ finished) bool {
 		return !slices.ContainsFunc(objects, func(s apply.State) bool { return s.Key == key })
 	})
-	of.expected = make([]apply.Key, 0, len(objects))
+	info.expected = make([]apply.Key, 0, len(objects))
 	for i := range objects {
 		if x.expect(owner, &objects[i]) {
-			of.expected = append(of.expected, objects[i].Key)
+			info.expected = append(info.expected, objects[i].Key)
 		}
 	}
 }
 
-// ExpectOne says that one of an owner's objects is from now on expected to be as
-// it was just applied.
+// ExpectOne sets the expected state of one object of an owner after an apply.
 func (x *Index) ExpectOne(owner types.UID, s apply.State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	of := x.owners[owner]
-	if of == nil || !of.known {
+	info := x.owners[owner]
+	if info == nil || !info.known {
 		return
 	}
-	if x.expect(owner, &s) && !slices.Contains(of.expected, s.Key) {
-		of.expected = append(of.expected, s.Key)
+	if x.expect(owner, &s) && !slices.Contains(info.expected, s.Key) {
+		info.expected = append(info.expected, s.Key)
 	}
 }
 
-// expect notes what an owner expects, and tells whether it expected nothing of
-// that name before.
-func (x *Index) expect(owner types.UID, s *apply.State) (anew bool) {
+// expect sets the expected state of an object. It reports whether the owner expected no
+// object with that key before.
+func (x *Index) expect(owner types.UID, s *apply.State) (isNew bool) {
 	o := x.objects[s.Key]
 	if o == nil {
 		o = &entry{}
 		x.objects[s.Key] = o
 	}
-	if of := x.owners[owner]; of != nil && of.finished[s.Key].uid != s.UID {
-		// Another Job has the name.
-		delete(of.finished, s.Key)
+	if info := x.owners[owner]; info != nil && info.finished[s.Key].uid != s.UID {
+		// Another Job has taken the name.
+		delete(info.finished, s.Key)
 	}
-	anew = o.expected == nil || o.by != owner
-	if anew && o.expected != nil && !s.Managed {
-		// It is the other's, and stays so. This owner misses it.
+	isNew = o.expected == nil || o.owner != owner
+	if isNew && o.expected != nil && !s.Managed {
+		// Another owner expects the object, and this owner has not applied it. The
+		// object has drifted for this owner only.
 		return true
 	}
-	// Most often it is what is there, and needs no copy of its own.
-	if o.by = owner; o.live != nil && *o.live == *s {
+	// The states are usually equal and can share memory.
+	if o.owner = owner; o.live != nil && *o.live == *s {
 		o.expected = o.live
 	} else {
 		o.expected = new(*s)
 	}
-	return anew
+	return isNew
 }
 
-// Intact reports whether an object is what an owner's release expects.
+// Intact reports whether an owner's release expects an object and the object has not drifted.
 func (x *Index) Intact(owner types.UID, key apply.Key) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -102,16 +102,15 @@ func (x *Index) Intact(owner types.UID, key apply.Key) bool {
 	return by != "" && by == owner && !drifted
 }
 
-// expectedBy returns what an owner's release expects of an object, nil if nothing.
+// expectedBy returns the state that an owner's release expects of an object, or nil.
 func (x *Index) expectedBy(owner types.UID, key apply.Key) *apply.State {
-	if o := x.objects[key]; o != nil && o.by == owner {
+	if o := x.objects[key]; o != nil && o.owner == owner {
 		return o.expected
 	}
 	return nil
 }
 
-// Drifted reports whether an object is known not to be what an owner's release
-// expects.
+// Drifted reports whether an owner's release expects an object and the object has drifted.
 func (x *Index) Drifted(owner types.UID, key apply.Key) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -119,12 +118,12 @@ func (x *Index) Drifted(owner types.UID, key apply.Key) bool {
 	return drifted && by == owner
 }
 
-// RestoreExpected takes the objects that exist for what is expected, if they have the
-// digest that the release record holds. It returns whether anything is expected of
-// the owner now.
+// RestoreExpected makes the live state of an owner's objects the expected state if its
+// digest matches the release record. It reports whether the owner has an expected state
+// afterwards.
 //
-// The digest does not cover the Jobs that have finished according to the record;
-// they may be gone.
+// The digest does not cover the Jobs that have finished according to the record, because
+// they may no longer exist.
 func (x *Index) RestoreExpected(owner types.UID, recorded Recorded) bool {
 	x.mu.RLock()
 	known := x.known(owner).known
@@ -142,8 +141,8 @@ func (x *Index) RestoreExpected(owner types.UID, recorded Recorded) bool {
 	if x.restoreExpected(owner, owned, recorded) {
 		return true
 	}
-	// A record of an older version does not list the objects outside of the
-	// namespace. The digest covers them.
+	// A record of an older version does not list the objects outside the release
+	// namespace, but its digest covers them.
 	return len(claimed) > 0 && len(recorded.Outside) == 0 && x.restoreExpected(owner, append(owned, claimed...), recorded)
 }
 
@@ -151,7 +150,7 @@ func (x *Index) restoreExpected(owner types.UID, owned []apply.State, recorded R
 	owned, jobs := splitJobs(owner, owned, recorded.Finished)
 	recalled, ok := matchDigest(recorded.Digest, owned)
 	if !ok {
-		// An autoscaler may have taken replicas since.
+		// An autoscaler may have taken over spec.replicas since.
 		owned = slices.Clone(owned)
 		for i, s := range owned {
 			owned[i] = s.Unscaled()
@@ -167,8 +166,8 @@ func (x *Index) restoreExpected(owner types.UID, owned []apply.State, recorded R
 	return true
 }
 
-// splitJobs takes the Jobs that have finished out of an owner's objects. Of those that
-// are gone only the key is known.
+// splitJobs separates the finished Jobs from the other objects of an owner. For Jobs
+// that no longer exist it returns a state with nothing but key and owner.
 func splitJobs(owner types.UID, owned []apply.State, done map[apply.Key]string) (rest, jobs []apply.State) {
 	if len(done) == 0 {
 		return owned, nil
@@ -188,19 +187,19 @@ func splitJobs(owner types.UID, owned []apply.State, done map[apply.Key]string) 
 	return rest, jobs
 }
 
-// maxKept bounds the objects that may have outlived the manifest that named them,
-// and so the subsets that matchDigest tries: at most 2^maxKept.
+// maxKept limits the number of objects that matchDigest may leave out, and thus the
+// number of subsets that it tries to 2^maxKept.
 const maxKept = 8
 
-// matchDigest returns those of the objects that have a digest. They are all of them,
-// except that some which are to be kept may have been dropped from the manifest.
+// matchDigest returns the objects if they have the given digest. If they do not, it
+// searches for a subset that has it: objects with the policy "keep" may have been
+// dropped from the manifest.
 //
-// The release record has a digest and no list of objects: the record is a Secret
-// of at most a megabyte that holds the manifest already, its labels and annotations
-// are read by every operator that starts, and a list of keys alone would not show
-// whether the objects have drifted. The search runs only if an object with the
-// policy "keep" has left the manifest, and ends at the size that the digest begins
-// with.
+// The release record has only a digest and no list of objects. The record is a Secret of
+// at most a megabyte that already contains the manifest, each operator reads its labels
+// and annotations at startup, and a list of keys would not show whether the objects have
+// drifted. The search runs only if an object with the policy "keep" is no longer in the
+// manifest, and tries only subsets of the size with which the digest begins.
 func matchDigest(digest string, objects []apply.State) ([]apply.State, bool) {
 	if apply.Digest(objects) == digest {
 		return objects, true
@@ -211,14 +210,14 @@ func matchDigest(digest string, objects []apply.State) ([]apply.State, bool) {
 			kept = append(kept, s.Key)
 		}
 	}
-	// Each number stands for some of them.
-	for some := 1; some < 1<<len(kept); some++ {
-		if !strings.HasPrefix(digest, strconv.Itoa(len(objects)-bits.OnesCount(uint(some)))+"-") {
+	// The bits of subset select the kept objects that are left out.
+	for subset := 1; subset < 1<<len(kept); subset++ {
+		if !strings.HasPrefix(digest, strconv.Itoa(len(objects)-bits.OnesCount(uint(subset)))+"-") {
 			continue
 		}
 		rest := slices.DeleteFunc(slices.Clone(objects), func(s apply.State) bool {
 			i := slices.Index(kept, s.Key)
-			return i >= 0 && some&(1<<i) != 0
+			return i >= 0 && subset&(1<<i) != 0
 		})
 		if apply.Digest(rest) == digest {
 			return rest, true
@@ -227,8 +226,8 @@ func matchDigest(digest string, objects []apply.State) ([]apply.State, bool) {
 	return nil, false
 }
 
-// Drift returns the objects of an owner that are not what is expected, in the
-// order of their names. Those that a person asked to ignore are left out.
+// Drift returns the objects of an owner that have drifted, sorted by name. Objects whose
+// annotation says that drift is ignored are not included.
 func (x *Index) Drift(owner types.UID) []Drift {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -242,24 +241,24 @@ func (x *Index) Drift(owner types.UID) []Drift {
 	return found
 }
 
-// driftOf reports whether an object is not what an owner expects.
+// driftOf reports whether an object of an owner has drifted.
 func (x *Index) driftOf(owner types.UID, key apply.Key) (Drift, bool) {
 	o := x.objects[key]
 	switch {
 	case o == nil:
 		return Drift{Key: key, Gone: true}, !x.hasFinished(owner, key, nil)
-	case o.by == owner:
+	case o.owner == owner:
 		return x.compare(o.expected)
 	case o.live == nil:
 		return Drift{Key: key, Gone: true}, true
 	default:
-		// Another owner's release has taken it.
+		// The release of another owner has taken over the object.
 		return Drift{Key: key, Gone: !o.live.Managed}, !o.live.Ignored && !o.live.Deleting
 	}
 }
 
-// compare reports whether an object differs from what is expected. A view that
-// is older than what is expected says nothing: the watch has not caught up.
+// compare reports whether an object has drifted. If the live state is older than the
+// expected state, the watch has not delivered the last apply yet: this is not drift.
 func (x *Index) compare(expected *apply.State) (Drift, bool) {
 	live := x.objects[expected.Key].live
 	switch {
@@ -272,7 +271,7 @@ func (x *Index) compare(expected *apply.State) (Drift, bool) {
 	case live.UID == expected.UID && older(live.ResourceVersion, expected.ResourceVersion):
 		return Drift{}, false
 	case live.Deleting:
-		// It is repaired when it is gone.
+		// Drift is corrected once the object is deleted.
 		return Drift{}, false
 	}
 	return Drift{Key: expected.Key, Gone: !live.Managed}, true

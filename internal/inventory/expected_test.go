@@ -36,7 +36,7 @@ func TestTakenByAnotherOwner(t *testing.T) {
 	l.Remove(taken)
 	expect("deleted by who took it", Drift{Key: a.Key, Gone: true})
 	l.Expect(other, nil)
-	l.gone(&taken, true)
+	l.observeDeletion(&taken, true)
 	expect("given up by who took it", Drift{Key: a.Key, Gone: true})
 	again := but(a, 12)
 	l.Put(again)
@@ -45,7 +45,7 @@ func TestTakenByAnotherOwner(t *testing.T) {
 		t.Errorf("brought back, it sees %v", drift)
 	}
 	l.Expect(web, nil)
-	l.gone(&again, true)
+	l.observeDeletion(&again, true)
 	l.Forget(web)
 	l.Forget(other)
 	if len(l.objects) > 0 || len(l.owners) > 0 {

@@ -79,7 +79,7 @@ func TestFinishedJob_GoneIsNotDrift(t *testing.T) {
 			}
 			last := cachedObject{state: new(but(s, 12)), health: &healthy, expiry: test.last}
 			l.observeJob(last.state, last.expiry, test.missed)
-			l.gone(last.state, test.missed)
+			l.observeDeletion(last.state, test.missed)
 			if got := l.drifts(web); got != test.drift {
 				t.Errorf("drift is %q, want %q", got, test.drift)
 			}
@@ -101,7 +101,7 @@ func TestFinishedJob_RunsAgainWithTheNextRevision(t *testing.T) {
 	// It finishes before the action that has created it ends.
 	l.Put(first)
 	l.observeJob(&first, done(Complete), false)
-	l.gone(new(but(first, 11)), false)
+	l.observeDeletion(new(but(first, 11)), false)
 	l.Expect(web, []apply.State{first})
 	if l.drifts(web) != "" || l.JobOutcome(web, first.Key, first.UID) != Complete {
 		t.Errorf("drift %q, finished %v", l.drifts(web), l.JobOutcomes(web))
@@ -109,7 +109,7 @@ func TestFinishedJob_RunsAgainWithTheNextRevision(t *testing.T) {
 	next := but(jobState("next"), 20)
 	l.Put(next)
 	l.Expect(web, []apply.State{next})
-	l.gone(new(but(next, 21)), false)
+	l.observeDeletion(new(but(next, 21)), false)
 	if l.drifts(web) != "migrate gone" || len(l.JobOutcomes(web)) > 0 {
 		t.Errorf("drift %q, finished %v", l.drifts(web), l.JobOutcomes(web))
 	}
@@ -147,7 +147,7 @@ func TestRecall_FinishedJobs(t *testing.T) {
 			if !test.want {
 				return
 			}
-			l.gone(new(but(job, 12)), true)
+			l.observeDeletion(new(but(job, 12)), true)
 			found := l.Health(web, time.Now())
 			if l.drifts(web) != "" || found.Total != 2 || len(found.Unready) > 0 || len(l.JobOutcomes(web)) != 1 {
 				t.Errorf("drift %q, %d objects, not ready %v, finished %v", l.drifts(web), found.Total, found.Unready, l.JobOutcomes(web))

@@ -16,29 +16,28 @@ import (
 // Health is the health of one object, see package health.
 type Health = health.Result
 
-// Shared by the many objects that have one of these.
+// Most objects have one of these, and share it.
 var (
 	healthy         = Health{Ready: true}
 	healthyReported = Health{Ready: true, Reported: true}
-	// silent is the health of objects of kinds that have no status.
+	// silent is the health of objects whose kind has no status.
 	silent = Health{Ready: true, Silent: true}
 )
 
-// unseen is the health of an object that the watch has not delivered yet. That
-// is no failure of the object.
-var unseen = Health{OpenEnded: true, Reason: "Applied", Message: "it was applied, and the watch has not delivered it yet"}
+// unobserved is the health of an applied object that the watch has not delivered yet.
+// It is OpenEnded: the object has not failed.
+var unobserved = Health{OpenEnded: true, Reason: "Applied", Message: "applied, but not delivered by the watch yet"}
 
-// gone is the health of an expected object that does not exist.
-var gone = Health{Reason: "Gone", Message: "it is not there"}
+// notFound is the health of an expected object that does not exist.
+var notFound = Health{Reason: "Gone", Message: "object not found"}
 
-// DependsOnContext reports whether a reason follows from more than the object: from a
-// rule of the watches entry, or from other objects of the kind.
+// DependsOnContext reports whether a reason depends on more than the object itself: on a
+// health rule in watches.yaml or on other objects of the kind.
 func DependsOnContext(reason string) bool {
 	return slices.Contains([]string{health.ReasonRuleNotReady, health.ReasonRuleFailed, health.ReasonRuleNotEvaluated, health.ReasonNotReported}, reason)
 }
 
-// HealthOf computes the health of an object that was read whole, without the
-// rules of a watches entry.
+// HealthOf returns the health of an object without the health rules of watches.yaml.
 func HealthOf(o *unstructured.Unstructured, now time.Time) Health {
 	found, _ := health.Evaluate(o, health.Kind{}).At(now, false)
 	return found
@@ -48,14 +47,14 @@ func HealthOf(o *unstructured.Unstructured, now time.Time) Health {
 type Summary struct {
 	// Total is the number of objects.
 	Total int
-	// Unready are those that are not ready: failed ones first, and last those of
-	// which that is no failure however long it lasts.
+	// Unready are the objects that are not ready: failed objects first, then objects in
+	// progress, then objects with an open-ended state.
 	Unready []ObjectHealth
-	// Assumed are those that count as ready, although no controller says so. Each
-	// has a message.
+	// Assumed are the objects that count as ready although no controller reports so.
+	// Each has a message.
 	Assumed []ObjectHealth
-	// Next is when the summary changes although no object does, the zero time for
-	// never.
+	// Next is the time at which the summary changes without a change of an object, or
+	// the zero time.
 	Next time.Time
 }
 
@@ -66,7 +65,7 @@ type ObjectHealth struct {
 	Health
 }
 
-// Health returns the health of an owner's objects at a time.
+// Health returns the health of an owner's objects at the given time.
 func (x *Index) Health(owner types.UID, now time.Time) Summary {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -99,7 +98,7 @@ func (x *Index) Health(owner types.UID, now time.Time) Summary {
 	return s
 }
 
-// urgency orders objects that are not ready: lower comes first.
+// urgency orders objects that are not ready; the lowest value comes first.
 func urgency(h Health) int {
 	switch {
 	case h.Failed:
@@ -111,11 +110,11 @@ func urgency(h Health) int {
 	}
 }
 
-// keysOf returns the objects that an owner is expected to have, or has where
-// nothing is expected.
+// keysOf returns the objects that an owner's release expects, or the owned objects if
+// the expected state is not known.
 func (x *Index) keysOf(owner types.UID) []apply.Key {
-	if of := x.known(owner); of.known {
-		return of.expected
+	if info := x.known(owner); info.known {
+		return info.expected
 	}
 	var keys []apply.Key
 	owned, _ := x.labeled(owner)
@@ -125,12 +124,13 @@ func (x *Index) keysOf(owner types.UID) []apply.Key {
 	return keys
 }
 
-// healthOf returns the health of one object, and when it changes by itself.
+// healthOf returns the health of one object, and the time at which it changes without a
+// change of the object.
 func (x *Index) healthOf(key apply.Key, now time.Time) (Health, time.Time) {
 	o := x.objects[key]
 	switch {
 	case o == nil || o.live == nil:
-		return gone, time.Time{}
+		return notFound, time.Time{}
 	case o.health != nil:
 		return o.health.At(now, x.reporting[key.GroupKind()])
 	case !x.HealthConfig.watchedWhole(key.GroupKind()):
@@ -140,8 +140,9 @@ func (x *Index) healthOf(key apply.Key, now time.Time) (Health, time.Time) {
 	}
 }
 
-// report notes that a controller reports on objects of a kind. It returns the
-// owners of objects that it has not reported on, for which that is news.
+// report records that a controller reports on objects of a kind. After the first
+// report, it returns the owners of objects without a report, since these objects no
+// longer count as ready.
 func (x *Index) report(gk schema.GroupKind) (waiting []types.UID) {
 	if x.reporting[gk] {
 		return nil

@@ -157,7 +157,7 @@ func TestHealthFollowsWhatIsSeen(t *testing.T) {
 	l.observe(new(deployed("14", 2)), ready)
 	expect("ready again", "")
 	l.Expect(web, []apply.State{deployed("14", 2)})
-	l.gone(new(deployed("15", 2)), true)
+	l.observeDeletion(new(deployed("15", 2)), true)
 	expect("gone", "web Gone")
 	if total := l.Health(web, created).Total; total != 1 {
 		t.Errorf("%d objects", total)

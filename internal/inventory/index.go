@@ -14,70 +14,70 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// Index holds the newest known state of every dependent, and what is expected
-// of them. Call NewIndex. Its methods may be called concurrently.
+// Index holds the newest known state of every managed object, and the state that its
+// owner expects. Use NewIndex to create it. Its methods may be called concurrently.
 //
-// It holds several objects of each release, so that what the caches hold of
-// them is shared. A state that is held is never changed.
+// The Index shares memory with the caches, which hold several objects of each release.
+// Therefore a stored state is never modified.
 type Index struct {
-	// HealthConfig is set before the index is used, if at all.
+	// HealthConfig must be set, if at all, before the index is used.
 	HealthConfig HealthConfig
 
 	mu      sync.RWMutex
 	objects map[apply.Key]*entry
 	owners  map[types.UID]*owner
 
-	// reporting are the kinds of which some object has a report of its controller.
+	// reporting are the kinds with at least one object on which a controller has reported.
 	reporting map[schema.GroupKind]bool
 
-	// tombstones are the versions of the objects that were deleted last, by apply.Key.
+	// tombstones holds the last version of recently deleted objects, by apply.Key.
 	tombstones *lru.Cache
 	// unwatched are the kinds whose objects cannot be watched, with the namespaces
-	// in which they cannot.
+	// concerned. An empty namespace stands for all.
 	unwatched map[schema.GroupKind][]string
 
-	// onDrift is told of owners whose objects are not what is expected, and
-	// changed of those of which an object's health has changed.
+	// onDrift is called for owners of objects that have drifted, onChange for owners of
+	// objects whose health has changed.
 	onDrift  func(owner types.UID)
 	onChange func(owner types.UID)
 }
 
-// entry is what is known of one name. There is one as long as anything is.
+// entry holds the state of the objects with one key. It exists as long as it is not empty.
 type entry struct {
-	// live is the object that has the name, nil where there is none.
+	// live is the existing object, or nil.
 	live *apply.State
-	// health is of an object that has one and was seen since its spec last
-	// changed.
+	// health is nil if the kind has no health, or if the watch has not delivered the
+	// object since the last change of its spec.
 	health *Health
-	// expected is what by's release expects, nil where none does. An owner is
-	// found by it when its object is gone, or the object's owner label is.
+	// expected is the state that the release of the owner expects, or nil. The owner
+	// is stored because the object and its owner label may be deleted.
 	expected *apply.State
-	by       types.UID
-	// removed is the UID of an object that this process deleted and the watch
-	// has not seen go yet.
+	owner    types.UID
+	// removed is the UID of an object that this process deleted and whose deletion the
+	// watch has not reported yet.
 	removed types.UID
 }
 
-// owner is what is known of the objects of one owner.
+// owner holds the objects of one owner.
 type owner struct {
-	// live are those with its UID in their owner label.
+	// live are the objects with the UID of the owner in their label.
 	live []*apply.State
-	// expected are those that its release expects, in no order. None are, and
-	// known is false, where nobody knows.
+	// expected are the objects that the release expects, in no particular order. It is
+	// valid only if known is true.
 	expected []apply.Key
 	known    bool
-	// finished are the Jobs that have finished and have ttlSecondsAfterFinished.
+	// finished are the finished Jobs that have ttlSecondsAfterFinished.
 	finished map[apply.Key]finished
-	// namespace is that of the release, empty if it is not known. named holds the
-	// objects outside of it that the release is known to have, beside those that it
-	// expects.
+	// namespace is the namespace of the release, or "" if it is not known. named holds
+	// the objects outside this namespace that belong to the release and are not in
+	// expected.
 	namespace string
 	named     map[apply.Key]bool
 }
 
-// NewIndex returns an empty index. The functions are called outside any lock:
-// drifted when an object of an owner is not, or no longer, what is expected,
-// and changed when an object of an owner has become ready, or is so no more.
+// NewIndex returns an empty index. It calls drifted when an object of an owner has
+// drifted, and changed when the health of an object of an owner has changed. No lock is
+// held during these calls.
 func NewIndex(drifted, changed func(owner types.UID)) *Index {
 	return &Index{
 		objects: map[apply.Key]*entry{}, owners: map[types.UID]*owner{}, reporting: map[schema.GroupKind]bool{},
@@ -86,7 +86,7 @@ func NewIndex(drifted, changed func(owner types.UID)) *Index {
 	}
 }
 
-// Get returns the state of one object.
+// Get returns the live state of an object.
 func (x *Index) Get(key apply.Key) (apply.State, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -96,7 +96,7 @@ func (x *Index) Get(key apply.Key) (apply.State, bool) {
 	return apply.State{}, false
 }
 
-// live returns the object with a key, nil if none exists.
+// live returns the live state of an object, or nil.
 func (x *Index) live(key apply.Key) *apply.State {
 	if o := x.objects[key]; o != nil {
 		return o.live
@@ -104,9 +104,9 @@ func (x *Index) live(key apply.Key) *apply.State {
 	return nil
 }
 
-// OwnedBy returns the objects that count for an owner: they carry its label and an
-// Apply entry of our field manager, and are in the namespace of the release or
-// known to be objects of the release.
+// OwnedBy returns the objects that count for an owner: they carry its label and an Apply
+// entry of the operator's field manager, and are in the namespace of the release or
+// recorded as objects of the release.
 func (x *Index) OwnedBy(owner types.UID) []apply.State {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -114,14 +114,14 @@ func (x *Index) OwnedBy(owner types.UID) []apply.State {
 	return owned
 }
 
-// labeled returns the objects that carry the label of an owner and an Apply entry of
-// our field manager: those that count for the owner, and those that do not.
+// labeled returns the objects that carry the label of an owner and an Apply entry of the
+// operator's field manager. Those that count for the owner are owned, the others claimed.
 func (x *Index) labeled(uid types.UID) (owned, claimed []apply.State) {
-	of := x.known(uid)
-	owned = make([]apply.State, 0, len(of.live))
-	for _, s := range of.live {
+	info := x.known(uid)
+	owned = make([]apply.State, 0, len(info.live))
+	for _, s := range info.live {
 		switch {
-		case x.isOwned(of, s):
+		case x.isOwned(info, s):
 			owned = append(owned, *s)
 		case s.Managed:
 			claimed = append(claimed, *s)
@@ -130,7 +130,7 @@ func (x *Index) labeled(uid types.UID) (owned, claimed []apply.State) {
 	return owned, claimed
 }
 
-// Put tells the index what this process has just applied.
+// Put stores the state of an object that this process has just applied.
 func (x *Index) Put(s apply.State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -139,9 +139,9 @@ func (x *Index) Put(s apply.State) {
 	}
 }
 
-// Remove tells the index that this process has just deleted an object. One that
-// a watch has already shown on its way out may have finalizers, and stays until
-// the watch tells that it is gone.
+// Remove removes an object that this process has just deleted. If the watch has already
+// reported a deletion timestamp, the object may have finalizers: it stays in the index
+// until the watch reports its deletion.
 func (x *Index) Remove(s apply.State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -153,7 +153,7 @@ func (x *Index) Remove(s apply.State) {
 	}
 }
 
-// observe takes what a watch says, unless something newer is known.
+// observe stores a state that a watch delivered, unless the index has a newer one.
 func (x *Index) observe(s *apply.State, health *Health) {
 	x.mu.Lock()
 	o := x.objects[s.Key]
@@ -161,17 +161,17 @@ func (x *Index) observe(s *apply.State, health *Health) {
 	if stale {
 		x.shareState(s)
 	}
-	owner, damaged := x.ownerOfDrifted(s.Key)
-	other := health != nil && x.putHealth(s, health) && x.concernsOwner(s)
+	owner, drifted := x.ownerOfDrifted(s.Key)
+	healthChanged := health != nil && x.putHealth(s, health) && x.concernsOwner(s)
 	var waiting []types.UID
 	if health != nil && health.Reported {
 		waiting = x.report(s.GroupKind())
 	}
 	x.mu.Unlock()
-	if !stale && damaged {
+	if !stale && drifted {
 		x.onDrift(owner)
 	}
-	if other {
+	if healthChanged {
 		x.onChange(s.Owner)
 	}
 	for _, owner := range waiting {
@@ -179,16 +179,16 @@ func (x *Index) observe(s *apply.State, health *Health) {
 	}
 }
 
-// shareState takes the copy of a state that a cache holds, where there is another of
-// the very same: this process wrote it, and has told so first.
+// shareState replaces a stored state by an equal one that a cache holds, so that both
+// share memory. This happens after each write of this process.
 func (x *Index) shareState(s *apply.State) {
 	o := x.objects[s.Key]
 	if o == nil {
 		return
 	}
 	if o.live != nil && *o.live == *s {
-		if of := x.owners[s.Owner]; of != nil {
-			of.live[slices.Index(of.live, o.live)] = s
+		if info := x.owners[s.Owner]; info != nil {
+			info.live[slices.Index(info.live, o.live)] = s
 		}
 		o.live = s
 	}
@@ -197,8 +197,8 @@ func (x *Index) shareState(s *apply.State) {
 	}
 }
 
-// putHealth stores the health of an object, unless a newer state of it is
-// known, and tells whether it is another.
+// putHealth stores the health of an object, unless a newer state of the object is known.
+// It reports whether the health has changed.
 func (x *Index) putHealth(s *apply.State, health *Health) bool {
 	o := x.objects[s.Key]
 	if o == nil || o.live == nil || o.live.UID != s.UID || api.IsNewer(o.live.ResourceVersion, s.ResourceVersion) {
@@ -209,10 +209,10 @@ func (x *Index) putHealth(s *apply.State, health *Health) bool {
 	return was == nil || *was != *health
 }
 
-// gone takes a watch's word that an object was deleted, or that it lost the
-// label by which it was watched. Unless certain, the word may be older than
-// our own last write, which brought the label back.
-func (x *Index) gone(s *apply.State, certain bool) {
+// observeDeletion handles a watch event for an object that was deleted or lost its label. If certain
+// is false, the event may be older than the last apply of this process, which restored
+// the label.
+func (x *Index) observeDeletion(s *apply.State, certain bool) {
 	x.mu.Lock()
 	x.tombstones.Add(s.Key, s.ResourceVersion)
 	if o := x.objects[s.Key]; o != nil {
@@ -224,14 +224,14 @@ func (x *Index) gone(s *apply.State, certain bool) {
 		}
 		x.removeIfEmpty(s.Key, o)
 	}
-	owner, damaged := x.ownerOfDrifted(s.Key)
+	owner, drifted := x.ownerOfDrifted(s.Key)
 	x.mu.Unlock()
-	if damaged {
+	if drifted {
 		x.onDrift(owner)
 	}
 }
 
-// purge drops what is known of objects of a kind that is no longer watched.
+// purge drops all objects of a kind that is no longer watched.
 func (x *Index) purge(gk schema.GroupKind) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -243,14 +243,15 @@ func (x *Index) purge(gk schema.GroupKind) {
 	}
 }
 
-// ownerOfDrifted reports whether an object is not what its owner's release expects.
+// ownerOfDrifted returns the owner that expects an object, and reports whether the object
+// has drifted.
 func (x *Index) ownerOfDrifted(key apply.Key) (types.UID, bool) {
 	o := x.objects[key]
 	if o == nil || o.expected == nil {
 		return "", false
 	}
 	_, drift := x.compare(o.expected)
-	return o.by, drift
+	return o.owner, drift
 }
 
 func (x *Index) put(s *apply.State) bool {
@@ -260,7 +261,7 @@ func (x *Index) put(s *apply.State) bool {
 		x.objects[s.Key] = o
 	}
 	if old := o.live; old != nil {
-		// The versions of one name's objects grow from one to its successor, too.
+		// Resource versions also increase from a deleted object to its successor.
 		if !api.IsNewer(s.ResourceVersion, old.ResourceVersion) {
 			return false
 		}
@@ -272,18 +273,18 @@ func (x *Index) put(s *apply.State) bool {
 		}
 	}
 	if o.removed != s.UID {
-		// A successor is there, so its predecessor is gone.
+		// A successor exists, so the removed object no longer does.
 		o.removed = ""
 	}
 	o.live = s
 	if s.Owner != "" {
-		of := x.owner(s.Owner)
-		of.live = append(of.live, s)
+		info := x.owner(s.Owner)
+		info.live = append(info.live, s)
 	}
 	return true
 }
 
-// drop forgets the object that has a name.
+// drop drops the live state of an object.
 func (x *Index) drop(key apply.Key, o *entry) {
 	if o.live != nil {
 		x.detach(o.live)
@@ -292,58 +293,59 @@ func (x *Index) drop(key apply.Key, o *entry) {
 	x.removeIfEmpty(key, o)
 }
 
-// removeIfEmpty forgets a name of which nothing is known.
+// removeIfEmpty deletes an empty entry.
 func (x *Index) removeIfEmpty(key apply.Key, o *entry) {
 	if o.live == nil && o.expected == nil && o.removed == "" {
 		delete(x.objects, key)
 	}
 }
 
-// known returns what is known of an owner, which must not be changed.
+// known returns the record of an owner for reading only.
 func (x *Index) known(uid types.UID) *owner { return cmp.Or(x.owners[uid], &unknownOwner) }
 
 var unknownOwner owner
 
-// owner returns what is known of an owner, to be added to.
+// owner returns the record of an owner, and creates it if necessary.
 func (x *Index) owner(uid types.UID) *owner {
-	of := x.owners[uid]
-	if of == nil {
-		of = &owner{}
-		x.owners[uid] = of
+	info := x.owners[uid]
+	if info == nil {
+		info = &owner{}
+		x.owners[uid] = info
 	}
-	return of
+	return info
 }
 
-// detach takes an object from its owner's.
+// detach removes an object from the record of its owner.
 func (x *Index) detach(s *apply.State) {
-	of := x.owners[s.Owner]
-	if of == nil {
+	info := x.owners[s.Owner]
+	if info == nil {
 		return
 	}
-	of.live = slices.DeleteFunc(of.live, func(held *apply.State) bool { return held == s })
-	x.removeOwnerIfEmpty(s.Owner, of)
+	info.live = slices.DeleteFunc(info.live, func(held *apply.State) bool { return held == s })
+	x.removeOwnerIfEmpty(s.Owner, info)
 }
 
-// removeOwnerIfEmpty forgets an owner of which nothing is known.
-func (x *Index) removeOwnerIfEmpty(uid types.UID, of *owner) {
-	if len(of.live) == 0 && !of.known && len(of.finished) == 0 && of.namespace == "" && len(of.named) == 0 {
+// removeOwnerIfEmpty deletes an empty record of an owner.
+func (x *Index) removeOwnerIfEmpty(uid types.UID, info *owner) {
+	if len(info.live) == 0 && !info.known && len(info.finished) == 0 && info.namespace == "" && len(info.named) == 0 {
 		delete(x.owners, uid)
 	}
 }
 
-// older is no opposite of newer: a version that is no number is neither.
+// older reports whether version a is older than b. It is false if one of them is not a number.
 func older(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0
 }
 
-// maxTombstones is the number of deleted objects whose last version the index knows.
+// maxTombstones limits the deleted objects whose last version the index holds.
 const maxTombstones = 1024
 
-// deletedSince reports whether an object was deleted at this version of it or a newer one.
-// A watch may report a deletion before this process receives the response to its
-// own apply. Without this check, the object would stay in the index for ever.
+// deletedSince reports whether an object was deleted at the given version or a newer one.
+// A watch may report the deletion before this process receives the response to its own
+// apply. Without this check, the object would stay in the index forever.
 func (x *Index) deletedSince(s apply.State) bool {
-	version, known := x.tombstones.Get(s.Key)
-	return known && !api.IsNewer(s.ResourceVersion, version.(string))
+	found, _ := x.tombstones.Get(s.Key)
+	version, known := found.(string)
+	return known && !api.IsNewer(s.ResourceVersion, version)
 }

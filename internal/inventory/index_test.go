@@ -106,8 +106,8 @@ func (l *listened) owned(owner types.UID) string {
 type event func(*listened)
 
 func sees(s apply.State) event    { return func(l *listened) { l.observe(&s, nil) } }
-func loses(s apply.State) event   { return func(l *listened) { l.gone(new(s), false) } }
-func misses(s apply.State) event  { return func(l *listened) { l.gone(new(s), true) } }
+func loses(s apply.State) event   { return func(l *listened) { l.observeDeletion(new(s), false) } }
+func misses(s apply.State) event  { return func(l *listened) { l.observeDeletion(new(s), true) } }
 func puts(s apply.State) event    { return func(l *listened) { l.Put(s) } }
 func removes(s apply.State) event { return func(l *listened) { l.Remove(s) } }
 func repairs(s apply.State) event {
@@ -191,7 +191,7 @@ func TestIndex(t *testing.T) {
 		{name: "it goes at a version that is no number", events: []event{func(l *listened) {
 			s := a
 			s.ResourceVersion = "x"
-			l.gone(new(s), false)
+			l.observeDeletion(new(s), false)
 		}}, drift: "a gone", told: 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -225,8 +225,8 @@ func TestIndexHoldsNothingOfWhatIsGone(t *testing.T) {
 		l.observe(new(b), nil)
 		l.Expect(web, []apply.State{a, b})
 		l.Remove(a)
-		l.gone(new(but(a, 11)), false)
-		l.gone(new(but(b, 11)), false)
+		l.observeDeletion(new(but(a, 11)), false)
+		l.observeDeletion(new(but(b, 11)), false)
 	}
 	l.Forget(web)
 	l.Forget(other)
@@ -240,8 +240,8 @@ func TestDeparturesAreBounded(t *testing.T) {
 	at := func(i int) apply.State { return but(applied("a"+strconv.Itoa(i)), 10+i) }
 	n := maxTombstones
 	for i := range 3 * n {
-		l.gone(new(at(i)), false)
-		l.gone(new(at(i)), false)
+		l.observeDeletion(new(at(i)), false)
+		l.observeDeletion(new(at(i)), false)
 	}
 	if got := l.tombstones.Len(); got != n {
 		t.Errorf("%d departures are known, want %d", got, n)
@@ -275,11 +275,11 @@ func TestForget(t *testing.T) {
 	}
 	i.Forget(web)
 	i.Forget("unknown")
-	l.gone(new(but(a, 11)), false)
+	l.observeDeletion(new(but(a, 11)), false)
 	if len(l.told) != 0 || l.drifts(web) != "" || i.RestoreExpected(web, Recorded{}) {
 		t.Errorf("told of %q, damaged: %q", l.told, l.drifts(web))
 	}
-	l.gone(new(but(b, 11)), false)
+	l.observeDeletion(new(but(b, 11)), false)
 	if !slices.Equal(l.told, []types.UID{other}) || l.drifts(other) != "b gone" {
 		t.Errorf("told of %q, damaged: %q, want that of the other owner", l.told, l.drifts(other))
 	}

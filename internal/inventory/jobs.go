@@ -10,25 +10,25 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// A Job with ttlSecondsAfterFinished is deleted by Kubernetes some time after it
-// has finished. That is not drift: if the operator recreated the Job, it would
-// run again. A Job that was deleted before it finished is drift as any object.
+// Kubernetes deletes a Job with ttlSecondsAfterFinished some time after the Job has
+// finished. That is not drift: if the operator recreated the Job, it would run again. If
+// a Job is deleted before it has finished, that is drift, as for any other object.
 
-// How a Job finished.
+// Outcomes of a finished Job.
 const (
 	Complete = string(batchv1.JobComplete)
 	Failed   = string(batchv1.JobFailed)
 )
 
-// expiry is what is known of a Job with ttlSecondsAfterFinished.
+// expiry describes when a Job with ttlSecondsAfterFinished may be deleted.
 type expiry struct {
-	// outcome is Complete or Failed, and empty before the Job has finished.
+	// outcome is Complete or Failed, or "" if the Job has not finished.
 	outcome string
-	// earliest is the first moment at which Kubernetes may delete the Job.
+	// earliest is the earliest time at which Kubernetes may delete the Job.
 	earliest time.Time
 }
 
-// expiryOf returns nil for a Job without ttlSecondsAfterFinished.
+// expiryOf returns the expiry of a Job, or nil if it has no ttlSecondsAfterFinished.
 func expiryOf(job *batchv1.Job) *expiry {
 	if job.Spec.TTLSecondsAfterFinished == nil {
 		return nil
@@ -42,15 +42,16 @@ func expiryOf(job *batchv1.Job) *expiry {
 	return e
 }
 
-// finished is a Job with ttlSecondsAfterFinished that has finished. The UID is
-// empty if this process has not seen the Job.
+// finished is a finished Job that has ttlSecondsAfterFinished. The UID is empty if this
+// process has never observed the Job.
 type finished struct {
 	uid     types.UID
 	outcome string
 }
 
-// observeJob notes what a watch shows of a Job. A Job that was deleted while the
-// watch was interrupted counts as finished if its TTL may have deleted it.
+// observeJob records the outcome of a Job that a watch delivered. If missed is true, the
+// Job was deleted while the watch was interrupted: it counts as finished if
+// ttlSecondsAfterFinished may have passed.
 func (x *Index) observeJob(s *apply.State, e *expiry, missed bool) {
 	if e == nil || !s.Managed || s.Owner == "" {
 		return
@@ -67,27 +68,27 @@ func (x *Index) observeJob(s *apply.State, e *expiry, missed bool) {
 	}
 }
 
-// setOutcome sets how a Job finished. It reports whether that was not known before,
-// and the Job counts for the owner in its label.
+// setOutcome records the outcome of a Job. It reports whether the outcome was not known
+// before and the Job counts for the owner in its label.
 func (x *Index) setOutcome(job *apply.State, outcome string) (isNew bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	of := x.owner(job.Owner)
-	if of.finished == nil {
-		of.finished = map[apply.Key]finished{}
+	info := x.owner(job.Owner)
+	if info.finished == nil {
+		info.finished = map[apply.Key]finished{}
 	}
-	before := of.finished[job.Key]
-	of.finished[job.Key] = finished{uid: job.UID, outcome: outcome}
+	before := info.finished[job.Key]
+	info.finished[job.Key] = finished{uid: job.UID, outcome: outcome}
 	return before.uid != job.UID && x.concernsOwner(job)
 }
 
-// SetJobOutcome notes that a Job with ttlSecondsAfterFinished that is gone has finished.
+// SetJobOutcome records the outcome of a Job with ttlSecondsAfterFinished that no longer exists.
 func (x *Index) SetJobOutcome(owner types.UID, key apply.Key, outcome string) {
 	x.setOutcome(&apply.State{Key: key, Owner: owner}, outcome)
 }
 
-// JobOutcome returns how a Job with that UID has finished, and an empty text if it
-// has not, or has no ttlSecondsAfterFinished.
+// JobOutcome returns the outcome of the Job with the given UID. It returns "" if the Job
+// has not finished or has no ttlSecondsAfterFinished.
 func (x *Index) JobOutcome(owner types.UID, key apply.Key, uid types.UID) string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -97,8 +98,8 @@ func (x *Index) JobOutcome(owner types.UID, key apply.Key, uid types.UID) string
 	return ""
 }
 
-// JobOutcomes returns the expected Jobs of an owner that have finished and have
-// ttlSecondsAfterFinished, and how.
+// JobOutcomes returns the outcomes of the expected Jobs of an owner that have finished and
+// have ttlSecondsAfterFinished.
 func (x *Index) JobOutcomes(owner types.UID) map[apply.Key]string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -115,36 +116,35 @@ func (x *Index) JobOutcomes(owner types.UID) map[apply.Key]string {
 	return outcomes
 }
 
-// Expected returns what an owner's objects are expected to be like, and false if
-// nothing is known.
+// Expected returns the expected state of an owner's objects, and whether it is known.
 func (x *Index) Expected(owner types.UID) ([]apply.State, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	of := x.known(owner)
+	info := x.known(owner)
 	var states []apply.State
-	for _, key := range of.expected {
+	for _, key := range info.expected {
 		if expected := x.expectedBy(owner, key); expected != nil {
 			states = append(states, *expected)
 		}
 	}
-	return states, of.known
+	return states, info.known
 }
 
-// hasFinished reports whether an owner's object is a finished Job that Kubernetes
-// has deleted, or will delete, by its ttlSecondsAfterFinished.
+// hasFinished reports whether an object is a finished Job that Kubernetes has deleted or
+// will delete after its ttlSecondsAfterFinished.
 func (x *Index) hasFinished(owner types.UID, key apply.Key, live *apply.State) bool {
 	job, ok := x.known(owner).finished[key]
 	return ok && (live == nil || live.UID == job.uid)
 }
 
-// jobHealth returns the health of an object; for a finished Job that is gone, how
-// the Job finished.
+// jobHealth returns the health of an object. If the object is a finished Job that no
+// longer exists, the health follows from the outcome of the Job.
 func (x *Index) jobHealth(owner types.UID, key apply.Key, health Health) Health {
 	if x.live(key) != nil || !x.hasFinished(owner, key, nil) {
 		return health
 	}
 	if x.owners[owner].finished[key].outcome == Failed {
-		return Health{Failed: true, Reason: "JobFailed", Message: "the Job failed, and Kubernetes has deleted it after its ttlSecondsAfterFinished"}
+		return Health{Failed: true, Reason: "JobFailed", Message: "Job failed; Kubernetes deleted it after ttlSecondsAfterFinished"}
 	}
 	return healthy
 }

@@ -322,7 +322,7 @@ func TestIndexTogether(*testing.T) {
 				case 1:
 					x.observe(&s, nil)
 				case 2:
-					x.gone(new(s), false)
+					x.observeDeletion(new(s), false)
 				case 3:
 					x.Remove(s)
 				default:

@@ -20,41 +20,41 @@ import (
 	"github.com/chartwright/chartwright/internal/inventory/health"
 )
 
-// cachedObject is what a cache stores of an object: its state, which the index
-// holds, too. There are several of them for each release.
+// cachedObject is the part of an object that a cache stores. The state is shared with the
+// index, since several objects of each release are cached.
 type cachedObject struct {
 	state *apply.State
-	// health is nil for kinds that have none.
+	// health is nil for kinds that have no health.
 	health *Health
-	// expiry is nil for all but Jobs with ttlSecondsAfterFinished.
+	// expiry is nil except for Jobs with ttlSecondsAfterFinished.
 	expiry *expiry
 }
 
-// GetObjectMeta returns what the cache itself reads.
+// GetObjectMeta returns the metadata that the cache itself needs.
 func (d cachedObject) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{
 		Namespace: d.state.Namespace, Name: d.state.Name, UID: d.state.UID, ResourceVersion: d.state.ResourceVersion,
 	}
 }
 
-// HealthConfig is what the health of objects depends on beside the objects. The zero
-// value knows nothing.
+// HealthConfig is the configuration on which the health of objects depends. The zero value
+// is valid.
 type HealthConfig struct {
-	// Rules are the health rules of each served kind, by the group and kind of
-	// the custom resources that own the objects.
+	// Rules are the health rules of watches.yaml, by the group and kind of the custom
+	// resources that own the objects.
 	Rules map[schema.GroupKind]health.Rules
-	// NoStatus reports whether the API server serves no status of a kind; nil
-	// means that this is not known.
+	// NoStatus reports whether the API server serves no status for a kind. It is nil if
+	// this is not known.
 	NoStatus func(schema.GroupVersionKind) bool
 }
 
-// watchedWhole reports whether objects of a kind are watched whole, because their health
-// is read from them.
+// watchedWhole reports whether the watch of a kind needs whole objects to compute their
+// health.
 func (j HealthConfig) watchedWhole(gk schema.GroupKind) bool {
 	return j.hasRule(gk) || !health.AlwaysReady(gk)
 }
 
-// hasRule reports whether some served kind has a health rule for objects of a kind.
+// hasRule reports whether watches.yaml has a health rule for objects of a kind.
 func (j HealthConfig) hasRule(gk schema.GroupKind) bool {
 	for _, rules := range j.Rules {
 		if rules[gk] != nil {
@@ -64,12 +64,12 @@ func (j HealthConfig) hasRule(gk schema.GroupKind) bool {
 	return false
 }
 
-// healthOf returns the health of an object. An object may have any shape, and a panic
-// here would end the process.
+// healthOf returns the health of an object. It recovers from panics, because an object
+// may have any content and a panic here would end the process.
 func (j HealthConfig) healthOf(o *unstructured.Unstructured) (found *Health) {
 	defer func() {
 		if p := recover(); p != nil {
-			found = &Health{OpenEnded: true, Reason: "Unreadable", Message: fmt.Sprintf("its status cannot be read: internal error: %v", p)}
+			found = &Health{OpenEnded: true, Reason: "Unreadable", Message: fmt.Sprintf("cannot read the status: internal error: %v", p)}
 		}
 	}()
 	gvk := o.GroupVersionKind()
@@ -81,8 +81,8 @@ func (j HealthConfig) healthOf(o *unstructured.Unstructured) (found *Health) {
 	return intern(health.Evaluate(o, kind))
 }
 
-// transform is the transform of the caches: managed fields, labels, annotations,
-// spec and status are most of an object and are dropped once they were read.
+// transform reduces objects to what the index needs before a cache stores them. Managed
+// fields, labels, annotations, spec and status make up most of the size of an object.
 func (j HealthConfig) transform(object any) (any, error) {
 	switch o := object.(type) {
 	case *metav1.PartialObjectMetadata:
@@ -96,8 +96,8 @@ func (j HealthConfig) transform(object any) (any, error) {
 	}
 }
 
-// transformTyped reduces an object of one of Kubernetes' own kinds, which is watched by
-// its type. Health is read from fields by their names.
+// transformTyped reduces an object of a built-in kind. It converts the object to
+// unstructured content first, because the health rules read fields by name.
 func (j HealthConfig) transformTyped(o client.Object) (any, error) {
 	gvk, err := apiutil.GVKForObject(o, watchedTypes)
 	if err != nil {
@@ -118,7 +118,7 @@ func (j HealthConfig) transformTyped(o client.Object) (any, error) {
 	return known, nil
 }
 
-// trim drops most of an object that its health does not depend on.
+// trim removes parts of an object on which its health does not depend.
 func trim(o client.Object) {
 	o.SetManagedFields(nil)
 	o.SetLabels(nil)
@@ -142,7 +142,7 @@ func trim(o client.Object) {
 	}
 }
 
-// intern spares a copy of what most objects have.
+// intern returns a shared copy of the most common results.
 func intern(found Health) *Health {
 	for _, common := range []*Health{&healthy, &healthyReported, &silent} {
 		if found == *common {
@@ -157,7 +157,7 @@ func newCachedObject(gk schema.GroupKind, m metav1.Object, known *Health) cached
 	return cachedObject{state: &state, health: known}
 }
 
-// handler feeds the index from a cache.
+// handler returns the event handler that updates the index from a cache.
 func (x *Index) handler() cache.ResourceEventHandler {
 	observe := func(object any) {
 		if d, ok := object.(cachedObject); ok {
@@ -171,12 +171,12 @@ func (x *Index) handler() cache.ResourceEventHandler {
 		DeleteFunc: func(object any) {
 			unknown, missed := object.(cache.DeletedFinalStateUnknown)
 			if missed {
-				// A list did not hold it; the state is the last one seen.
+				// The deletion was missed, and the state is the last one observed.
 				object = unknown.Obj
 			}
 			if d, ok := object.(cachedObject); ok {
 				x.observeJob(d.state, d.expiry, missed)
-				x.gone(d.state, missed)
+				x.observeDeletion(d.state, missed)
 			}
 		},
 	}

@@ -16,32 +16,32 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// A kind whose objects cannot be watched concerns the releases that have such
-// objects, and nothing else. The failure is noted here, the owners are reconciled
-// so that their status reports it, and the watch is tried again. Until it
-// succeeds, objects of which nothing is known count as ready.
+// If objects of a kind cannot be watched, only the releases with such objects are
+// affected. Watches records the failure, reconciles the owners so that their status
+// reports it, and retries the watch. Until the watch starts, objects of the kind count as
+// ready.
 
 const (
-	// startFailure stands among the namespaces for a watch that could not begin.
+	// startFailure is the key of a failure to start the watch, in place of a namespace.
 	startFailure = "."
-	// transientFor is how long a failure that may pass by itself is not reported.
+	// transientFor is how long a failure that may be transient is not reported.
 	transientFor = time.Minute
-	// A watch that could not begin is tried again after retryAtLeast, and then
-	// after ever longer pauses of at most retryAtMost.
+	// A failed start is retried with exponential backoff, between retryAtLeast and
+	// retryAtMost.
 	retryAtLeast = time.Second
 	retryAtMost  = 5 * time.Minute
 )
 
-// failure is why objects of a kind cannot be watched in a namespace.
+// failure describes why objects of a kind cannot be watched in a namespace.
 type failure struct {
 	why   string
 	since time.Time
-	// reported: the status of the owners reports it. It does so at once where the
-	// failure does not pass by itself.
+	// reported is true if the status of the owners reports the failure. Permanent
+	// failures are reported at once, others after transientFor.
 	reported bool
 }
 
-// failure returns the failure that concerns a namespace, empty for all.
+// failure returns the failure that affects a namespace, or the zero value.
 func (b *watch) failure(namespace string) (found failure) {
 	for at, f := range b.failed {
 		if at == startFailure || at == "" || at == namespace || b.root {
@@ -51,14 +51,14 @@ func (b *watch) failure(namespace string) (found failure) {
 	return found
 }
 
-// Unwatched is a kind whose objects cannot be watched, and why.
+// Unwatched is a kind whose objects cannot be watched, with the reason.
 type Unwatched struct {
 	schema.GroupKind
 	Why string
 }
 
-// Unwatched returns the kinds of an owner's objects that cannot be watched in the
-// namespace of its release.
+// Unwatched returns the kinds of an owner's objects that cannot be watched in the release
+// namespace.
 func (w *Watches) Unwatched(owner types.UID, namespace string) []Unwatched {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,8 +71,8 @@ func (w *Watches) Unwatched(owner types.UID, namespace string) []Unwatched {
 	return found
 }
 
-// AllUnwatched returns every kind that releases have objects of and that cannot
-// be watched somewhere.
+// AllUnwatched returns every kind that a release uses and that cannot be watched in some
+// namespace.
 func (w *Watches) AllUnwatched() []Unwatched {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,8 +93,8 @@ func (w *Watches) AllUnwatched() []Unwatched {
 	return found
 }
 
-// Retry tries at once to begin the watches that could not begin. It is called
-// when a CustomResourceDefinition has changed.
+// Retry starts, without backoff, the watches that could not be started. It is called when
+// a CustomResourceDefinition has changed.
 func (w *Watches) Retry() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,8 +106,7 @@ func (w *Watches) Retry() {
 	}
 }
 
-// retryLater has a watch that could not begin tried again later. It is called under
-// the lock.
+// retryLater schedules the next attempt to start a watch. The caller holds the lock.
 func (w *Watches) retryLater(failed *watch) {
 	pause := min(retryAtLeast<<min(failed.attempts, 16), retryAtMost)
 	failed.attempts++
@@ -124,8 +123,8 @@ func (w *Watches) retryLater(failed *watch) {
 	})
 }
 
-// setFailure records why a kind cannot be watched in a namespace; nil means that it
-// can. If the status of the owners changes by that, they are reconciled.
+// setFailure records why a kind cannot be watched in a namespace; with nil, it removes the
+// failure. It reconciles the owners if their status changes.
 func (w *Watches) setFailure(known *watch, namespace string, err error) {
 	w.mu.Lock()
 	before := known.failed[namespace]
@@ -162,31 +161,31 @@ func (w *Watches) setFailure(known *watch, namespace string, err error) {
 	}
 }
 
-// responseError is what the API server answers to a list or a watch of a kind.
+// responseError is the status code of a failed list or watch request.
 type responseError int
 
-// isFinal reports whether a failure does not pass by itself.
+// isFinal reports whether a failure is permanent.
 func isFinal(err error) bool {
 	answer, ok := errors.AsType[responseError](err)
 	return ok && (answer == http.StatusForbidden || answer == http.StatusNotFound || answer == http.StatusMethodNotAllowed)
 }
 
-// Error says what the administrator can do.
+// Error describes what the administrator can do.
 func (e responseError) Error() string {
 	switch e {
 	case http.StatusForbidden:
-		return "give the operator the permission to list and watch them"
+		return "grant the operator permission to list and watch them"
 	case http.StatusNotFound:
 		return errNoKind.Error()
 	case http.StatusMethodNotAllowed:
-		return "the API server does not allow anyone to list and watch them"
+		return "the API server does not support list and watch requests for them"
 	default:
-		return fmt.Sprintf("the API server answers %d %s to a list or a watch of them; the operator's log has the details", int(e), http.StatusText(int(e)))
+		return fmt.Sprintf("list or watch request failed: %d %s; see the operator log for details", int(e), http.StatusText(int(e)))
 	}
 }
 
-// observeResponses returns a client that notes which kinds the API server does not let
-// the cache of a namespace watch.
+// observeResponses returns an HTTP client that records for which kinds the list and watch
+// requests of the cache of a namespace fail.
 func (w *Watches) observeResponses(namespace string, from *http.Client) *http.Client {
 	client := *from
 	client.Transport = transport(func(request *http.Request) (*http.Response, error) {
@@ -206,7 +205,7 @@ type transport func(*http.Request) (*http.Response, error)
 // RoundTrip sends the request.
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) { return t(request) }
 
-// resourceOf returns the resource that a path lists.
+// resourceOf returns the resource that a request path lists, and false for other paths.
 func resourceOf(path string) (schema.GroupVersionResource, bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	var resource schema.GroupVersionResource
@@ -225,12 +224,12 @@ func resourceOf(path string) (schema.GroupVersionResource, bool) {
 	return resource, len(parts) == 1
 }
 
-// recordResponse notes an answer to a list or a watch.
+// recordResponse records the status code of a list or watch request.
 func (w *Watches) recordResponse(namespace string, resource schema.GroupVersionResource, status int) {
 	var err error
 	switch {
 	case status == http.StatusGone, status == http.StatusTooManyRequests:
-		// Every watch gets these now and then.
+		// These are part of the normal operation of a watch.
 		return
 	case status >= http.StatusBadRequest:
 		err = responseError(status)
@@ -254,8 +253,8 @@ func (w *Watches) recordResponse(namespace string, resource schema.GroupVersionR
 	}
 }
 
-// clearFailureWhenSynced notes that a watch in a namespace has recovered, as soon as it has
-// received all objects.
+// clearFailureWhenSynced removes the failure of a watch in a namespace as soon as the
+// watch has received all objects.
 func (w *Watches) clearFailureWhenSynced(known *watch, namespace string) {
 	w.mu.Lock()
 	var synced toolscache.DoneChecker
@@ -271,14 +270,14 @@ func (w *Watches) clearFailureWhenSynced(known *watch, namespace string) {
 	select {
 	case <-synced.Done():
 	case <-time.After(transientFor):
-		// The response to the next attempt starts this again.
+		// The response to the next request starts this again.
 		return
 	}
 	w.setFailure(known, namespace, nil)
 }
 
-// setUnwatched sets the namespaces in which objects of a kind cannot be watched.
-// An empty name stands for all, and for objects without a namespace.
+// setUnwatched sets the namespaces in which objects of a kind cannot be watched. The empty
+// name stands for all namespaces and for cluster-scoped objects.
 func (x *Index) setUnwatched(gk schema.GroupKind, namespaces []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -289,12 +288,12 @@ func (x *Index) setUnwatched(gk schema.GroupKind, namespaces []string) {
 	x.unwatched[gk] = namespaces
 }
 
-// unknownHealth is the health of an object that no watch has reported since its
-// spec last changed. Where no watch will, the object counts as ready.
+// unknownHealth returns the health of an object that no watch has delivered since its spec
+// changed. If the kind cannot be watched, the object counts as ready.
 func (x *Index) unknownHealth(key apply.Key) Health {
 	namespaces := x.unwatched[key.GroupKind()]
 	if slices.Contains(namespaces, "") || slices.Contains(namespaces, key.Namespace) {
 		return healthy
 	}
-	return unseen
+	return unobserved
 }

@@ -175,15 +175,15 @@ func TestAnswered_ReportsKindsThatCannotBeWatched(t *testing.T) {
 		passes  time.Duration
 		reports string
 	}{
-		{status: http.StatusForbidden, reports: "give the operator the permission to list and watch them"},
+		{status: http.StatusForbidden, reports: "grant the operator permission to list and watch them"},
 		{status: http.StatusOK},
 		{status: http.StatusNotFound, reports: errNoKind.Error()},
 		{status: http.StatusOK},
 		{status: http.StatusInternalServerError},
 		{status: http.StatusInternalServerError, passes: transientFor - time.Second},
 		{status: http.StatusGone, passes: time.Hour},
-		{status: http.StatusServiceUnavailable, reports: "the API server answers 503 Service Unavailable to a list or a watch of them; the operator's log has the details"},
-		{status: http.StatusTooManyRequests, reports: "the API server answers 503 Service Unavailable to a list or a watch of them; the operator's log has the details"},
+		{status: http.StatusServiceUnavailable, reports: "list or watch request failed: 503 Service Unavailable; see the operator log for details"},
+		{status: http.StatusTooManyRequests, reports: "list or watch request failed: 503 Service Unavailable; see the operator log for details"},
 		{status: http.StatusOK},
 	} {
 		now = now.Add(step.passes)

@@ -19,34 +19,34 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// watch is the watch of one kind.
+// watch is the watch of one kind, with one informer for each cache.
 type watch struct {
-	// starting lets one attempt to begin at a time.
+	// starting prevents concurrent attempts to start the watch.
 	starting sync.Mutex
 
-	// The lock of Watches guards what follows.
+	// The following fields are guarded by the lock of Watches.
 
 	gvk    schema.GroupVersionKind
 	owners map[types.UID]struct{}
-	// needed: an action has applied objects of the kind, or is about to.
+	// needed is true once an action has applied, or is about to apply, objects of the kind.
 	needed bool
-	// resource is empty until the watch has begun in some namespace.
+	// resource is empty until the watch has started in some namespace.
 	resource schema.GroupVersionResource
-	// root reports that objects of the kind have no namespace.
+	// root is true if objects of the kind are cluster-scoped.
 	root bool
-	// synced reports, for each cache with a watch, whether the watch has received
-	// all objects.
+	// synced has a checker for each cache in which the watch has started. The checker
+	// reports whether the cache has received all objects.
 	synced map[namespaceCache]toolscache.DoneChecker
-	// failed holds the failures by namespace, and under beginning that of the last
-	// attempt to begin.
+	// failed holds the failures by namespace, and under startFailure the failure of the
+	// last attempt to start the watch.
 	failed map[string]failure
-	// startedAt is when that attempt was made, and attempts counts those that failed
-	// in a row.
+	// startedAt is the time of the last attempt to start the watch; attempts counts the
+	// consecutive failures.
 	startedAt time.Time
 	attempts  int
 	retry     *time.Timer
 	drop      *time.Timer
-	// updated is closed and replaced when a watch begins, fails or recovers.
+	// updated is closed and replaced when the watch starts, fails or recovers.
 	updated chan struct{}
 }
 
@@ -57,20 +57,19 @@ func newWatch(gvk schema.GroupVersionKind) *watch {
 	}
 }
 
-// isDue reports whether a watch is to begin somewhere. It is called under the
-// lock.
+// isDue reports whether the watch must be started in some namespace now. The caller holds
+// the lock.
 func (w *Watches) isDue(known *watch) bool {
 	return len(w.missing(known)) > 0 && (known.attempts == 0 || w.now().Sub(known.startedAt) >= retryAtLeast)
 }
 
-// start begins a watch in the namespaces in which it has not begun. A failure is
-// noted, and tried again later. Since the API server may be slow to say what the
-// kind's resource is, begin runs beside its callers.
-func (w *Watches) start(begun *watch) {
-	begun.starting.Lock()
-	defer begun.starting.Unlock()
+// start starts a watch in the namespaces in which it has not started, and schedules a retry
+// if that fails. It may send requests, so callers run it in a goroutine.
+func (w *Watches) start(watched *watch) {
+	watched.starting.Lock()
+	defer watched.starting.Unlock()
 	w.mu.Lock()
-	gvk, missing, due, needed := begun.gvk, w.missing(begun), w.isDue(begun), begun.needed
+	gvk, missing, due, needed := watched.gvk, w.missing(watched), w.isDue(watched), watched.needed
 	w.mu.Unlock()
 	if !due {
 		return
@@ -78,7 +77,7 @@ func (w *Watches) start(begun *watch) {
 	var mapping *meta.RESTMapping
 	err := errNoKind
 	// The resource of a kind that no action needs is looked up only if the API server
-	// may serve it.
+	// may serve the kind.
 	if needed || w.MayServe == nil || w.MayServe(gvk) {
 		mapping, err = w.mapping(gvk)
 	}
@@ -94,41 +93,40 @@ func (w *Watches) start(begun *watch) {
 	}
 	w.mu.Lock()
 	for at, checker := range checkers {
-		begun.resource, begun.root = mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameRoot
-		begun.synced[at] = checker
+		watched.resource, watched.root = mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameRoot
+		watched.synced[at] = checker
 	}
-	begun.startedAt = w.now()
+	watched.startedAt = w.now()
 	if meta.IsNoMatchError(err) {
 		err = errNoKind
 	}
 	if err == nil {
-		begun.attempts = 0
+		watched.attempts = 0
 	} else {
-		w.retryLater(begun)
+		w.retryLater(watched)
 	}
 	w.mu.Unlock()
-	w.setFailure(begun, startFailure, err)
+	w.setFailure(watched, startFailure, err)
 }
 
-// errNoKind marks a kind that the API server does not serve.
-var errNoKind = errors.New("the API server has no such kind: install its CustomResourceDefinition, or remove the objects from the chart")
+// errNoKind reports a kind that the API server does not serve.
+var errNoKind = errors.New("the API server does not serve this kind: install its CustomResourceDefinition, or remove the objects from the chart")
 
-// missing returns the namespaces in which a watch is to begin. It is called under
-// the lock.
-func (w *Watches) missing(begun *watch) []namespaceCache {
+// missing returns the caches in which a watch has not started. The caller holds the lock.
+func (w *Watches) missing(watched *watch) []namespaceCache {
 	var missing []namespaceCache
 	for _, at := range w.caches {
-		if begun.root && len(begun.synced) > 0 {
+		if watched.root && len(watched.synced) > 0 {
 			break
 		}
-		if begun.synced[at] == nil {
+		if watched.synced[at] == nil {
 			missing = append(missing, at)
 		}
 	}
 	return missing
 }
 
-// startInformer begins the watch of a kind in a namespace.
+// startInformer starts the watch of a kind in one cache.
 func (w *Watches) startInformer(at namespaceCache, gvk schema.GroupVersionKind) (toolscache.DoneChecker, error) {
 	informer, err := at.cache.GetInformer(context.Background(), w.index.HealthConfig.watchedType(gvk), cache.BlockUntilSynced(false))
 	if err != nil {
@@ -141,24 +139,24 @@ func (w *Watches) startInformer(at namespaceCache, gvk schema.GroupVersionKind) 
 	return registration.HasSyncedChecker(), nil
 }
 
-// wait waits until a watch has received all objects of a namespace, and all that
-// have none: another namespace may be closed to the operator. It returns why the
-// kind cannot be watched, empty where it is. With hasty, the first failure ends
-// the wait.
-func (w *Watches) wait(ctx context.Context, namespace string, begun *watch, hasty bool) (why string) {
+// wait waits until a watch has received all objects of a namespace, or all cluster-scoped
+// objects. Other namespaces are ignored, because the operator may have no permission
+// there. It returns the reason why the kind cannot be watched, or "". If failFast is true,
+// it returns at the first failure, even if the failure may be transient.
+func (w *Watches) wait(ctx context.Context, namespace string, watched *watch, failFast bool) (why string) {
 	for {
 		w.mu.Lock()
 		var pending toolscache.DoneChecker
-		for at, synced := range begun.synced {
-			if (at.namespace == namespace || at.namespace == "" || len(begun.synced) == 1) && !toolscache.IsDone(synced) {
+		for at, synced := range watched.synced {
+			if (at.namespace == namespace || at.namespace == "" || len(watched.synced) == 1) && !toolscache.IsDone(synced) {
 				pending = synced
 			}
 		}
-		failed := begun.failure(namespace)
-		begins := pending == nil && failed.why == "" && len(w.missing(begun)) > 0
-		news := begun.updated
+		failed := watched.failure(namespace)
+		begins := pending == nil && failed.why == "" && len(w.missing(watched)) > 0
+		news := watched.updated
 		w.mu.Unlock()
-		if failed.reported || failed.why != "" && hasty {
+		if failed.reported || failed.why != "" && failFast {
 			return failed.why
 		}
 		if pending == nil && !begins {
@@ -172,26 +170,26 @@ func (w *Watches) wait(ctx context.Context, namespace string, begun *watch, hast
 		case <-synced:
 		case <-news:
 		case <-ctx.Done():
-			return cmp.Or(failed.why, "the API server has not listed them yet; the operator waits on")
+			return cmp.Or(failed.why, "not listed by the API server yet; the operator continues to wait")
 		}
 	}
 }
 
-// watchedTypes are the types by which kinds are watched. It is a scheme of this
-// package's own, since other packages, such as Helm's, add types to client-go's.
+// watchedTypes is a scheme of its own, because other packages such as Helm's add types to
+// the scheme of client-go.
 var watchedTypes = func() *runtime.Scheme {
 	types := runtime.NewScheme()
-	// It fails where a type is added twice.
+	// AddToScheme fails only if a type is added twice.
 	if err := clientgoscheme.AddToScheme(types); err != nil {
 		panic(err)
 	}
 	return types
 }()
 
-// watchedType returns how objects of a kind are watched: whole, where their health is
-// read, and by their metadata otherwise. Kubernetes' own kinds are watched by
-// their types, and so by protobuf, which costs a fraction of JSON. A health rule
-// may read any field, under the name that it has in JSON.
+// watchedType returns the type by which a kind is watched: metadata only, unless the
+// health of the object depends on more. Built-in kinds are watched by their Go type, and
+// thus as protobuf, which costs a fraction of JSON. Kinds with a health rule are watched
+// as unstructured, because the rule may read any field by its JSON name.
 func (j HealthConfig) watchedType(gvk schema.GroupVersionKind) client.Object {
 	if !j.watchedWhole(gvk.GroupKind()) {
 		object := &metav1.PartialObjectMetadata{}
@@ -208,9 +206,9 @@ func (j HealthConfig) watchedType(gvk schema.GroupVersionKind) client.Object {
 	return object
 }
 
-// Options completes the options of the cache of a namespace, empty for all. The
-// cache knows the types by which kinds are watched, and no others, and Watches
-// learns from the answers to its requests which kinds cannot be watched.
+// Options completes the options of the cache of a namespace; the empty name stands for all
+// namespaces. The cache must use the scheme of this package, and Watches must observe the
+// responses to its requests to learn which kinds cannot be watched.
 func (w *Watches) Options(namespace string, options cache.Options) cache.Options {
 	options.Scheme = watchedTypes
 	options.DefaultTransform = w.index.HealthConfig.transform

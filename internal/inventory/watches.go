@@ -15,31 +15,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// ErrUnwatched marks kinds whose objects cannot be watched. Their drift is not
+// ErrUnwatched reports kinds whose objects cannot be watched. Drift of these objects is not
 // detected, and their health is not known.
 var ErrUnwatched = errors.New("objects cannot be watched")
 
-// idleTimeout is how long a watch stays when no release needs it, so that a release
-// that is made again does not start it anew.
+// idleTimeout is how long a watch continues after its last release no longer needs it. A
+// release that is uninstalled and installed again does not restart the watch.
 const idleTimeout = 10 * time.Minute
 
-// watchStartTimeout is how long an action waits for a watch to begin. It begins within
+// watchStartTimeout is how long an action waits for a watch to start. A watch starts within
 // milliseconds, or not at all.
 const watchStartTimeout = 3 * time.Second
 
-// Watches holds one watch for each kind of dependents, as long as a release
-// needs it, in each namespace that has joined. A kind that cannot be watched
-// affects no other kind; see unwatched.go.
+// Watches holds one watch for each kind of managed resource that a release needs, in each
+// namespace that was added. If a kind cannot be watched, all other kinds are watched all
+// the same; see unwatched.go.
 type Watches struct {
 	index *Index
-	// mapping returns the resource of a kind. It may send a request, and is
-	// called outside any lock.
+	// mapping returns the resource of a kind. It may send a request, and no lock is held
+	// during the call.
 	mapping func(schema.GroupVersionKind) (*meta.RESTMapping, error)
-	// MayServe reports, without a request, whether the API server may serve a kind.
-	// The resource of a kind that only Also was told of is not looked up otherwise.
-	// Nil means that it may serve every kind. To be set before the first use.
+	// MayServe reports, without a request, whether the API server may serve a kind. If
+	// not, a kind is looked up only once EnsureWatched needs it. Nil means true for every
+	// kind. It must be set before the first use.
 	MayServe func(schema.GroupVersionKind) bool
-	// after and now are time.AfterFunc and time.Now, but for tests.
+	// after and now are time.AfterFunc and time.Now, except in tests.
 	after func(time.Duration, func()) *time.Timer
 	now   func() time.Time
 
@@ -47,19 +47,19 @@ type Watches struct {
 	caches  []namespaceCache
 	kinds   map[schema.GroupKind]*watch
 	byOwner map[types.UID][]schema.GroupVersionKind
-	// last is what Need was told last: the releases of one chart have the same
-	// kinds, and share them.
+	// last is the newest list of kinds. The releases of one chart have the same kinds and
+	// share it.
 	last []schema.GroupVersionKind
 }
 
-// namespaceCache is a namespace, empty for all, with its cache.
+// namespaceCache is the cache of a namespace; the empty name stands for all namespaces.
 type namespaceCache struct {
 	namespace string
 	cache     cache.Cache
 }
 
-// NewWatches returns an empty set of watches. The function mapping returns the
-// resource of a kind.
+// NewWatches returns an empty set of watches. The function mapping returns the resource of
+// a kind.
 func NewWatches(index *Index, mapping func(schema.GroupVersionKind) (*meta.RESTMapping, error)) *Watches {
 	return &Watches{
 		index:   index,
@@ -71,9 +71,9 @@ func NewWatches(index *Index, mapping func(schema.GroupVersionKind) (*meta.RESTM
 	}
 }
 
-// AddNamespace adds a namespace, empty for all, and begins to watch there what is watched
-// in others. The cache must be one of its own, made with Options. Objects without
-// a namespace are watched by the cache of the first namespace.
+// AddNamespace adds a namespace and starts all watches there; the empty name stands for all
+// namespaces. The cache must be made with Options and used for nothing else.
+// Cluster-scoped objects are watched by the cache of the first namespace.
 func (w *Watches) AddNamespace(namespace string, c cache.Cache) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,9 +84,8 @@ func (w *Watches) AddNamespace(namespace string, c cache.Cache) {
 }
 
 // EnsureWatched sets the kinds of the objects that the release of an owner has in a
-// namespace, in place of those that were set before, and waits until all are
-// watched there. The error is ErrUnwatched and names the kinds that are not; all
-// others are watched. Need returns when the context ends, or after a few seconds.
+// namespace, and waits until all of them are watched there, at most for a few seconds. The
+// error is ErrUnwatched and names the kinds that are not watched; all others are.
 func (w *Watches) EnsureWatched(ctx context.Context, owner types.UID, namespace string, kinds []schema.GroupVersionKind) error {
 	needed := w.use(owner, kinds, true)
 	ctx, cancel := context.WithTimeout(ctx, watchStartTimeout)
@@ -100,8 +99,7 @@ func (w *Watches) EnsureWatched(ctx context.Context, owner types.UID, namespace 
 	return errors.Join(errs...)
 }
 
-// WatchMore begins to watch more kinds that an owner's release has objects of, and
-// waits for nothing.
+// WatchMore adds kinds to those of an owner, and starts their watches without waiting.
 func (w *Watches) WatchMore(owner types.UID, kinds []schema.GroupVersionKind) {
 	w.mu.Lock()
 	known := w.byOwner[owner]
@@ -112,8 +110,8 @@ func (w *Watches) WatchMore(owner types.UID, kinds []schema.GroupVersionKind) {
 	}
 }
 
-// WaitForSync waits until every watch in a namespace, empty for all, has received all
-// objects, or has failed.
+// WaitForSync waits until every watch in a namespace has received all objects or has
+// failed; the empty name stands for all namespaces.
 func (w *Watches) WaitForSync(ctx context.Context, namespace string) {
 	w.mu.Lock()
 	known := slices.Collect(maps.Values(w.kinds))
@@ -123,14 +121,14 @@ func (w *Watches) WaitForSync(ctx context.Context, namespace string) {
 	}
 }
 
-// Kinds returns what Need was last told of an owner.
+// Kinds returns the kinds that EnsureWatched and WatchMore have set for an owner.
 func (w *Watches) Kinds(owner types.UID) []schema.GroupVersionKind {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.byOwner[owner]
 }
 
-// Counts returns, for each watched kind, how many objects of it are known.
+// Counts returns the number of objects in the index for each watched kind.
 func (w *Watches) Counts() map[string]int {
 	w.mu.Lock()
 	counts := make(map[string]int, len(w.kinds))
@@ -150,9 +148,9 @@ func (w *Watches) Counts() map[string]int {
 	return counts
 }
 
-// use sets the kinds of an owner, and returns their watches, each of which has
-// begun, has failed, or does so in a moment. An action needs kinds that it applies,
-// and not those that a record names.
+// use sets the kinds of an owner, and returns their watches, each of which has started, has
+// failed or is about to start. needed is true for kinds that an action applies, and
+// false for kinds that only a release record names.
 func (w *Watches) use(owner types.UID, kinds []schema.GroupVersionKind, needed bool) []*watch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,7 +162,7 @@ func (w *Watches) use(owner types.UID, kinds []schema.GroupVersionKind, needed b
 			known = newWatch(gvk)
 			w.kinds[gvk.GroupKind()] = known
 		case known.resource.Empty():
-			// It has not begun; the API server may have another version by now.
+			// The watch has not started; the API server may serve another version now.
 			known.gvk = gvk
 		}
 		if known.drop != nil {
@@ -173,7 +171,7 @@ func (w *Watches) use(owner types.UID, kinds []schema.GroupVersionKind, needed b
 		}
 		known.owners[owner] = struct{}{}
 		if needed && !known.needed {
-			// The last failure may be that it was not looked up.
+			// The last attempt may have failed because the kind was not looked up.
 			known.needed, known.startedAt = true, time.Time{}
 		}
 		if w.isDue(known) {
@@ -196,8 +194,8 @@ func (w *Watches) use(owner types.UID, kinds []schema.GroupVersionKind, needed b
 	return watches
 }
 
-// release ends an owner's use of a watch, and the watch after a while where no
-// other owner uses it. It is called under the lock.
+// release removes an owner from a watch. If it was the last owner, the watch is stopped
+// after idleTimeout. The caller holds the lock.
 func (w *Watches) release(gk schema.GroupKind, owner types.UID) {
 	unused := w.kinds[gk]
 	if unused == nil {
@@ -208,7 +206,7 @@ func (w *Watches) release(gk schema.GroupKind, owner types.UID) {
 		return
 	}
 	if unused.resource.Empty() {
-		// It has never begun.
+		// The watch has never started.
 		w.forget(gk, unused)
 		return
 	}
@@ -219,7 +217,7 @@ func (w *Watches) release(gk schema.GroupKind, owner types.UID) {
 			return
 		}
 		w.forget(gk, unused)
-		// What cannot be stopped goes on watching nothing.
+		// An informer that cannot be removed has no effect.
 		for at := range unused.synced {
 			_ = at.cache.RemoveInformer(context.Background(), w.index.HealthConfig.watchedType(unused.gvk))
 		}
@@ -227,7 +225,7 @@ func (w *Watches) release(gk schema.GroupKind, owner types.UID) {
 	})
 }
 
-// forget drops a watch. It is called under the lock.
+// forget removes a watch. The caller holds the lock.
 func (w *Watches) forget(gk schema.GroupKind, unused *watch) {
 	if unused.retry != nil {
 		unused.retry.Stop()
@@ -236,13 +234,13 @@ func (w *Watches) forget(gk schema.GroupKind, unused *watch) {
 	w.index.setUnwatched(gk, nil)
 }
 
-// Inventory is what an operator knows of the objects that it has made.
+// Inventory is the index of the managed objects with the watches that update it.
 type Inventory struct {
 	*Index
 	*Watches
 }
 
-// Forget drops what is known of an owner that is gone.
+// Forget removes a deleted owner.
 func (i Inventory) Forget(owner types.UID) {
 	i.Index.Forget(owner)
 	i.use(owner, nil, false)

@@ -252,7 +252,7 @@ func testEvents(t *testing.T, w *watched) {
 // testUse counts who needs a watch.
 func testUse(t *testing.T, w *watched) {
 	const path = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
-	begun := func(want int64) {
+	watched := func(want int64) {
 		t.Helper()
 		if got := w.watchesOf(path); got != want {
 			t.Errorf("%d watches were begun, want %d", got, want)
@@ -269,7 +269,7 @@ func testUse(t *testing.T, w *watched) {
 	w.need(t, web, configMaps, roles)
 	w.need(t, other, roles)
 	w.need(t, other, roles)
-	begun(1)
+	watched(1)
 	if got := w.Kinds(web); !reflect.DeepEqual(got, []schema.GroupVersionKind{configMaps, roles}) {
 		t.Errorf("web needs %v", got)
 	}
@@ -286,7 +286,7 @@ func testUse(t *testing.T, w *watched) {
 	// Somebody needs it in time.
 	w.need(t, other, roles)
 	fire()
-	begun(1)
+	watched(1)
 	if len(w.kinds) != 2 {
 		t.Errorf("%d kinds are watched, want 2", len(w.kinds))
 	}
@@ -297,14 +297,14 @@ func testUse(t *testing.T, w *watched) {
 		t.Errorf("%d kinds are watched for %d owners, want 1 for 1", len(w.kinds), len(w.byOwner))
 	}
 	w.need(t, other, roles)
-	begun(2)
+	watched(2)
 
 	// A drop that is late must not take a watch that was begun after it.
 	w.Forget(other)
 	late := w.waiting[0]
 	fire()
 	w.need(t, other, roles)
-	begun(3)
+	watched(3)
 	late()
 	if len(w.kinds) != 2 {
 		t.Errorf("%d kinds are watched, want 2", len(w.kinds))

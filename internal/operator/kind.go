@@ -98,7 +98,7 @@ func (s *servedKind) watchScope(ctx context.Context, scope *namespaceScope, even
 	}
 	for backoff := retryBackoff; ; {
 		var filled cache.Cache
-		err := s.manager.informers.fill(ctx, func(attempt context.Context) (w watching, err error) {
+		err := s.manager.fill(ctx, func(attempt context.Context) (w watching, err error) {
 			filled, w, err = s.newCache(attempt, scope)
 			return w, err
 		}, func(reason string) { report(nil, reason) })
@@ -126,9 +126,9 @@ var retryBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Steps: math.Ma
 // the context ends. The cache holds packed custom resources, which it lists one at
 // a time.
 func (s *servedKind) newCache(ctx context.Context, scope *namespaceScope) (cache.Cache, watching, error) {
-	options := s.manager.informers.options(scope)
+	options := s.manager.cacheOptions(scope)
 	options.HTTPClient = s.observeResponses(options.HTTPClient)
-	failed := s.manager.informers.reportFailures(&options, failureReason)
+	failed := s.manager.reportFailures(&options, failureReason)
 	// Reconciles copy what they change.
 	options.DefaultUnsafeDisableDeepCopy = new(true)
 	gvk := s.kind.GVK()
@@ -149,7 +149,7 @@ func (s *servedKind) newCache(ctx context.Context, scope *namespaceScope) (cache
 	options.NewInformer = func(_ toolscache.ListerWatcher, object runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 		return toolscache.NewSharedIndexInformer(packed, object, resync, indexers)
 	}
-	customResources, err := s.manager.informers.start(ctx, options)
+	customResources, err := s.manager.startCache(ctx, options)
 	if err != nil {
 		return nil, watching{}, err
 	}

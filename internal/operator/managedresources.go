@@ -76,9 +76,9 @@ const managedTimeout = 4 * time.Second
 // before any reconcile needs them. Kinds that cannot be watched are reported on
 // the custom resources concerned, and retried.
 func (k *KindManager) watchManagedResources(ctx context.Context, scope *namespaceScope) error {
-	options := k.informers.options(scope)
+	options := k.cacheOptions(scope)
 	options.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{api.LabelOperator: k.options.Name})
-	managed, err := k.informers.start(ctx, k.shared.Inventory.Options(scope.name, options))
+	managed, err := k.startCache(ctx, k.shared.Inventory.Options(scope.name, options))
 	if err != nil {
 		return fmt.Errorf("watch dependents: %w", err)
 	}

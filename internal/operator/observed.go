@@ -112,7 +112,7 @@ func (o *observedWatches) watch(ctx context.Context, w observed.Watch) <-chan st
 
 // watchScope watches in a scope, and returns when all existing objects are known.
 func (o *observedWatches) watchScope(ctx context.Context, scope *namespaceScope, w observed.Watch, selector labels.Selector, settled latch) error {
-	options := o.informers.options(scope)
+	options := o.cacheOptions(scope)
 	options.DefaultLabelSelector = selector
 	options.DefaultTransform = observed.Compact
 	options.DefaultWatchErrorHandler = func(ctx context.Context, reflector *toolscache.Reflector, err error) {

@@ -35,8 +35,8 @@ type informers struct {
 	logger      logr.Logger
 }
 
-// options returns the options that the caches of a scope share.
-func (i informers) options(scope *namespaceScope) cache.Options {
+// cacheOptions returns the options that the caches of a scope share.
+func (i informers) cacheOptions(scope *namespaceScope) cache.Options {
 	options := cache.Options{
 		HTTPClient: i.manager.GetHTTPClient(),
 		Scheme:     i.manager.GetScheme(),
@@ -48,8 +48,8 @@ func (i informers) options(scope *namespaceScope) cache.Options {
 	return options
 }
 
-// start runs a cache until the context ends.
-func (i informers) start(ctx context.Context, options cache.Options) (cache.Cache, error) {
+// startCache runs a cache until the context ends.
+func (i informers) startCache(ctx context.Context, options cache.Options) (cache.Cache, error) {
 	started, err := cache.New(i.manager.GetConfig(), options)
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (i informers) watch(ctx context.Context, object client.Object, options cach
 			return ""
 		})
 	}
-	started, err := i.start(ctx, options)
+	started, err := i.startCache(ctx, options)
 	if err != nil {
 		return watching{}, err
 	}
@@ -181,12 +181,12 @@ func (i informers) watchMetadata(ctx context.Context, gvk schema.GroupVersionKin
 // records of the scope. Records of every owner are watched, because a release
 // name may be in use by someone else.
 func (k *KindManager) watchRecords(ctx context.Context, scope *namespaceScope) error {
-	options := k.informers.options(scope)
+	options := k.cacheOptions(scope)
 	options.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{release.LabelOwner: release.OwnerHelm})
 	options.DefaultFieldSelector = fields.OneTermEqualSelector("type", release.SecretType)
 	options.DefaultTransform = release.Compact
-	return k.informers.fill(ctx, func(attempt context.Context) (watching, error) {
-		return k.informers.watchMetadata(attempt, corev1.SchemeGroupVersion.WithKind("Secret"), options, k.shared.Index.Handler())
+	return k.fill(ctx, func(attempt context.Context) (watching, error) {
+		return k.watchMetadata(attempt, corev1.SchemeGroupVersion.WithKind("Secret"), options, k.shared.Index.Handler())
 	}, func(string) { scope.forbidden.set() })
 }
 
@@ -199,13 +199,13 @@ func (k *KindManager) watchSources(ctx context.Context, scope *namespaceScope) e
 		}) {
 			continue
 		}
-		options := k.informers.options(scope)
+		options := k.cacheOptions(scope)
 		options.DefaultTransform = valuesfrom.Compact
 		if kind == watches.SourceSecret {
 			// Release records are many, and no values come from them.
 			options.DefaultFieldSelector = fields.OneTermNotEqualSelector("type", release.SecretType)
 		}
-		w, err := k.informers.watchMetadata(ctx, schema.GroupVersionKind{Version: "v1", Kind: string(kind)}, options, k.sources.Handler(kind))
+		w, err := k.watchMetadata(ctx, schema.GroupVersionKind{Version: "v1", Kind: string(kind)}, options, k.sources.Handler(kind))
 		if err != nil {
 			return err
 		}

@@ -23,34 +23,34 @@ var chain = []check{
 	// One action on a release at a time.
 	{"busy", StateBusy, isBusy, interrupt},
 
-	// A deletion comes before everything else; a pause must name deletions to
-	// hold one up. The release is uninstalled before the finalizer is removed.
+	// A deletion comes before everything else. Only a pause that includes deletions
+	// prevents it. The release is uninstalled before the finalizer is removed.
 	{"deletionPaused", StatePaused, deletionPaused, pauseDeletion},
 	{"deleted", StateDeleted, isDeleted, removeFinalizer},
 	{"uninstallAborted", StateAborted, uninstallAborted, wait},
 	{"deleting", StateDeleting, isDeleting, uninstall},
 
-	// While a user inspects or repairs something by hand, nothing is changed.
+	// While a user inspects or repairs objects, the operator changes nothing.
 	{"paused", StatePaused, func(o Observation) bool { return o.Paused }, wait},
-	// A release of another owner is never touched.
+	// A release of another owner is never changed.
 	{"conflict", StateConflict, func(o Observation) bool { return o.Conflict }, pollConflict},
-	// The finalizer precedes everything that it must clean up.
+	// The finalizer comes before everything that must be cleaned up.
 	{"unguarded", StateUnguarded, finalizerMissing, do(StepAddFinalizer)},
 
-	// Records that another program wrote, or an earlier process left half-done.
+	// Records that another program wrote, or that an earlier process left unfinished.
 	// "helm test" drops a record's annotations and changes nothing else.
 	{"stripped", StateStripped, recordStripped, try(StepRestore)},
 	{"locked", StateLocked, isLocked, afterForeign(StepUnlock)},
 	{"untidy", StateUntidy, func(o Observation) bool { return o.Inconsistent && o.stored() }, try(StepTidy)},
 	{"uninstalling", StateUninstalling, isUninstalling, afterForeign(StepUninstall)},
 
-	// What users request comes before the spec, which may be what is wrong.
+	// Requests of users come before the spec, because the spec may be the problem.
 	{"rollbackRequested", StateRollbackRequested, rollbackRequested, rollback},
 	{"aborted", StateAborted, isAborted, wait},
-	// A held release that something has moved returns, and an expired hold ends.
+	// A held release is rolled back again if it has changed. An expired hold ends.
 	{"heldBack", StateHeld, holdBroken, restoreHold},
 
-	// What runs is kept correct, also while the spec cannot be followed.
+	// Drift is corrected even if the release cannot follow the spec.
 	{"drifted", StateDrifted, isDrifted, try(StepRepair)},
 	{"unverified", StateUnverified, isUnverified, try(StepVerify)},
 	{"invalid", StateInvalid, specInvalid, wait},
@@ -58,11 +58,11 @@ var chain = []check{
 	// The release follows the spec.
 	{"absent", StateAbsent, isAbsent, try(StepInstall)},
 	{"unmanaged", StateUnmanaged, isUnmanaged, takeOver},
-	// Retry with backoff, at once after an edit; or roll back.
+	// Retry with backoff, immediately after an edit, or roll back.
 	{"failed", StateFailed, func(o Observation) bool { return failureOf(o) != notFailed }, remediate},
 	{"outOfSync", StateOutOfSync, isOutOfSync, try(StepUpgrade)},
 
-	// The release is in sync; what remains changes no revision.
+	// The release is in sync. The remaining steps create no revision.
 	{"due", StateDue, isDue, try(StepVerify)},
 	// A finished Job must not run again after a restart.
 	{"unrecorded", StateUnrecorded, func(o Observation) bool { return o.Unrecorded && o.runs() }, try(StepRecord)},
@@ -74,8 +74,8 @@ var chain = []check{
 	{"inSync", StateInSync, func(Observation) bool { return true }, untilPeriod},
 }
 
-// Next returns the state of a custom resource and what to do next. Under a pause,
-// the decision also names what would be done without it.
+// Next returns the state of a custom resource and the next step. If the custom
+// resource is paused, the decision also names the pending step.
 func Next(o Observation) Decision {
 	d := first(o)
 	if d.State != StatePaused || d.Pending != (Pending{}) {
@@ -113,7 +113,7 @@ func try(step Step) func(Observation) Decision {
 
 func wait(Observation) Decision { return Decision{Step: StepWait} }
 
-// untilPeriod waits until every object is to be applied again.
+// untilPeriod waits until the period has passed.
 func untilPeriod(o Observation) Decision {
 	d := Decision{Step: StepWait}
 	if o.Period > 0 {
@@ -124,8 +124,8 @@ func untilPeriod(o Observation) Decision {
 
 func isBusy(o Observation) bool { return o.Running != nil }
 
-// interrupt leaves a running action alone, unless it waits in vain for a hook and
-// there is something else to do.
+// interrupt ends a running action only if it waits for a hook that makes no progress
+// and a change needs another action.
 func interrupt(o Observation) Decision {
 	if hook := o.Running.Hook; hook != nil && Interrupts(o.Change, hook.State) && o.follows(o.Change) {
 		return Decision{Step: StepInterrupt, Change: o.Change}
@@ -134,8 +134,8 @@ func interrupt(o Observation) Decision {
 }
 
 // Interrupts reports whether a change ends an action that waits for a hook in
-// this state. A hook whose container runs, or is about to, may be a migration or
-// a dump: only an abort ends it.
+// this state. A hook whose container runs, or is about to run, may be a migration or
+// a backup: only an abort ends it.
 func Interrupts(change Change, hook api.HookState) bool {
 	switch change {
 	case ChangeAbort:
@@ -147,7 +147,7 @@ func Interrupts(change Change, hook api.HookState) bool {
 	}
 }
 
-// follows reports whether a change would be acted upon once nothing runs.
+// follows reports whether a change would lead to an action if none were running.
 func (o Observation) follows(change Change) bool {
 	switch change {
 	case ChangeAbort:
@@ -179,7 +179,7 @@ func isDeleted(o Observation) bool {
 	}
 }
 
-// removeFinalizer leaves a release alone whose finalizer a user has removed.
+// removeFinalizer does nothing if a user has removed the finalizer already.
 func removeFinalizer(o Observation) Decision {
 	if !o.guarded() {
 		return Decision{Step: StepWait}
@@ -203,12 +203,12 @@ func uninstall(o Observation) Decision {
 
 func pollConflict(Observation) Decision { return Decision{Step: StepWait, After: maxBackoff} }
 
-// finalizerMissing leaves alone what could not be installed anyway.
+// finalizerMissing ignores custom resources that could not be installed anyway.
 func finalizerMissing(o Observation) bool {
 	return (!o.Finalizer || o.Former) && (o.Invalid == nil || o.Newest != nil)
 }
 
-// recordStripped comes before every check that depends on who wrote the newest
+// recordStripped precedes every check that depends on the author of the newest
 // revision.
 func recordStripped(o Observation) bool { return o.stored() && o.Newest.Stripped }
 
@@ -230,9 +230,9 @@ func afterForeign(step Step) func(Observation) Decision {
 	}
 }
 
-// isAborted reports whether a user has aborted the newest revision. The record
-// and the annotation show it, so that it survives a restart. An edit makes
-// another revision, and so does a rollback.
+// isAborted reports whether a user has aborted the newest revision. It depends only
+// on the record and the annotation, so that an abort survives a restart. An edit or
+// a rollback creates another revision, which ends the abort.
 func isAborted(o Observation) bool {
 	if o.Abort == 0 || !o.stored() || o.Newest.Number != o.Abort {
 		return false
@@ -241,8 +241,8 @@ func isAborted(o Observation) bool {
 	return failed && (o.Holding() || o.Newest.Digest == o.Desired)
 }
 
-// isDrifted leaves alone what an upgrade is about to apply anyway. A repair that
-// has to wait holds up no upgrade, which may correct the drift.
+// isDrifted ignores drift that the next upgrade corrects. If the correction has to
+// wait, it does not delay an upgrade.
 func isDrifted(o Observation) bool {
 	if !o.Drifted || !o.runs() {
 		return false
@@ -253,8 +253,8 @@ func isDrifted(o Observation) bool {
 	return o.stuck() && try(StepRepair)(o).Step != StepWait
 }
 
-// isUnverified applies only where the spec cannot be followed; isDue covers the
-// rest.
+// isUnverified applies only if the release cannot follow the spec. isDue covers the
+// other cases.
 func isUnverified(o Observation) bool {
 	return (o.Unverified || o.VerifyRequested) && o.runs() && o.stuck() && try(StepVerify)(o).Step != StepWait
 }
@@ -272,8 +272,8 @@ func isUnmanaged(o Observation) bool {
 	return o.Adoptable || !o.Newest.WrittenByUs || o.Newest.Untrusted && !o.staying()
 }
 
-// takeOver adopts a release that no operator made, and upgrades one that another
-// program has changed.
+// takeOver adopts a release that no operator created, and upgrades a release that
+// another program has changed.
 func takeOver(o Observation) Decision {
 	if o.Adoptable {
 		return retry(o, Decision{Step: StepAdopt})

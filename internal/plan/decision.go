@@ -2,75 +2,76 @@ package plan
 
 import "time"
 
-// Step is the one thing to do next.
+// Step is the next thing to do.
 type Step string
 
 // The steps. Install, Upgrade, Rollback, Uninstall and Test are Helm's actions.
 const (
-	// StepWait is to do nothing until something happens or After has passed.
+	// StepWait waits for an event or until After has passed.
 	StepWait            Step = "Wait"
 	StepAddFinalizer    Step = "AddFinalizer"
 	StepRemoveFinalizer Step = "RemoveFinalizer"
-	// StepUnlock is to record that the newest revision's action was cut short.
+	// StepUnlock records that the action of the newest revision was interrupted.
 	StepUnlock Step = "Unlock"
-	// StepRestore is to write the annotations of the newest record back, if what
-	// it stores is unchanged.
+	// StepRestore restores the annotations of the newest record, if its content is
+	// unchanged.
 	StepRestore Step = "Restore"
-	// StepSign is to sign the newest record with the current key, if what it stores
-	// is proven.
+	// StepSign signs the newest record with the current key, if its content is
+	// authenticated.
 	StepSign Step = "Sign"
-	// StepTidy is to make inconsistent records agree.
+	// StepTidy makes inconsistent records consistent.
 	StepTidy      Step = "Tidy"
 	StepInstall   Step = "Install"
 	StepUpgrade   Step = "Upgrade"
 	StepUninstall Step = "Uninstall"
-	// StepRollback is to roll back to the decision's revision, and to hold it.
+	// StepRollback rolls back to the decision's revision, and holds the release.
 	StepRollback Step = "Rollback"
-	// StepResume is to end a hold: from then on the release follows the spec.
+	// StepResume ends a hold: from then on the release follows the spec.
 	StepResume Step = "Resume"
-	// StepRefuse is to record that a rollback request cannot be met.
+	// StepRefuse records that a rollback request is refused.
 	StepRefuse Step = "Refuse"
-	// StepOrphan is to leave the objects as they are and to release the custom
-	// resource.
+	// StepOrphan removes the finalizer of the custom resource, and leaves the objects as
+	// they are.
 	StepOrphan Step = "Orphan"
-	// StepAdopt is to take over a release that no operator made.
+	// StepAdopt adopts a release that no operator created.
 	StepAdopt Step = "Adopt"
-	// StepRepair is to apply the drifted objects again from the stored manifest.
+	// StepRepair applies the drifted objects again from the stored manifest.
 	StepRepair Step = "Repair"
-	// StepVerify is to apply every object again from the stored manifest.
+	// StepVerify applies every object again from the stored manifest.
 	StepVerify Step = "Verify"
-	// StepRecord notes on the record which Jobs have finished.
+	// StepRecord stores in the record which Jobs have finished.
 	StepRecord Step = "Record"
-	// StepDiagnose is to find out why objects are not ready.
+	// StepDiagnose finds out why objects are not ready.
 	StepDiagnose Step = "Diagnose"
-	// StepTest is to run the chart's tests.
+	// StepTest runs the chart's tests.
 	StepTest Step = "Test"
-	// StepInterrupt is to end the running action, which waits for a hook.
+	// StepInterrupt ends the running action, which waits for a hook.
 	StepInterrupt Step = "Interrupt"
 )
 
-// State is what Next found a custom resource in.
+// State is the state of a custom resource.
 type State string
 
-// The states, in the order in which Next checks for them. They appear in logs.
+// The states, in the order of the checks in Next. They appear in logs.
 const (
-	// StateBusy: an action on the release is under way.
+	// StateBusy: an action on the release is running.
 	StateBusy State = "Busy"
 	// StateDeleted: the custom resource is being deleted, and its release is gone.
 	StateDeleted State = "Deleted"
-	// StateDeleting: the custom resource is being deleted, its release first.
+	// StateDeleting: the custom resource is being deleted, and its release must be
+	// uninstalled first.
 	StateDeleting State = "Deleting"
-	// StatePaused: a user has asked for nothing to be changed.
+	// StatePaused: a user has paused the custom resource.
 	StatePaused State = "Paused"
-	// StateConflict: the release's name is taken.
+	// StateConflict: the release name belongs to another owner.
 	StateConflict State = "Conflict"
-	// StateUnguarded: the finalizer is missing that keeps the custom resource until
-	// its release is uninstalled.
+	// StateUnguarded: the custom resource lacks the finalizer that delays its deletion
+	// until its release is uninstalled.
 	StateUnguarded State = "Unguarded"
-	// StateStripped: another program has written the newest record, which may be
-	// unchanged but for its annotations.
+	// StateStripped: another program has written the newest record and dropped its
+	// annotations. The rest may be unchanged.
 	StateStripped State = "Stripped"
-	// StateLocked: an action has begun and this process does not run it.
+	// StateLocked: an action is pending that this process does not run.
 	StateLocked State = "Locked"
 	// StateUntidy: the records are inconsistent.
 	StateUntidy State = "Untidy"
@@ -83,36 +84,36 @@ const (
 	StateAborted State = "Aborted"
 	// StateDrifted: an object of the release has drifted.
 	StateDrifted State = "Drifted"
-	// StateUnverified: nothing is known of what the objects should be like, or a
-	// user asks for them to be applied again, and the spec cannot be followed.
+	// StateUnverified: the expected content of the objects is unknown, or a user
+	// requests that they are applied again, while the release cannot follow the spec.
 	StateUnverified State = "Unverified"
-	// StateInvalid: the spec cannot be made into values.
+	// StateInvalid: the spec is invalid.
 	StateInvalid State = "Invalid"
 	// StateAbsent: there is no release.
 	StateAbsent State = "Absent"
-	// StateUnmanaged: another program has made the newest revision.
+	// StateUnmanaged: another program has created the newest revision.
 	StateUnmanaged State = "Unmanaged"
-	// StateFailed: the newest revision, or the last try, failed.
+	// StateFailed: the newest revision, or the last attempt, failed.
 	StateFailed State = "Failed"
-	// StateOutOfSync: the release was rendered from something else.
+	// StateOutOfSync: the inputs of the release have changed.
 	StateOutOfSync State = "OutOfSync"
-	// StateDue: every object is to be applied again, because a user or the period
-	// asks for it or because it is not known what they should be like.
+	// StateDue: every object must be applied again, because a user requests it, the
+	// period has passed, or the expected content of the objects is unknown.
 	StateDue State = "Due"
-	// StateUnrecorded: a Job with ttlSecondsAfterFinished has finished, and the
-	// record does not say so.
+	// StateUnrecorded: a Job with ttlSecondsAfterFinished has finished, which the
+	// record does not state yet.
 	StateUnrecorded State = "Unrecorded"
-	// StateUnsigned: the current key has not signed the newest record.
+	// StateUnsigned: the newest record lacks a signature with the current key.
 	StateUnsigned State = "Unsigned"
-	// StateUntested: a user asks for the chart's tests.
+	// StateUntested: a user requests the chart's tests.
 	StateUntested State = "Untested"
-	// StateUnready: objects are not ready, and the cause is not known.
+	// StateUnready: objects are not ready, for an unknown cause.
 	StateUnready State = "Unready"
-	// StateHeld: an earlier revision runs, as requested.
+	// StateHeld: an earlier revision runs and is held.
 	StateHeld State = "Held"
-	// StatePostponed: the rollout of a new chart has not reached this one.
+	// StatePostponed: the upgrade to a new chart waits for the rollout.
 	StatePostponed State = "Postponed"
-	// StateInSync: the release is what the spec asks for.
+	// StateInSync: the release follows the spec.
 	StateInSync State = "InSync"
 )
 
@@ -120,19 +121,19 @@ const (
 type Decision struct {
 	State State
 	Step  Step
-	// Revision is the one to roll back to, where the step is StepRollback.
+	// Revision is the revision to roll back to, if the step is StepRollback.
 	Revision int
-	// After bounds a wait; 0 means until something happens.
+	// After bounds a wait; 0 means until the next event.
 	After time.Duration
-	// Throttled reports that the wait is for Observation.Earliest alone.
+	// Throttled reports that Observation.Earliest is the only cause of the wait.
 	Throttled bool
-	// Change is why to interrupt the running action.
+	// Change is the change that interrupts the running action.
 	Change Change
 	// Pending is what the decision would be without the pause.
 	Pending Pending
 }
 
-// Pending is the state and the step that a pause holds up.
+// Pending is the state and the step that a pause prevents.
 type Pending struct {
 	State State
 	Step  Step

@@ -7,6 +7,6 @@
 // first that applies decides. The caller carries out the step, observes again
 // and calls Next again, until the step is Wait.
 //
-// Where to start: the variable chain lists every state with its condition, in
-// the order in which the states take precedence.
+// Where to start: the variable chain lists every state with its condition, in order
+// of precedence.
 package plan

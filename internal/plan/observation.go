@@ -11,103 +11,105 @@ type Observation struct {
 	Now time.Time
 	// Deleting: the custom resource has a deletion timestamp.
 	Deleting bool
-	// Finalizer: the custom resource carries our finalizer. Former: it carries one
-	// of the operator-sdk's, which ours is to take the place of.
+	// Finalizer: the custom resource has our finalizer. Former: it has a finalizer of
+	// the operator-sdk, which ours must replace.
 	Finalizer bool
 	Former    bool
-	// Paused: nothing is to be changed; PausedDeletion: nor uninstalled.
+	// Paused: reconciliation is paused. PausedDeletion: the pause includes the
+	// uninstall.
 	Paused         bool
 	PausedDeletion bool
-	// Orphan: the release stays when the custom resource goes.
+	// Orphan: the release stays when the custom resource is deleted.
 	Orphan bool
-	// Running is the action under way on the release, if any.
+	// Running is the running action on the release, or nil.
 	Running *Running
 	// Change is what users have changed since the running action began.
 	Change Change
-	// Abort is the revision whose action a user aborts, 0 for none;
-	// AbortUninstall: a user keeps the delete hooks from running.
+	// Abort is the revision whose action a user aborts, 0 for none. AbortUninstall: a
+	// user stops the delete hooks.
 	Abort          int
 	AbortUninstall bool
-	// Newest is the newest stored revision, if any.
+	// Newest is the newest stored revision, or nil.
 	Newest *Revision
-	// Inconsistent: more than one revision is deployed, or one of ours is pending
-	// below a newer one.
+	// Inconsistent: more than one revision is deployed, or one of our revisions is
+	// pending although there is a newer revision.
 	Inconsistent bool
 	// Conflict: every release name that the custom resource may use belongs to
 	// another owner.
 	Conflict bool
-	// Adoptable: the release has the name that the custom resource's would
-	// have, and no operator made it.
+	// Adoptable: the release has a name that the custom resource may use, and no
+	// operator created it.
 	Adoptable bool
-	// Inherited: it is adoptable, and the operator-sdk has made it for this custom
-	// resource, with which it goes.
+	// Inherited: the release is adoptable, and the operator-sdk created it for this
+	// custom resource. It is uninstalled when the custom resource is deleted.
 	Inherited bool
-	// Orphans: there are objects of the release, whatever its records say.
+	// Orphans: objects of the release exist, whether or not it has records.
 	Orphans bool
-	// Unsearched: there is no record, and objects were not searched for. There may
-	// be some if the records were deleted.
+	// Unsearched: there is no record, and nothing has searched for objects. Objects may
+	// exist if the records were deleted.
 	Unsearched bool
-	// Drifted: an object of the deployed revision has drifted and is to be
-	// corrected.
+	// Drifted: an object of the deployed revision has drifted and may be corrected
+	// now.
 	Drifted bool
-	// Unverified: nothing is known of what the objects should be like.
+	// Unverified: the expected content of the objects is unknown.
 	Unverified bool
-	// Unrecorded: a Job with ttlSecondsAfterFinished has finished, and the record
-	// does not say so.
+	// Unrecorded: a Job with ttlSecondsAfterFinished has finished, which the record
+	// does not state yet.
 	Unrecorded bool
-	// Unsigned: the current key has not signed the newest record, and may do so now.
+	// Unsigned: the newest record lacks a signature with the current key, and may be
+	// signed now.
 	Unsigned bool
-	// Desired is the digest of what the release should be rendered from.
+	// Desired is the digest of the inputs that the release should be rendered from.
 	Desired string
 	// Invalid is why there is no such digest, nil if there is one.
 	Invalid *Problem
-	// Postponed: only the chart has changed, and the rollout has not reached this
-	// custom resource.
+	// Postponed: only the chart has changed, and the upgrade waits for the rollout.
 	Postponed bool
-	// Request is the rollback request that was not answered yet, if any.
+	// Request is the unanswered rollback request, or nil.
 	Request *Request
-	// Held is the hold, if any.
+	// Held is the hold on the release, or nil.
 	Held *Held
-	// VerifyRequested: a user asked for everything to be verified, or forced.
+	// VerifyRequested: a user requests that every object is applied again, by
+	// reconcile-requested-at or force.
 	VerifyRequested bool
-	// TestRequested: a user asked for the chart's tests.
+	// TestRequested: a user requests the chart's tests.
 	TestRequested bool
-	// RetryToken changes with every request for another try, which waits for no
-	// backoff.
+	// RetryToken changes with every request to retry, which ends the backoff.
 	RetryToken string
-	// Overdue: the objects of the newest revision never became ready, and should
-	// have by now.
+	// Overdue: the objects of the newest revision never became ready, and their
+	// deadline has passed.
 	Overdue bool
-	// NeedsDiagnosis: some objects are not ready, and it is time to find out why.
+	// NeedsDiagnosis: some objects are not ready, and the time to find the cause has
+	// come.
 	NeedsDiagnosis bool
-	// LastGood is the revision to go back to where the newest fails for good,
-	// 0 for none.
+	// LastGood is the revision to roll back to if the newest one fails for good, 0 for
+	// none.
 	LastGood int
-	// Retries is how many tries may fail before the release goes back to
-	// LastGood; 0 goes on trying.
+	// Retries is the number of failed attempts before a rollback to LastGood; 0 means
+	// no rollback.
 	Retries int
 	// Earliest is when the next action may begin that authors of custom resources
 	// can cause, see Limited. The zero time limits nothing.
 	Earliest time.Time
-	// Period is how often every object is applied again; 0 is never.
+	// Period is how often every object is applied again; 0 means never.
 	Period time.Duration
-	// Applied is when every object was last applied, or this process first
-	// looked.
+	// Applied is when every object was last applied, or when this process first
+	// observed the custom resource.
 	Applied time.Time
-	// Failure is the last try of this process to bring the release to the
-	// spec, or to uninstall it, if it failed; RepairFailure that of a repair.
+	// Failure is the last attempt of this process to reach the target of the release,
+	// if it failed. RepairFailure is the last failed drift correction.
 	Failure       *Failure
 	RepairFailure *Failure
 }
 
-// Running is an action under way.
+// Running is a running or queued action.
 type Running struct {
 	Step Step
-	// Queued tells that it waits for its turn, and Since since when it does, or
-	// since when it runs.
+	// Queued reports that the action waits for a slot. Since is when it was queued or,
+	// afterwards, when it began.
 	Queued bool
 	Since  time.Time
-	// Inputs are what it began with.
+	// Inputs are the inputs at the time when it was queued.
 	Inputs Inputs
 	// Hook is the hook that it waits for, nil for none.
 	Hook *Hook
@@ -116,44 +118,44 @@ type Running struct {
 // Revision is one stored revision of the release.
 type Revision struct {
 	Number int
-	// Status is Helm's word, see package api.
+	// Status is Helm's status of the revision, see package api.
 	Status string
-	// Digest is what the revision was rendered from; empty if another program
-	// wrote it, so that it equals no desired digest.
+	// Digest is that of the inputs that the revision was rendered from. It is empty if
+	// another program wrote the revision, and then equals no desired digest.
 	Digest string
 	// Owned: its release belongs to this custom resource.
 	Owned bool
-	// WrittenByUs: this operator wrote it, and not, say, the helm CLI.
+	// WrittenByUs: this operator wrote it, and not, for example, the helm CLI.
 	WrittenByUs bool
 	// Stripped: this operator wrote it, and another program has written its record
-	// since, which has lost its annotations. Whether anything else has changed is
-	// not known. Such a revision is not WrittenByUs.
+	// since and dropped its annotations. Whether anything else has changed is unknown.
+	// Such a revision is not WrittenByUs.
 	Stripped bool
-	// Untrusted: an action has read the record, and what it stores is not what this
-	// operator has written. Nothing from it is applied.
+	// Untrusted: an action has read the record and found that this operator did not
+	// write its content. Nothing from the record is applied.
 	Untrusted bool
 	// Began is when its action began.
 	Began time.Time
-	// Timeout is how long an action of another program may be under way.
+	// Timeout bounds the duration of an action of another program.
 	Timeout time.Duration
 }
 
 // Request is a rollback request.
 type Request struct {
-	// Token tells it from others.
+	// Token identifies the request.
 	Token string
-	// Revision is the one to bring back. 0 stands for the other two: Resume
-	// asks for the end of a hold, and a request without it cannot be met.
+	// Revision is the revision to roll back to. If it is 0, Resume requests the end of
+	// the hold; without Resume, the request is refused.
 	Revision int
 	Resume   bool
-	// Expired: the spec was edited since a try to meet the request has failed.
+	// Expired: the spec was edited after a failed attempt to answer the request.
 	Expired bool
 }
 
 // Held is a hold on an earlier revision.
 type Held struct {
 	Revision int
-	// Token is that of the request which led to it.
+	// Token is that of the request for the rollback.
 	Token string
 	// Expired: the spec was edited since.
 	Expired bool
@@ -161,10 +163,10 @@ type Held struct {
 	ByFailure bool
 }
 
-// Failure is an action that failed. It is forgotten when the process ends,
-// which costs one more try.
+// Failure is an action that failed. It is kept in memory only: after a restart the
+// action is retried without backoff.
 type Failure struct {
-	// Target is what the action was to bring about, see TargetOf.
+	// Target is the target of the action, see TargetOf.
 	Target TargetKey
 	// Attempts counts the failures in a row with that target.
 	Attempts int
@@ -177,12 +179,12 @@ type Problem struct {
 	Reason, Message string
 }
 
-// Inputs are what an action began with, by which a later change is detected.
+// Inputs are compared to detect a change during an action.
 type Inputs struct {
 	// Values and Spec are digests of the values and of the spec, both without the
 	// field of the scale subresource. Scaled is a digest of the values with it.
 	Values, Spec, Scaled string
-	// Request is the token of the rollback request that was not answered yet.
+	// Request is the token of the unanswered rollback request.
 	Request string
 	// HooksDisabled: an annotation disables the action's hooks.
 	HooksDisabled bool
@@ -190,17 +192,17 @@ type Inputs struct {
 
 // Hook is a hook that an action waits for.
 type Hook struct {
-	// Name is that of the object: "Job default/web-pre-upgrade".
+	// Name is the kind, namespace and name of the object: "Job default/web-pre-upgrade".
 	Name  string
 	State api.HookState
-	// Why is what keeps the hook from ending, in a sentence; empty while it runs.
+	// Why is the sentence that describes what delays the hook; empty while it runs.
 	Why string
 }
 
 // Change is what users have changed since the running action began.
 type Change string
 
-// The changes. Where several have come, the first of them counts.
+// The changes, the one with the highest precedence first.
 const (
 	ChangeNone Change = ""
 	// ChangeAbort: an annotation aborts the action.
@@ -210,11 +212,11 @@ const (
 	// ChangeHooksDisabled: an annotation disables the hooks of the action.
 	ChangeHooksDisabled Change = "HooksDisabled"
 	// ChangeRollback: an annotation requests an earlier revision, or the end of the
-	// hold that the action brings about.
+	// hold that the action will set.
 	ChangeRollback Change = "Rollback"
-	// ChangeEdit: the values are others.
+	// ChangeEdit: the values have changed.
 	ChangeEdit Change = "Edit"
-	// ChangeScale: the values differ in the field of the scale subresource alone.
+	// ChangeScale: only the field of the scale subresource has changed.
 	ChangeScale Change = "Scale"
 )
 
@@ -222,21 +224,22 @@ const (
 // uninstalled.
 func (o Observation) guarded() bool { return o.Finalizer || o.Former }
 
-// Holding reports whether the release is held, whatever the spec says. A release
-// that was uninstalled is not held.
+// Holding reports whether a hold keeps the release from following the spec. A
+// release that was uninstalled is not held.
 func (o Observation) Holding() bool { return o.Held != nil && !o.Held.Expired && o.stored() }
 
-// staying reports whether the release does not follow the spec for now.
+// staying reports whether a hold or the rollout keeps the release from following
+// the spec.
 func (o Observation) staying() bool { return o.Holding() || o.Postponed }
 
-// stored reports whether there is a release of this custom resource that is not
-// being uninstalled.
+// stored reports whether the custom resource has a release that is not being
+// uninstalled.
 func (o Observation) stored() bool {
 	return o.Newest != nil && o.Newest.Owned && !api.Uninstalled(o.Newest.Status)
 }
 
-// runs reports whether a revision of ours is deployed, is the newest, and may be
-// applied again.
+// runs reports whether the newest revision is ours, is deployed, and may be applied
+// again.
 func (o Observation) runs() bool {
 	return o.stored() && o.Newest.WrittenByUs && !o.Newest.Untrusted && o.Newest.Status == api.StatusDeployed
 }
@@ -244,7 +247,7 @@ func (o Observation) runs() bool {
 // untrusted reports whether nothing from the newest record may be applied.
 func (o Observation) untrusted() bool { return o.Newest != nil && o.Newest.Untrusted }
 
-// stuck reports whether the spec cannot be followed for now.
+// stuck reports whether the release cannot follow the spec for now.
 func (o Observation) stuck() bool {
 	return o.Invalid != nil || o.Earliest.After(o.Now) || o.failing()
 }

@@ -2,14 +2,14 @@ package plan
 
 import "time"
 
-// Bounds of the time between tries.
+// Bounds of the time between attempts.
 const (
 	minBackoff = time.Second
 	maxBackoff = 5 * time.Minute
 )
 
-// retry turns a step into a wait while the last failure with the same target is
-// too recent, or while the custom resource has begun too many actions.
+// retry replaces a step by a wait while the backoff of the last failure with the same
+// target lasts, or while the custom resource has begun too many actions.
 func retry(o Observation, d Decision) Decision {
 	failure := o.Failure
 	if Repairs(d.Step) {
@@ -28,9 +28,9 @@ func retry(o Observation, d Decision) Decision {
 	return d
 }
 
-// Limited reports whether authors of custom resources can cause a step again and
-// again by requests and edits, so that their number is limited. Drift correction,
-// uninstalls, periods and repairs of records are not limited.
+// Limited reports whether authors of custom resources can repeat a step by requests
+// and edits. The number of such steps is limited. Drift correction, uninstalls,
+// periods and corrections of records are not limited.
 func Limited(step Step, o Observation) bool {
 	switch step {
 	case StepInstall, StepUpgrade, StepAdopt, StepRollback, StepResume, StepRefuse, StepTest:
@@ -42,12 +42,12 @@ func Limited(step Step, o Observation) bool {
 	}
 }
 
-// TargetKey identifies what an action is to bring about. A failure counts against
-// later tries with an equal key; a request for another try makes another key.
+// TargetKey identifies the target of an action. A failure delays later actions with
+// an equal key. A request to retry changes the key.
 type TargetKey struct {
-	// Goal is GoalSpec, GoalRevision, or what else a step is for.
+	// Goal is the kind of target.
 	Goal Goal
-	// Digest is that of the inputs, where the goal is the spec.
+	// Digest is that of the inputs, if the goal is the spec.
 	Digest string
 	// Revision, Request and Expired are those of a rollback or a hold.
 	Revision int
@@ -72,8 +72,8 @@ const (
 	GoalSigned    Goal = "signed"
 )
 
-// Target returns what the release of a custom resource is to be brought to: what
-// the spec asks for, an earlier revision, or its removal.
+// Target returns the target of the release: the spec, an earlier revision, or its
+// removal.
 func Target(o Observation) TargetKey {
 	switch {
 	case o.Deleting:
@@ -88,13 +88,13 @@ func Target(o Observation) TargetKey {
 	}
 }
 
-// goals are those of the steps that do not bring the release to its Target.
+// goals are the goals of the steps that do not serve the Target of the release.
 var goals = map[Step]Goal{
 	StepUninstall: GoalGone, StepRepair: GoalCorrected, StepVerify: GoalCorrected,
 	StepTest: GoalTested, StepRestore: GoalRestored, StepRecord: GoalRecorded, StepSign: GoalSigned,
 }
 
-// TargetOf returns what one step is to bring about.
+// TargetOf returns the target of a step.
 func TargetOf(step Step, o Observation) TargetKey {
 	if goal, ok := goals[step]; ok {
 		return TargetKey{Goal: goal, RetryToken: o.RetryToken}
@@ -102,9 +102,8 @@ func TargetOf(step Step, o Observation) TargetKey {
 	return Target(o)
 }
 
-// Reached reports whether the release is what Target names, so that a failure to
-// bring it there is history: the answer to a write may have been lost, and not
-// the write.
+// Reached reports whether the release has reached its Target. Then a failure to reach
+// it is obsolete: a write may have succeeded although its response was lost.
 func Reached(o Observation) bool {
 	if o.Deleting || o.Overdue || o.Running != nil || o.Inconsistent || o.Request != nil || o.Held != nil && o.Held.Expired {
 		return false
@@ -112,10 +111,10 @@ func Reached(o Observation) bool {
 	return o.runs() && (o.Holding() || o.Newest.Digest == o.Desired)
 }
 
-// Repairs reports whether a step restores what runs and does not change it.
+// Repairs reports whether a step applies the deployed revision again.
 func Repairs(step Step) bool { return step == StepRepair || step == StepVerify }
 
-// Changes reports whether a step changes what runs, or what is to run.
+// Changes reports whether a step changes the deployed revision or its records.
 func Changes(step Step) bool {
 	switch step {
 	case StepInstall, StepUpgrade, StepRollback, StepUninstall, StepOrphan, StepAdopt, StepUnlock:

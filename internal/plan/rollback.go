@@ -2,17 +2,16 @@ package plan
 
 import "github.com/chartwright/chartwright/internal/api"
 
-// The checks of rollbacks: those that users request, holds, and rollbacks by
-// failure. A release that was rolled back is held: it follows the spec again when
-// the spec is edited or a user releases the hold.
+// The checks of requested rollbacks, of holds, and of rollbacks after failures. A
+// release that was rolled back is held: it follows the spec again when the spec is
+// edited or a user releases the hold.
 
-// rollbackRequested applies to requests once there is a release. A request needs
-// no valid spec: the spec may be what is wrong.
+// rollbackRequested applies to requests once there is a release. A request does not
+// need a valid spec, because the spec may be the problem.
 func rollbackRequested(o Observation) bool { return o.Request != nil && o.stored() }
 
-// rollback answers a request. A request that has failed expires, like a hold,
-// when the spec is edited. While a request waits for its backoff, drift of what
-// runs is corrected.
+// rollback answers a request. A failed request expires, like a hold, when the spec
+// is edited. Drift is corrected during the backoff of a request.
 func rollback(o Observation) Decision {
 	d := Decision{Step: StepRefuse}
 	switch {
@@ -37,8 +36,8 @@ func rollback(o Observation) Decision {
 	return d
 }
 
-// holdBroken reports whether a held release is not what the hold says, or whether
-// nothing else will end an expired hold: what runs is what the new spec asks for.
+// holdBroken reports whether a held release differs from its hold, or whether an
+// expired hold must be ended because the release follows the new spec already.
 func holdBroken(o Observation) bool {
 	if o.Held == nil || !o.stored() {
 		return false
@@ -57,20 +56,21 @@ func restoreHold(o Observation) Decision {
 	return retry(o, Decision{Step: StepResume})
 }
 
-// failedAt is where the last try to follow the spec has failed.
+// failedAt is the point at which the last attempt to follow the spec failed.
 type failedAt int
 
 const (
 	notFailed failedAt = iota
-	// unstored: before it stored a revision.
+	// unstored: before a revision was stored.
 	unstored
-	// stored: the newest revision is the one that failed.
+	// stored: the newest revision has failed.
 	stored
-	// overdue: it is deployed, and its objects never became ready in time.
+	// overdue: the newest revision is deployed, and its objects did not become ready in
+	// time.
 	overdue
 )
 
-// failureOf returns where the last try to follow the spec has failed.
+// failureOf returns the point at which the last attempt to follow the spec failed.
 func failureOf(o Observation) failedAt {
 	current := o.Newest.Digest == o.Desired
 	switch {
@@ -87,14 +87,14 @@ func failureOf(o Observation) failedAt {
 	}
 }
 
-// remediate tries again what has failed, or rolls back to the last good revision,
-// see rollsBack. A first install is tried again as an install.
+// remediate retries a failed action or rolls back to the last good revision, see
+// rollsBack. A failed first install is retried as an install.
 func remediate(o Observation) Decision {
 	at := failureOf(o)
 	back := Decision{Step: StepRollback, Revision: o.LastGood}
 	switch {
 	case rollsBack(o, at) && at == stored && o.Failure.Attempts == o.Retries:
-		// The backoff is that of the upgrade, which is not tried again.
+		// The backoff is that of the upgrade, which is not retried.
 		return back
 	case rollsBack(o, at):
 		return retry(o, back)
@@ -105,9 +105,9 @@ func remediate(o Observation) Decision {
 	}
 }
 
-// rollsBack is the remediation policy: a release goes back to the last good
-// revision after as many failures as the kind allows, or as soon as its objects
-// are overdue. A failure that stored no revision leaves nothing to roll back.
+// rollsBack is the remediation policy: a release is rolled back to the last good
+// revision after as many failures as the kind allows, or as soon as its objects are
+// overdue. After a failure that stored no revision there is nothing to roll back.
 func rollsBack(o Observation, at failedAt) bool {
 	switch {
 	case o.Retries == 0 || o.LastGood == 0:

@@ -117,7 +117,7 @@ func (r *Reconciler) run(ctx context.Context, v *snapshot, d plan.Decision) {
 		Release: v.Release, Owner: v.CR.GetUID(), Step: d.Step, Inputs: r.inputs(v, d.Step), Key: r.queueKey(v, d),
 		Done: func() { r.Wake(v.key, after) },
 		Action: func(ctx context.Context, slot queue.Slot) {
-			logger.V(1).Info("action begins")
+			logger.V(1).Info("action started")
 			// The pass that would tell is a later one where it had to wait.
 			r.Wake(v.key, slow)
 			began := r.Now()

@@ -117,7 +117,7 @@ var actions = map[plan.Step]action{
 	plan.StepUnlock: {
 		do: func(r *Reconciler, ctx context.Context, v *snapshot, request helm.Request) error {
 			return r.Actions.MarkFailed(ctx, request, v.History[0],
-				"Interrupted: the action ended with the process that ran it")
+				"Interrupted: the operator stopped during the action")
 		},
 		done: api.EventInterrupted, failed: api.EventInterrupted,
 	},
@@ -132,7 +132,7 @@ func (r *Reconciler) diagnose(ctx context.Context, v *snapshot, _ helm.Request) 
 		defer cancel()
 		cause, err := r.Why(ctx, v.Health.Unready[0].Key, v.Health.Unready[0].UID)
 		if why = cause; err != nil && why == "" {
-			why = fmt.Sprintf("Why cannot be found out: %v", err)
+			why = fmt.Sprintf("The cause could not be determined: %v", err)
 		}
 	}
 	r.memory.diagnosed(v.CR.GetUID(), why, r.Now())
@@ -180,8 +180,8 @@ func (r *Reconciler) reportRepairs(v *snapshot, repaired []helm.Repaired) {
 		r.Metrics.DriftCorrected(kind, one.GroupKind().String())
 		if r.memory.repaired(v.CR.GetUID(), one.Key, r.Now()) {
 			r.Recorder.Eventf(v.CR, corev1.EventTypeWarning, api.EventDriftFight,
-				"%s was damaged %d times within %s: it is repaired ever more slowly; find out who changes it", one.Key, fightRepairs, fightWindow)
+				"%s drifted %d times within %s: corrections are delayed more and more. Find out what changes it, or list the fields in drift.ignore", one.Key, fightRepairs, fightWindow)
 		}
 	}
-	r.emit(v, api.EventDriftCorrected, status.Cut("Repaired "+strings.Join(texts, "; ")))
+	r.emit(v, api.EventDriftCorrected, status.Cut("Corrected "+strings.Join(texts, "; ")))
 }

@@ -32,19 +32,19 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 	case err == nil:
 		r.succeeded(ctx, v, d)
 	case errors.Is(err, helm.ErrNotAdoptable):
-		logger.Info("release left alone", "reason", err.Error())
+		logger.Info("release not adoptable", "reason", err.Error())
 		r.foreign.put(v.History[0].UID, struct{}{})
 	case errors.Is(err, release.ErrUntrusted) && !r.concludeUntrusted(v, d, err):
 		logger.Info("release record not authenticated", "reason", err.Error())
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		// The custom resource goes next, or the namespace comes back.
-		logger.V(1).Info("action waits for its namespace to go", "reason", err.Error())
+		logger.V(1).Info("action postponed: namespace is terminating", "reason", err.Error())
 	case errors.Is(err, helm.ErrOrphaned):
-		logger.Info("release left in place", "reason", err.Error())
+		logger.Info("release orphaned", "reason", err.Error())
 		r.memory.orphan(uid)
 	case errors.Is(err, release.ErrStale):
 		// Nothing was changed; what changed meanwhile calls for another look.
-		logger.V(1).Info("action gave way", "reason", err.Error())
+		logger.V(1).Info("action aborted: release changed concurrently", "reason", err.Error())
 	case errors.Is(err, queue.ErrShutdown):
 		logger.Info("action interrupted", "reason", err.Error())
 	case errors.Is(err, helm.ErrInterrupted):
@@ -61,7 +61,7 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 	default:
 		f := explain(a, err)
 		if f.Reason == api.ReasonUninstallFailed && r.Kind.Chart.Features.DeleteHooks {
-			f.Message += fmt.Sprintf("; it is tried again. To go on without the chart's delete hooks, set the annotation %s to \"true\"", api.AnnotationUninstallDisableHooks)
+			f.Message += fmt.Sprintf("; the uninstall is retried. To skip the chart's delete hooks, set the annotation %s to \"true\"", api.AnnotationUninstallDisableHooks)
 		}
 		if advice := r.advice(v, err); advice != "" {
 			f.Message, f.Forbidden = f.Message+". "+advice, true
@@ -123,7 +123,7 @@ func (r *Reconciler) tellOverrides(v *snapshot) {
 	}
 	names := slices.Sorted(maps.Keys(r.Kind.OverrideValues))
 	r.Recorder.Event(v.CR, corev1.EventTypeWarning, api.EventOverrideValuesUsed,
-		status.Cut("Overridden by the operator's watches file, whatever the spec says: "+strings.Join(names, ", ")))
+		status.Cut("overrideValues in the watches file take precedence over the spec for: "+strings.Join(names, ", ")))
 }
 
 func (r *Reconciler) doneNote(v *snapshot, d plan.Decision) string {
@@ -132,11 +132,11 @@ func (r *Reconciler) doneNote(v *snapshot, d plan.Decision) string {
 	case plan.StepUninstall:
 		return fmt.Sprintf("Release %s is uninstalled", name)
 	case plan.StepOrphan:
-		return fmt.Sprintf("Release %s and its objects are left as they are", name)
+		return fmt.Sprintf("Release %s is orphaned: its objects stay", name)
 	case plan.StepAdopt:
-		return fmt.Sprintf("Release %s, which nobody managed, is taken over", name)
+		return fmt.Sprintf("Release %s is adopted", name)
 	case plan.StepUnlock:
-		return fmt.Sprintf("Revision %d of release %s was interrupted and is tried again", v.History[0].Revision, name)
+		return fmt.Sprintf("Revision %d of release %s was interrupted and is retried", v.History[0].Revision, name)
 	case plan.StepResume:
 		return fmt.Sprintf("Release %s follows the spec again", name)
 	case plan.StepTest:
@@ -147,15 +147,15 @@ func (r *Reconciler) doneNote(v *snapshot, d plan.Decision) string {
 		revision = history[0].Revision
 	}
 	if d.Step == plan.StepRollback {
-		text := fmt.Sprintf("Release %s runs revision %d again, as revision %d, and is held there", name, d.Revision, revision)
+		text := fmt.Sprintf("Release %s is rolled back to revision %d, as revision %d, and held", name, d.Revision, revision)
 		if d.State == plan.StateRollbackRequested && v.unclear {
 			text += noteUnclear
 		}
 		return text
 	}
-	text := fmt.Sprintf("Release %s is at revision %d of chart %s-%s", name, revision, r.Kind.Chart.Name(), r.Kind.Chart.Version())
+	text := fmt.Sprintf("Release %s is at revision %d with chart %s-%s", name, revision, r.Kind.Chart.Name(), r.Kind.Chart.Version())
 	if d.State == plan.StateUnmanaged {
-		text += fmt.Sprintf(", which takes the place of revision %d, that somebody else has made", v.History[0].Revision)
+		text += fmt.Sprintf(", which replaces revision %d of another program", v.History[0].Revision)
 	}
 	return text
 }

@@ -135,7 +135,7 @@ func TestFieldsThatAreRefusedAreGivenUp(t *testing.T) {
 		t.Error("given up not once")
 	}
 	r.computeFields(t.Context(), v)
-	if said := find(status.Compute(&v.Snapshot, plan.Decision{State: plan.StateInSync}, nil).Conditions, api.ConditionStatusFieldsFailed).Message; !strings.HasPrefix(said, "status.a, status.b: the definition of the kind in the cluster refuses the type") {
+	if said := find(status.Compute(&v.Snapshot, plan.Decision{State: plan.StateInSync}, nil).Conditions, api.ConditionStatusFieldsFailed).Message; !strings.HasPrefix(said, "status.a, status.b: the CRD in the cluster rejects the type") {
 		t.Error(said)
 	}
 	if len(v.Fields.Values) > 0 {

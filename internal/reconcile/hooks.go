@@ -257,9 +257,9 @@ var interruptions = map[plan.Change]string{
 // interruption returns why an action ends that waits for a hook.
 func interruption(change plan.Change, hook plan.Hook) error {
 	if change == plan.ChangeAbort {
-		return interrupted{text: fmt.Sprintf("aborted, as the annotation %s asks", api.AnnotationAbort), marks: []error{helm.ErrInterrupted, errAborted}}
+		return interrupted{text: fmt.Sprintf("aborted by the annotation %s", api.AnnotationAbort), marks: []error{helm.ErrInterrupted, errAborted}}
 	}
-	return interrupted{text: fmt.Sprintf("interrupted, since %s. %s", interruptions[change], status.StuckHook(&hook)), marks: []error{helm.ErrInterrupted}}
+	return interrupted{text: fmt.Sprintf("interrupted, because %s. %s", interruptions[change], status.StuckHook(&hook)), marks: []error{helm.ErrInterrupted}}
 }
 
 // interrupted is the error of an action that was interrupted.

@@ -78,7 +78,7 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *snapshot) error {
 
 // errUndiscovered marks what a chart sees as .Capabilities and the API server did
 // not give, for now. It is no verdict on the values.
-var errUndiscovered = errors.New("what the API server offers could not be read")
+var errUndiscovered = errors.New("the capabilities of the API server could not be read")
 
 // chartDigest is the digest of what the operator brings.
 func (r *Reconciler) chartDigest() string {
@@ -157,7 +157,7 @@ func (r *Reconciler) valuesOf(ctx context.Context, v *snapshot) (map[string]any,
 			return nil, fmt.Errorf("%w: %w", release.ErrStale, err)
 		}
 		if values.Digest(spec) != v.facts.values {
-			return nil, fmt.Errorf("%w: an object that values come from has changed", release.ErrStale)
+			return nil, fmt.Errorf("%w: an object in valuesFrom has changed", release.ErrStale)
 		}
 	}
 	return values.Merge(spec, r.Kind.Overrides), nil

@@ -104,7 +104,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *
 		o.Invalid = invalid(err)
 	}
 	if !r.watches(v.Release.Namespace) && o.Invalid == nil {
-		o.Invalid = invalid(fmt.Errorf("the release is to go to namespace %s, which the operator does not watch: add it to $WATCH_NAMESPACE", v.Release.Namespace))
+		o.Invalid = invalid(fmt.Errorf("the operator does not watch namespace %s of the release: add it to $WATCH_NAMESPACE", v.Release.Namespace))
 	}
 	r.observeRunning(v)
 	if len(v.History) > 0 {

@@ -95,7 +95,7 @@ func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
 	if err == nil {
 		t.Fatalf("it is invalid: %v; expected an error, by which the pass is made again", v.Observation.Invalid)
 	}
-	if !strings.Contains(err.Error(), "what the API server offers could not be read") {
+	if !strings.Contains(err.Error(), "the capabilities of the API server could not be read") {
 		t.Error(err)
 	}
 	up = true

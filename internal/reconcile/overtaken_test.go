@@ -132,7 +132,7 @@ func TestRollbackRequest_EditedWhileItWaits(t *testing.T) {
 	if d.State != plan.StateRollbackRequested || d.Step != plan.StepRefuse {
 		t.Fatalf("%+v", d)
 	}
-	if note := noteOvertaken(v); !strings.Contains(note, "rollback-to=1 is not carried out") || !strings.Contains(note, "1@again") {
+	if note := noteOvertaken(v); !strings.Contains(note, "rollback-to=1 is skipped") || !strings.Contains(note, "1@again") {
 		t.Errorf("the event says %q", note)
 	}
 }
@@ -162,7 +162,7 @@ func TestHold_EndsByEditsAlone(t *testing.T) {
 	}{
 		{"nothing has changed", observed("2", int64(2), edited), false, ""},
 		{"replicas were edited", observed("2", int64(3), edited), true, ""},
-		{"replicas were scaled", observed("2", int64(3), byScale), false, "The change of .spec.replicas from 2 to 3 by scaling"},
+		{"replicas were scaled", observed("2", int64(3), byScale), false, "Scaling .spec.replicas from 2 to 3"},
 		{"replicas were scaled, and somebody owns the spec", observed("2", int64(3), entryOf("", ownsMessage, 1), byScale), false, "from 2 to 3"},
 		{"replicas were scaled and back", observed("2", int64(2), byScale), false, ""},
 		{"replicas were taken out of the spec", observed("2", nil, entryOf("", ownsMessage, 1)), true, ""},

@@ -127,12 +127,12 @@ func TestDowngrade(t *testing.T) {
 		{"allowed", watches.Rollout{}, "2.0.0", viewOf([]string{dep}, ofCharts("old")), "", "", ""},
 		{"a later one", never, "0.9.0", viewOf([]string{dep}, ofCharts("old")), "", "", ""},
 		{"the same version", never, "1.0.0", viewOf([]string{dep}, ofCharts("old")), "", "", ""},
-		{"an earlier one", never, "2.0.0", viewOf([]string{dep}, ofCharts("old")), "older than 2.0.0", "Deployed", api.ReasonDowngradeRefused},
-		{"a release candidate's release", never, "1.0.1-rc.1", viewOf([]string{dep}, ofCharts("old")), "older than 1.0.1-rc.1", "Deployed", api.ReasonDowngradeRefused},
+		{"an earlier one", never, "2.0.0", viewOf([]string{dep}, ofCharts("old")), "older than the deployed 2.0.0", "Deployed", api.ReasonDowngradeRefused},
+		{"a release candidate's release", never, "1.0.1-rc.1", viewOf([]string{dep}, ofCharts("old")), "older than the deployed 1.0.1-rc.1", "Deployed", api.ReasonDowngradeRefused},
 		{"no version", never, "latest", viewOf([]string{dep}, ofCharts("old")), "", "", ""},
 		{"what failed was never deployed", never, "2.0.0", viewOf([]string{api.StatusFailed, dep}, ofCharts("old", "older"), func(v *snapshot) { v.History[1].ChartVersion = "0.5.0" }), "", "", ""},
-		{"an edit", never, "2.0.0", viewOf([]string{dep}, ofCharts("old"), edited), "older than 2.0.0", api.ReasonDowngradeRefused, ""},
-		{"held", never, "2.0.0", viewOf([]string{dep, sup}, ofCharts("old", "old"), observed(isHeld), edited, marked(release.Marks{Held: &release.Held{Revision: 1, From: 1}})), "older than 2.0.0", "Deployed", api.ReasonDowngradeRefused},
+		{"an edit", never, "2.0.0", viewOf([]string{dep}, ofCharts("old"), edited), "older than the deployed 2.0.0", api.ReasonDowngradeRefused, ""},
+		{"held", never, "2.0.0", viewOf([]string{dep, sup}, ofCharts("old", "old"), observed(isHeld), edited, marked(release.Marks{Held: &release.Held{Revision: 1, From: 1}})), "older than the deployed 2.0.0", "Deployed", api.ReasonDowngradeRefused},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := test.v

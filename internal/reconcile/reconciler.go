@@ -144,7 +144,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		return r.finish(ctx, v, decision)
 	}
-	return ctrl.Result{}, fmt.Errorf("internal error: more than %d steps in one pass", maxSteps)
+	return ctrl.Result{}, fmt.Errorf("internal error: more than %d steps in one reconciliation", maxSteps)
 }
 
 // othersBusiness tells a cluster-scoped custom resource whose release goes where

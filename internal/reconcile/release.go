@@ -29,7 +29,7 @@ func (r *Reconciler) findRelease(v *snapshot) bool {
 		case err != nil:
 		// If only the watches entry has changed, existing releases stay where they are.
 		case namespace != v.Release.Namespace && r.Kind.NamespaceFromSpec():
-			v.Observation.Invalid = invalid(fmt.Errorf("releaseNamespace is now %s, and the release is in %s: it cannot be moved. Set it back, or delete the resource and make it anew", namespace, v.Release.Namespace))
+			v.Observation.Invalid = invalid(fmt.Errorf("releaseNamespace is now %s, but the release is in %s, and it cannot be moved: set the namespace back, or delete and create the custom resource again", namespace, v.Release.Namespace))
 		default:
 			v.Observation.Invalid = r.refuseNamespace(v, namespace)
 		}

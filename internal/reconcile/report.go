@@ -92,9 +92,9 @@ func (r *Reconciler) tellTransitions(v *snapshot, d plan.Decision, now, wanted a
 	r.tellReadiness(v, now, after)
 	switch was, is := meta.IsStatusConditionTrue(before, api.ConditionPaused), meta.IsStatusConditionTrue(after, api.ConditionPaused); {
 	case is && !was:
-		r.emit(v, api.EventPaused, "Nothing is changed from now on")
+		r.emit(v, api.EventPaused, "Reconciliation is paused")
 	case was && !is:
-		r.emit(v, api.EventUnpaused, "The pause is over")
+		r.emit(v, api.EventUnpaused, "Reconciliation is resumed")
 	}
 }
 

@@ -220,15 +220,15 @@ func (r *Reconciler) waitingScale(v *snapshot) string {
 	if now == "" || now == held.Scale {
 		return ""
 	}
-	return fmt.Sprintf("The change of .%s from %s to %s by scaling takes effect when the hold ends", strings.Join(r.Kind.ScalePath(), "."), held.Scale, now)
+	return fmt.Sprintf("Scaling .%s from %s to %s takes effect when the hold ends", strings.Join(r.Kind.ScalePath(), "."), held.Scale, now)
 }
 
 // noteUnclear is added to the event of a rollback that was carried out although
 // the spec may have been edited after it was asked for.
-const noteUnclear = ". The spec was edited at about the time of the request, perhaps after it; the request counts. To follow the spec, edit it again or set the annotation to \"none\""
+const noteUnclear = ". The spec was edited at about the time of the request, perhaps after it; the request takes precedence. To follow the spec, edit it again or set the annotation to \"none\""
 
 // noteOvertaken is the event of a request that is not carried out.
 func noteOvertaken(v *snapshot) string {
-	return fmt.Sprintf("rollback-to=%s is not carried out: the spec was edited after it and is followed. To roll back all the same, ask again with another token, such as %s@again",
+	return fmt.Sprintf("rollback-to=%s is skipped, because the spec was edited after the request. To roll back anyway, repeat the request with another token, such as %s@again",
 		status.CutTo(v.Requests.Rollback.Value, 64), strings.TrimSpace(strings.SplitN(v.Requests.Rollback.Value, "@", 2)[0]))
 }

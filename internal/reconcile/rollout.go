@@ -165,11 +165,11 @@ func (r *Reconciler) reportRollout(ctx context.Context, summary rollout.Summary)
 		logger.Info("rollout continues", "waiting", summary.Waiting)
 		return
 	}
-	scope := "their namespaces"
+	scope := "this namespace"
 	if summary.Everywhere {
 		scope = "all namespaces"
 	}
-	logger.Info("rollout stopped by failed upgrades", "scope", scope, "failed", names(summary.Failed), "waiting", summary.Waiting)
+	logger.Info("rollout stopped by failed upgrades", "everywhere", summary.Everywhere, "failed", names(summary.Failed), "waiting", summary.Waiting)
 	for _, key := range summary.Failed {
 		cr := &unstructured.Unstructured{}
 		cr.SetGroupVersionKind(r.Kind.GVK())
@@ -178,7 +178,7 @@ func (r *Reconciler) reportRollout(ctx context.Context, summary rollout.Summary)
 			continue
 		}
 		r.Recorder.Event(cr, corev1.EventTypeWarning, api.EventRolloutStopped, fmt.Sprintf(
-			"The rollout of chart %s has stopped here and in %s: %d others wait until this one is fixed, held, paused or deleted", chart, scope, summary.Waiting))
+			"The rollout of chart %s has stopped in %s, because this upgrade failed: fix, hold, pause or delete the custom resource to continue; %d others wait", chart, scope, summary.Waiting))
 	}
 }
 
@@ -310,7 +310,7 @@ func (r *Reconciler) downgrade(v *snapshot) string {
 	if err != nil || err2 != nil || !to.LessThan(from) {
 		return ""
 	}
-	return fmt.Sprintf("the operator has chart %s-%s, which is older than %s that is deployed, and rollout.allowDowngrade is false in its watches file: run an operator that has the newer chart, or allow it",
+	return fmt.Sprintf("the operator has chart %s-%s, which is older than the deployed %s, and rollout.allowDowngrade is false in the watches file: run an operator that has the newer chart, or allow it",
 		chart.Name(), chart.Version(), runs.ChartVersion)
 }
 

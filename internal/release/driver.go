@@ -138,14 +138,12 @@ func (d *Driver) Get(key string) (rls *helmrelease.Release, err error) {
 	if err == nil {
 		d.Redactor.AddStoredValues(rls.Config)
 		d.AllHooks = append(d.AllHooks, rls.Hooks...)
-		if why := d.verify(secret, rls); why == nil {
+		d.unverified[key] = d.verify(secret, rls)
+		if r, ok := FromMeta(secret); d.unverified[key] == nil {
 			d.Accept(key, rls)
-		} else {
-			d.unverified[key] = why
-			if r, ok := FromMeta(secret); ok {
-				// Helm computes the next revision from the content.
-				rls.Namespace, rls.Name, rls.Version = d.Namespace, r.Release, r.Revision
-			}
+		} else if ok {
+			// Helm computes the next revision from the content.
+			rls.Namespace, rls.Name, rls.Version = d.Namespace, r.Release, r.Revision
 		}
 		if d.VerifiedOnly {
 			err = d.Untrusted(key)

@@ -1,7 +1,6 @@
 package release
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 
@@ -102,9 +101,6 @@ func (m Marks) Labels() map[string]string {
 // refusedUntrusted is the value of the label where the record of a revision is not
 // authenticated.
 const refusedUntrusted = "untrusted"
-
-// Equal reports whether the marks are what Labels returned for others.
-func (m Marks) Equal(labels map[string]string) bool { return maps.Equal(m.Labels(), labels) }
 
 // marksFrom reads what Labels wrote.
 func marksFrom(labels map[string]string) Marks {

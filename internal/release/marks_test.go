@@ -56,8 +56,8 @@ func TestMarksAreReadAsTheyWereWritten(t *testing.T) {
 		if diff := cmp.Diff(marks, read); diff != "" {
 			t.Fatalf("(-written +read):\n%s", diff)
 		}
-		if !read.Equal(marks.Labels()) || read.Equal(before.Labels()) != cmp.Equal(marks, before) {
-			t.Fatalf("%+v equals what it does not, or not itself", read)
+		if maps.Equal(read.Labels(), before.Labels()) != cmp.Equal(marks, before) {
+			t.Fatalf("%+v has the labels of %+v", read, before)
 		}
 		for key, value := range marks.Labels() {
 			if problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); len(problems) > 0 {

@@ -97,11 +97,8 @@ func (i Inventory) GVKs() []schema.GroupVersionKind {
 	var gvks []schema.GroupVersionKind
 	for _, text := range i.Kinds {
 		at := strings.LastIndexByte(text, '/')
-		if at < 0 {
-			continue
-		}
-		gv, err := schema.ParseGroupVersion(text[:at])
-		if err != nil {
+		gv, err := schema.ParseGroupVersion(text[:max(at, 0)])
+		if at < 0 || err != nil {
 			continue
 		}
 		gvks = append(gvks, gv.WithKind(text[at+1:]))

@@ -42,15 +42,8 @@ func ReadRecord(secret *corev1.Secret) (*Stored, error) {
 	if stored.Chart == "" {
 		stored.setChart(rls)
 	}
-	if stored.Objects, err = stored.documents(); err != nil {
+	if err := stored.parse(); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
-	}
-	for _, hook := range rls.Hooks {
-		objects, err := chart.ObjectsOf(stored.Chart, hook.Path, hook.Manifest)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
-		}
-		stored.Hooks = append(stored.Hooks, objects...)
 	}
 	return stored, nil
 }
@@ -59,18 +52,24 @@ func ReadRecord(secret *corev1.Secret) (*Stored, error) {
 // may remove.
 var templateLine = regexp.MustCompile(`(?m)^# Source: (.*)$`)
 
-// documents returns the objects of the manifest. Unlike chart.ReadRelease it also
-// reads a manifest that Helm did not write.
-func (s *Stored) documents() ([]chart.RenderedObject, error) {
+// parse reads the objects of the hooks and of the manifest. Unlike chart.ReadRelease
+// it also reads a manifest that Helm did not write.
+func (s *Stored) parse() error {
+	for _, hook := range s.Helm.Hooks {
+		objects, err := chart.ObjectsOf(s.Chart, hook.Path, hook.Manifest)
+		if err != nil {
+			return err
+		}
+		s.Hooks = append(s.Hooks, objects...)
+	}
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(s.Helm.Manifest)))
-	var found []chart.RenderedObject
 	for {
 		document, err := reader.Read()
 		if errors.Is(err, io.EOF) {
-			return found, nil
+			return nil
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		source := ""
 		if line := templateLine.FindSubmatch(document); line != nil {
@@ -78,8 +77,8 @@ func (s *Stored) documents() ([]chart.RenderedObject, error) {
 		}
 		objects, err := chart.ObjectsOf(s.Chart, source, string(document))
 		if err != nil {
-			return nil, err
+			return err
 		}
-		found = append(found, objects...)
+		s.Objects = append(s.Objects, objects...)
 	}
 }

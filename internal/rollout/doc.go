@@ -1,13 +1,13 @@
-// Package rollout says which custom resources of a kind are upgraded next when
-// the kind's chart has changed, as when the operator's image is a new one.
+// Package rollout orders the upgrades of a kind's custom resources to a new chart,
+// for example after the operator's image was replaced.
 //
-// A Queue knows the position of each custom resource: on the new chart or on its way
-// there, failed, or waiting. It lets those that wait go in their order, at most
-// so many at a time. One that has failed stops the others of its namespace, and
-// failures in several namespaces stop all (Limits). All of it is derived from
-// what the custom resources and their releases are; nothing is stored, and a
-// Queue that begins anew comes to the same answers when it has seen them all.
+// A Queue knows the Position of each custom resource: on the new chart, being
+// upgraded, failed, or waiting. It admits the waiting ones in order, a limited
+// number at a time. A failed upgrade stops the others of its namespace, and
+// failures in several namespaces stop all of them (Limits). Nothing is stored: the
+// positions follow from the custom resources and their releases, so after a restart
+// a new Queue returns the same answers once it has all of them.
 //
-// It is pure: plain data in, plain data out. Package reconcile tells it what it
-// sees, and calls for another pass over those that it names.
+// The package is pure: plain data in, plain data out. Package reconcile reports the
+// positions and reconciles the custom resources that the Queue returns.
 package rollout

@@ -9,20 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Position is where a custom resource is in a rollout.
+// Position is the position of a custom resource in a rollout.
 type Position string
 
 // The positions.
 const (
-	// Skipped has no part in it: it is held or paused, goes, or cannot be upgraded.
+	// Skipped takes no part in the rollout: it is held, paused or being deleted, or it
+	// cannot be upgraded.
 	Skipped Position = "aside"
 	// Done runs the new chart.
 	Done Position = "done"
-	// Moving is being upgraded, or was and is not ready yet.
+	// Moving is being upgraded, or is upgraded and not ready yet.
 	Moving Position = "moving"
-	// Failed could not be upgraded, or is not ready though it should be.
+	// Failed could not be upgraded, or did not become ready in time.
 	Failed Position = "failed"
-	// Waiting is to be upgraded when its turn comes.
+	// Waiting needs an upgrade and has not been admitted yet.
 	Waiting Position = "waiting"
 )
 
@@ -30,32 +31,32 @@ const (
 type Member struct {
 	Key      types.NamespacedName
 	Position Position
-	// Unhealthy: it was not ready before. Those come last, so that what was broken
-	// anyway stops nobody.
+	// Unhealthy reports that it was not ready before its upgrade. Unhealthy members
+	// come last, because an upgrade that fails on them would stop the others.
 	Unhealthy bool
 }
 
-// Verdict is the answer to one that waits.
+// Verdict reports whether a waiting custom resource may be upgraded.
 type Verdict string
 
 // Verdicts.
 const (
-	// Unknown: not all were seen yet. Whoever waits is named when they were.
+	// Unknown: the Queue does not know all custom resources yet. Those that asked are
+	// returned as soon as it does.
 	Unknown Verdict = ""
-	// Go: it is to be upgraded now.
+	// Go: it may be upgraded now.
 	Go Verdict = "go"
-	// Wait: others are before it.
+	// Wait: others come first.
 	Wait Verdict = "wait"
-	// Stopped: an upgrade has failed in the same namespace, or upgrades have
-	// failed in so many namespaces that none is upgraded.
+	// Stopped: an upgrade has failed in the same namespace, or upgrades have failed in
+	// so many namespaces that the whole rollout has stopped.
 	Stopped Verdict = "stopped"
-	// Paused: a person has stopped the rollout.
+	// Paused: a user has paused the rollout.
 	Paused Verdict = "paused"
 )
 
-// Turn is a verdict with the place in the queue, from 1, of so many that take
-// part. Those that were upgraded keep theirs, so that a place stays what it is
-// while others go.
+// Turn is a verdict with the place in the queue, counted from 1, out of Of. Members
+// that were upgraded keep their places, so that the other places do not change.
 type Turn struct {
 	Verdict   Verdict
 	Place, Of int
@@ -63,53 +64,51 @@ type Turn struct {
 
 // Queue is the queue of one kind. Its methods may be called concurrently.
 type Queue struct {
-	mu   sync.Mutex
-	most int
-	// stopAfter is the number of namespaces with failures at which all stop.
-	stopAfter int
-	paused    bool
-	unseen    map[types.UID]bool
-	members   map[types.UID]Member
-	counts    map[Position]int
-	// waiting are those that wait, in their order; let those of them that were
-	// told to go.
-	waiting []entry
-	let     map[types.UID]bool
+	mu     sync.Mutex
+	limits Limits
+	paused bool
+	// unseen are the expected custom resources that have no Member yet.
+	unseen  map[types.UID]bool
+	members map[types.UID]Member
+	counts  map[Position]int
+	// waiting are the waiting members in order, and admitted those of them that got
+	// the verdict Go.
+	waiting  []entry
+	admitted map[types.UID]bool
 	// failed counts the failed members of each namespace that has some.
 	failed map[string]int
-	// told is the verdict of which those that wait were last told, and toldIn
-	// holds the namespaces in which they were told Stopped.
-	told   Verdict
-	toldIn map[string]bool
-	// stopped is what Summary has reported last.
-	stopped scope
+	// lastVerdict is the verdict at the last change, and stoppedIn holds the stopped
+	// namespaces at that time.
+	lastVerdict Verdict
+	stoppedIn   map[string]bool
+	// reported is what Summary has last reported.
+	reported scope
 }
 
-// entry is a Member in the order.
+// entry is a Member with its UID.
 type entry struct {
 	Member
 	uid types.UID
 }
 
-// Limits say how many custom resources are upgraded at a time, and when the
-// rollout stops.
+// Limits are the number of concurrent upgrades, and the number of failures that
+// stop the rollout.
 type Limits struct {
-	// MaxConcurrent is how many may be Moving at a time, at least 1.
+	// MaxConcurrent is how many members may be Moving at a time, at least 1.
 	MaxConcurrent int
-	// StopAfterNamespaces is the number of namespaces with a failed upgrade at
-	// which the rollout stops in all namespaces, at least 1. Below it, it stops
-	// in the namespaces with failures, so that one tenant cannot withhold a
-	// chart from the others.
+	// StopAfterNamespaces is the number of namespaces with a failed upgrade at which
+	// the rollout stops in all namespaces, at least 1. Below it, the rollout stops
+	// only in the namespaces with failures, so that a tenant cannot withhold a chart
+	// from other tenants.
 	StopAfterNamespaces int
 }
 
-// NewQueue returns a Queue that keeps to the limits, and gives no answer before
-// it has seen all that are expected.
+// NewQueue returns a Queue whose verdict is Unknown until it has a Member for each
+// of the expected custom resources.
 func NewQueue(limits Limits, expected []types.UID) *Queue {
 	q := &Queue{
-		most: limits.MaxConcurrent, stopAfter: limits.StopAfterNamespaces,
-		unseen: map[types.UID]bool{}, members: map[types.UID]Member{}, counts: map[Position]int{}, let: map[types.UID]bool{},
-		failed: map[string]int{}, toldIn: map[string]bool{},
+		limits: limits, unseen: map[types.UID]bool{}, members: map[types.UID]Member{}, counts: map[Position]int{},
+		admitted: map[types.UID]bool{}, failed: map[string]int{}, stoppedIn: map[string]bool{},
 	}
 	for _, uid := range expected {
 		q.unseen[uid] = true
@@ -117,20 +116,20 @@ func NewQueue(limits Limits, expected []types.UID) *Queue {
 	return q
 }
 
-// Expect has the Queue wait for others, of whom nothing was known before.
+// Expect adds custom resources to the expected ones.
 func (q *Queue) Expect(others []types.UID) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, uid := range others {
 		if _, known := q.members[uid]; !known {
 			q.unseen[uid] = true
-			// Whoever asks meanwhile is to be named when it was seen.
-			q.told = Unknown
+			// The waiting members are returned again when it is known.
+			q.lastVerdict = Unknown
 		}
 	}
 }
 
-// Pause stops the Queue, or lets it go on. It returns those to look at again.
+// Pause pauses or resumes the rollout, and returns the custom resources to reconcile.
 func (q *Queue) Pause(paused bool) []types.NamespacedName {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -138,8 +137,8 @@ func (q *Queue) Pause(paused bool) []types.NamespacedName {
 	return q.next()
 }
 
-// Upsert adds a custom resource or updates its position, and returns those to look
-// at again.
+// Upsert adds or updates a custom resource, and returns the custom resources to
+// reconcile.
 func (q *Queue) Upsert(uid types.UID, m Member) []types.NamespacedName {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -157,22 +156,21 @@ func (q *Queue) Upsert(uid types.UID, m Member) []types.NamespacedName {
 		at, _ := slices.BinarySearchFunc(q.waiting, e, compare)
 		q.waiting = slices.Insert(q.waiting, at, e)
 	} else {
-		delete(q.let, uid)
+		delete(q.admitted, uid)
 	}
 	return q.next()
 }
 
-// Forget drops a custom resource that is gone, and returns those to look at
-// again.
+// Forget removes a custom resource, and returns the custom resources to reconcile.
 func (q *Queue) Forget(uid types.UID) []types.NamespacedName {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.drop(uid)
-	delete(q.let, uid)
+	delete(q.admitted, uid)
 	return q.next()
 }
 
-// drop takes a custom resource out; that it was let go is not forgotten.
+// drop removes a custom resource, but not its admission.
 func (q *Queue) drop(uid types.UID) {
 	delete(q.unseen, uid)
 	m, known := q.members[uid]
@@ -192,14 +190,14 @@ func (q *Queue) drop(uid types.UID) {
 	}
 }
 
-// Turn answers one that waits. One that was told to go is counted as moving
-// from then on.
+// Turn returns the verdict on a waiting custom resource. After the verdict Go, the
+// custom resource counts as moving.
 func (q *Queue) Turn(uid types.UID) Turn {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	m := q.members[uid]
 	verdict := q.verdictIn(m.Key.Namespace)
-	if m.Position != Waiting || q.let[uid] {
+	if m.Position != Waiting || q.admitted[uid] {
 		return Turn{Verdict: Go}
 	}
 	at, _ := slices.BinarySearchFunc(q.waiting, entry{m, uid}, compare)
@@ -214,29 +212,29 @@ func (q *Queue) Turn(uid types.UID) Turn {
 			}
 		}
 		if room > 0 {
-			q.let[uid] = true
+			q.admitted[uid] = true
 			return Turn{Verdict: Go}
 		}
 	}
-	gone := q.counts[Done] + q.counts[Moving] + q.counts[Failed]
-	return Turn{Verdict: verdict, Place: gone + at + 1, Of: gone + len(q.waiting)}
+	past := q.counts[Done] + q.counts[Moving] + q.counts[Failed]
+	return Turn{Verdict: verdict, Place: past + at + 1, Of: past + len(q.waiting)}
 }
 
-// verdict is the answer for all namespaces without failures.
+// verdict is the verdict in all namespaces without failures.
 func (q *Queue) verdict() Verdict {
 	switch {
 	case len(q.unseen) > 0:
 		return Unknown
 	case q.paused:
 		return Paused
-	case len(q.failed) >= q.stopAfter:
+	case len(q.failed) >= q.limits.StopAfterNamespaces:
 		return Stopped
 	default:
 		return Wait
 	}
 }
 
-// verdictIn is the answer for one namespace.
+// verdictIn is the verdict in one namespace.
 func (q *Queue) verdictIn(namespace string) Verdict {
 	verdict := q.verdict()
 	if verdict == Wait && q.failed[namespace] > 0 {
@@ -245,20 +243,20 @@ func (q *Queue) verdictIn(namespace string) Verdict {
 	return verdict
 }
 
-// eligible reports whether one that waits gets its turn when there is room.
+// eligible reports whether a waiting member may be admitted.
 func (q *Queue) eligible(e entry) bool {
-	return !q.let[e.uid] && q.verdictIn(e.Key.Namespace) == Wait
+	return !q.admitted[e.uid] && q.verdictIn(e.Key.Namespace) == Wait
 }
 
-// room is how many more may go.
-func (q *Queue) room() int { return q.most - q.counts[Moving] - len(q.let) }
+// room is how many more members may be admitted.
+func (q *Queue) room() int { return q.limits.MaxConcurrent - q.counts[Moving] - len(q.admitted) }
 
-// next returns those that wait and whose answer has changed, and as many as may
-// go now.
+// next returns the waiting members whose verdict has changed, and as many as may be
+// admitted now.
 func (q *Queue) next() []types.NamespacedName {
 	verdict := q.verdict()
-	changed := verdict != q.told
-	q.told = verdict
+	changed := verdict != q.lastVerdict
+	q.lastVerdict = verdict
 	changedIn := q.changedIn(verdict)
 	if verdict == Unknown {
 		return nil
@@ -269,43 +267,43 @@ func (q *Queue) next() []types.NamespacedName {
 		if room <= 0 && !changed && len(changedIn) == 0 {
 			break
 		}
-		if q.let[e.uid] {
+		if q.admitted[e.uid] {
 			continue
 		}
-		goes := room > 0 && q.eligible(e)
-		if goes {
+		admit := room > 0 && q.eligible(e)
+		if admit {
 			room--
 		}
-		if goes || changed || changedIn[e.Key.Namespace] {
+		if admit || changed || changedIn[e.Key.Namespace] {
 			keys = append(keys, e.Key)
 		}
 	}
 	return keys
 }
 
-// changedIn returns the namespaces that stop or no longer stop by themselves
-// since the last call.
+// changedIn returns the namespaces where the rollout has stopped or continued since
+// the last call.
 func (q *Queue) changedIn(verdict Verdict) map[string]bool {
 	changed := map[string]bool{}
-	for namespace := range q.toldIn {
+	for namespace := range q.stoppedIn {
 		if verdict != Wait || q.failed[namespace] == 0 {
 			changed[namespace] = true
-			delete(q.toldIn, namespace)
+			delete(q.stoppedIn, namespace)
 		}
 	}
 	if verdict != Wait {
 		return changed
 	}
 	for namespace := range q.failed {
-		if !q.toldIn[namespace] {
+		if !q.stoppedIn[namespace] {
 			changed[namespace] = true
-			q.toldIn[namespace] = true
+			q.stoppedIn[namespace] = true
 		}
 	}
 	return changed
 }
 
-// compare puts the unhealthy last, and orders the others by their names.
+// compare orders by namespace and name, and puts unhealthy members last.
 func compare(a, b entry) int {
 	if a.Unhealthy != b.Unhealthy {
 		if a.Unhealthy {
@@ -318,12 +316,12 @@ func compare(a, b entry) int {
 	)
 }
 
-// Positions counts custom resources by where they stand.
+// Positions counts the custom resources in each position.
 func (q *Queue) Positions() map[Position]int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	counts := maps.Clone(q.counts)
-	counts[Waiting] -= len(q.let)
-	counts[Moving] += len(q.let)
+	counts[Waiting] -= len(q.admitted)
+	counts[Moving] += len(q.admitted)
 	return counts
 }

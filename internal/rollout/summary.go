@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// scope is how far a Queue has stopped.
+// scope is where a rollout has stopped.
 type scope int
 
 const (
@@ -16,24 +16,24 @@ const (
 	everywhere
 )
 
-// Summary reports that a Queue has stopped, or continues.
+// Summary reports that a rollout has stopped, or continues.
 type Summary struct {
 	// Stopped reports which of the two.
 	Stopped bool
-	// Everywhere reports whether it has stopped in all namespaces, and not only
-	// in those of the failed ones.
+	// Everywhere reports whether it has stopped in all namespaces, and not only in
+	// the namespaces of the failed members.
 	Everywhere bool
-	// Failed are those that keep the others waiting, by their names.
+	// Failed are the members that stop the rollout, sorted by name.
 	Failed []types.NamespacedName
-	// Waiting is how many others there are that do not get their turn or, where
-	// the Queue goes on, that wait.
+	// Waiting is how many members the failures hold back or, if the rollout
+	// continues, how many wait.
 	Waiting int
 }
 
-// Summary reports once that the Queue has stopped, as soon as some wait for one
-// that has failed, once more when it stops in all namespaces, and once that it
-// goes on. It returns false if nothing has changed. A pause is not reported:
-// whoever made it knows.
+// Summary reports once that the rollout has stopped, as soon as a failed member
+// holds others back, once more if it stops in all namespaces, and once that it
+// continues. It returns false if nothing has changed. It does not report a pause,
+// which a user has requested.
 func (q *Queue) Summary() (Summary, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -50,11 +50,11 @@ func (q *Queue) Summary() (Summary, bool) {
 	default:
 		reached = someNamespaces
 	}
-	before := q.stopped
-	q.stopped = reached
+	before := q.reported
+	q.reported = reached
 	switch {
 	case reached == nowhere && before != nowhere:
-		return Summary{Waiting: len(q.waiting) - len(q.let)}, true
+		return Summary{Waiting: len(q.waiting) - len(q.admitted)}, true
 	case reached <= before:
 		return Summary{}, false
 	}
@@ -70,17 +70,17 @@ func (q *Queue) Summary() (Summary, bool) {
 	return summary, true
 }
 
-// withheld counts those that wait and do not get their turn because of failures.
+// withheld counts the waiting members that failures hold back.
 func (q *Queue) withheld(verdict Verdict) int {
 	switch {
 	case verdict == Stopped:
-		return len(q.waiting) - len(q.let)
+		return len(q.waiting) - len(q.admitted)
 	case len(q.failed) == 0:
 		return 0
 	}
 	count := 0
 	for _, e := range q.waiting {
-		if !q.let[e.uid] && q.verdictIn(e.Key.Namespace) == Stopped {
+		if !q.admitted[e.uid] && q.verdictIn(e.Key.Namespace) == Stopped {
 			count++
 		}
 	}

@@ -239,7 +239,7 @@ spec:
 
 func TestAddon_UpgradeAndRollback(t *testing.T) {
 	t.Parallel()
-	lifeOfChart(t, harness.Addon, nil, harness.ConfigMap("web-tasks"))
+	testChartUpgrades(t, harness.Addon, nil, harness.ConfigMap("web-tasks"))
 }
 
 // readyOf returns the message of condition Ready.

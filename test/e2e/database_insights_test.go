@@ -125,5 +125,5 @@ func TestDatabase_AlertsOncePrometheusOperatorIsInstalled(t *testing.T) {
 // The chart's tests run on request.
 func TestDatabase_ChartTestsRunOnRequest(t *testing.T) {
 	t.Parallel()
-	chartIsTested(t, harness.Database)
+	runChartTests(t, harness.Database)
 }

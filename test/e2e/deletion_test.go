@@ -84,7 +84,7 @@ func TestDeleteHook_FailingHookCanBeSkipped(t *testing.T) {
 	if n := env.CountEvents(web.cr, "UninstallFailed"); n != 1 {
 		t.Errorf("%d events report it", n)
 	}
-	web.ask("uninstall-disable-hooks", "true")
+	web.annotate("uninstall-disable-hooks", "true")
 	env.WaitGone(web.cr, harness.ConfigMap("web"))
 	env.ExpectRevisions("web", "")
 }

@@ -46,10 +46,10 @@ func TestDeployed_StaysTrueDuringUpgradesAndRollbacks(t *testing.T) {
 		if revision%2 == 0 {
 			web.edit(strconv.FormatInt(revision, 10), phases)
 		} else {
-			web.ask("rollback-to", fmt.Sprintf("1@%d", revision))
+			web.annotate("rollback-to", fmt.Sprintf("1@%d", revision))
 		}
 		env.Wait(fmt.Sprintf("revision %d", revision), func(ctx context.Context) error {
-			web.ask("reconcile-period", strconv.Itoa(1000+int(seen.Load()%7))+"h")
+			web.annotate("reconcile-period", strconv.Itoa(1000+int(seen.Load()%7))+"h")
 			live, err := env.At(web.cr).Get(ctx, web.name, metav1.GetOptions{})
 			if err != nil {
 				return err

@@ -227,7 +227,7 @@ func TestDrift_EventNamesCorrectedFields(t *testing.T) {
 	e.WaitReady(web)
 	e.Patch(harness.ConfigMap("web"), "["+changed["ConfigMap"]+"]")
 	event := e.WaitEvent(web, "DriftCorrected")
-	if want := "Repaired ConfigMap " + e.Namespace + "/web: data.word"; event.Type != "Normal" || event.Note != want {
+	if want := "Corrected ConfigMap " + e.Namespace + "/web: data.word"; event.Type != "Normal" || event.Note != want {
 		t.Errorf("event is %+v, expected %q", event, want)
 	}
 	e.remove(web)

@@ -169,7 +169,7 @@ func waitProcessed(env *harness.Env, name string) {
 
 func TestExperimental_UpgradeAndRollback(t *testing.T) {
 	t.Parallel()
-	lifeOfChart(t, harness.Experimental, map[string]any{"isPublic": true, "numberOfReplicas": int64(2)},
+	testChartUpgrades(t, harness.Experimental, map[string]any{"isPublic": true, "numberOfReplicas": int64(2)},
 		harness.Object("apps/v1", "StatefulSet", "web"))
 }
 
@@ -194,7 +194,7 @@ func TestExperimental_VolumesCannotBeResized(t *testing.T) {
 
 func TestExperimental_ChartTestsRunOnRequest(t *testing.T) {
 	t.Parallel()
-	chartIsTested(t, harness.Experimental)
+	runChartTests(t, harness.Experimental)
 }
 
 // waitVolumes waits until the status names the n volumes to which the claims of

@@ -33,7 +33,7 @@ func TestUpgrade_RolledBackAfterFailedRetries(t *testing.T) {
 	status := waitHeld(env, web.cr, 5, 3)
 	web.held(5, 3, "three")
 	held := condition(t, status, "Held")
-	if held.Reason != "RolledBackAfterFailure" || !strings.Contains(held.Message, "Revision 3 runs again") || !strings.Contains(held.Message, "failed again and again") {
+	if held.Reason != "RolledBackAfterFailure" || !strings.Contains(held.Message, "to revision 3") || !strings.Contains(held.Message, "the upgrade failed repeatedly") {
 		t.Errorf("condition Held is %+v", held)
 	}
 	env.ExpectRevisions("web", "1 superseded, 2 superseded, 3 superseded, 4 failed, 5 deployed")
@@ -93,12 +93,12 @@ func TestRetries_KeepDeployedRevisionsInHistory(t *testing.T) {
 		env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
 		env.WaitRevisions("web", "1 superseded, 2 superseded, 3 deployed, 4 failed")
 		// Do not wait five minutes for the next retry.
-		web.ask("reconcile-requested-at", fmt.Sprintf("try %d", i+2))
+		web.annotate("reconcile-requested-at", fmt.Sprintf("try %d", i+2))
 	}
 	if n := env.CountEvents(web.cr, "UpgradeFailed"); n > retries+1 {
 		t.Errorf("%d events report %d failures", n, retries+1)
 	}
-	web.ask("rollback-to", "1")
+	web.annotate("rollback-to", "1")
 	web.held(5, 1, "one")
 	web.edit("five", nil)
 	web.follows(6, "five")

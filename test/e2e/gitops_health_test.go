@@ -58,15 +58,15 @@ func TestGitTools_ReportHealth(t *testing.T) {
 		{"held", func(web ownedRelease) {
 			web.edit("two", nil)
 			web.follows(2, "two")
-			web.ask("rollback-to", "1")
+			web.annotate("rollback-to", "1")
 			web.held(3, 1, "one")
 		}, gitops.Suspended, status.CurrentStatus},
 		{"paused", func(web ownedRelease) {
-			web.ask("pause", "true")
+			web.annotate("pause", "true")
 			web.env.WaitCondition(web.cr, "Paused", metav1.ConditionTrue, "Paused")
 		}, gitops.Suspended, status.CurrentStatus},
 		{"paused with an edit", func(web ownedRelease) {
-			web.ask("pause", "true")
+			web.annotate("pause", "true")
 			web.env.WaitCondition(web.cr, "Paused", metav1.ConditionTrue, "Paused")
 			web.edit("two", nil)
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "Paused")

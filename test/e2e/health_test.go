@@ -143,9 +143,9 @@ func TestHealth_WithoutReport(t *testing.T) {
 	r := serveReports(t, rollsBack)
 	first := r.cr("first", "small").Obj()
 	r.Create(first)
-	r.waitMessage(first, metav1.ConditionFalse, "its controller has not reported on it yet", 30*time.Second)
+	r.waitMessage(first, metav1.ConditionFalse, "controller has not reported a status yet", 30*time.Second)
 	began := r.Get(r.widgetOf("first")).GetCreationTimestamp()
-	r.waitMessage(first, metav1.ConditionTrue, "it counts as ready: no controller has reported on it within 60 seconds", 90*time.Second)
+	r.waitMessage(first, metav1.ConditionTrue, "assumed ready: no controller reported a status within 60 seconds", 90*time.Second)
 	if waited := time.Since(began.Time); waited < 59*time.Second {
 		t.Errorf("ready after only %s", waited)
 	}
@@ -234,12 +234,12 @@ func TestHealth_ForeignConditions(t *testing.T) {
 		name, reason, says string
 		status             any
 	}{
-		{"old-condition", "Progressing", "generation 0 of 1", condition(map[string]any{"type": "Ready", "status": "True", "observedGeneration": 0})},
+		{"old-condition", "Progressing", "generation 0, want 1", condition(map[string]any{"type": "Ready", "status": "True", "observedGeneration": 0})},
 		{"failed-condition", "ObjectFailed", "it broke", condition(map[string]any{"type": "Failed", "status": "True", "reason": "Broken", "message": "it broke"})},
 		{"degraded", "Progressing", "one of two", condition(map[string]any{"type": "Degraded", "status": "True", "message": "one of two"})},
 		{"not-available", "Progressing", "no endpoints", condition(map[string]any{"type": "Available", "status": "False", "message": "no endpoints"})},
 		{"not-synced", "Progressing", "access denied", condition(map[string]any{"type": "Synced", "status": "False", "message": "access denied"})},
-		{"failed-phase", "ObjectFailed", "its phase is Failed", map[string]any{"phase": "Failed"}},
+		{"failed-phase", "ObjectFailed", "status.phase is Failed", map[string]any{"phase": "Failed"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -286,9 +286,9 @@ func TestHealth_Workloads(t *testing.T) {
 		unused := harness.MakeCR(r.kind, "unused").Set("claimOfClass", late).Obj()
 		unbound := harness.MakeCR(r.kind, "unbound").Set("claimOfClass", early).Obj()
 		r.Create(unused, unbound)
-		r.waitMessage(unused, metav1.ConditionFalse, "nothing has begun to provision it", 30*time.Second)
+		r.waitMessage(unused, metav1.ConditionFalse, "provisioning starts when a pod uses the claim", 30*time.Second)
 		waitNotReady(r.Env, unbound, "ProgressDeadlineExceeded", "PVC is not Bound")
-		r.waitMessage(unused, metav1.ConditionTrue, "it gets its volume when the first pod uses it", 90*time.Second)
+		r.waitMessage(unused, metav1.ConditionTrue, "the claim gets its volume when a pod uses it", 90*time.Second)
 		waitNotReady(r.Env, unbound, "ProgressDeadlineExceeded", "PVC is not Bound")
 	})
 	t.Run("a StatefulSet whose pods the user replaces", func(t *testing.T) {

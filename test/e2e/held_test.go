@@ -22,13 +22,13 @@ var disturbances = []struct {
 	do       func(ownedRelease)
 }{
 	{"a reconciliation is requested", 4, func(web ownedRelease) {
-		web.ask("reconcile-requested-at", "now")
+		web.annotate("reconcile-requested-at", "now")
 		web.env.Wait("the request to be processed", func(context.Context) error {
 			return answered(web.env.Records(web.name), api.LabelReconcileRequest)
 		})
 	}},
 	{"force is requested", 4, func(web ownedRelease) {
-		web.ask("force", "now")
+		web.annotate("force", "now")
 		web.env.Wait("the request to be processed", func(context.Context) error {
 			return answered(web.env.Records(web.name), api.LabelForceRequest)
 		})
@@ -62,7 +62,7 @@ var disturbances = []struct {
 	{"the status is cleared", 4, func(web ownedRelease) {
 		web.env.Patch(web.cr, `[{"op": "remove", "path": "/status"}]`, "status")
 		// The operator writes the status again in the next reconciliation.
-		web.ask("pause", "false")
+		web.annotate("pause", "false")
 	}},
 	{"a source of values changes", 4, func(web ownedRelease) {
 		web.env.Create(holding(harness.ConfigMap(web.name+"-values"), "values.yaml", "replicas: 7"))
@@ -72,7 +72,7 @@ var disturbances = []struct {
 	}},
 	{"a user rolls back with helm", 6, func(web ownedRelease) { web.env.Helm("rollback", web.name, "2") }},
 	{"an invalid request is made", 4, func(web ownedRelease) {
-		web.ask("rollback-to", "99")
+		web.annotate("rollback-to", "99")
 		web.refused("Revision 99", "1, 2, 3, 4")
 	}},
 }
@@ -96,7 +96,7 @@ func TestRollback_HoldsUntilSpecEdited(t *testing.T) {
 			t.Run(disturbance.name, func(t *testing.T) {
 				t.Parallel()
 				web := threeRevisions(env.For(t), kind, disturbance.name)
-				web.ask("rollback-to", "1")
+				web.annotate("rollback-to", "1")
 				web.held(4, 1, "one")
 				disturbance.do(web)
 				fenceOf(web.env, kind)
@@ -149,7 +149,7 @@ func TestRollback_RefusesInvalidRequests(t *testing.T) {
 		{"4", "Revision 4 is not stored, or was never deployed"},
 	} {
 		audit := env.Audit(operator.User())
-		web.ask("rollback-to", request.value)
+		web.annotate("rollback-to", request.value)
 		web.refused(request.says, "1, 2, 3, 5")
 		events++
 		fenceOf(env, kind)
@@ -172,7 +172,7 @@ func TestRollback_RefusesInvalidRequests(t *testing.T) {
 	if n := env.CountEvents(web.cr, "RollbackRefused"); n != events {
 		t.Errorf("after an edit %d events report refusals, want %d", n, events)
 	}
-	web.ask("rollback-to", "3")
+	web.annotate("rollback-to", "3")
 	if status := waitHeld(env, web.cr, 7, 3); harness.Condition(status, "RollbackRefused") != nil {
 		t.Errorf("condition RollbackRefused remains: %+v", status.Conditions)
 	}
@@ -184,7 +184,7 @@ func TestRollback_PreviousOfFirstRevisionIsRefused(t *testing.T) {
 	kind, _ := serve(env, "Hooks", "hooks")
 	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Annotate("rollback-to", "previous").Obj(), "web"}
 	env.Create(web.cr)
-	web.refused("No revision before the one that runs was ever deployed", "1")
+	web.refused("No earlier revision was ever deployed", "1")
 	web.follows(1, "one")
 }
 
@@ -201,7 +201,7 @@ func (r ownedRelease) refused(says, available string) {
 
 func refusal(status api.Status, says, available string) error {
 	refused := harness.Condition(status, "RollbackRefused")
-	if refused == nil || !strings.Contains(refused.Message, says) || !strings.HasSuffix(refused.Message, "To be had are: "+available) {
+	if refused == nil || !strings.Contains(refused.Message, says) || !strings.HasSuffix(refused.Message, "Available revisions: "+available) {
 		return fmt.Errorf("no refusal says %q and to be had are %s", says, available)
 	}
 	return nil

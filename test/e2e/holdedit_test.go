@@ -65,7 +65,7 @@ func TestHold_EndsWhenOnlyReplicasAreEdited(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			web := threeRevisions(env.For(t), kind, test.name)
-			web.ask("rollback-to", "1")
+			web.annotate("rollback-to", "1")
 			web.held(4, 1, "one")
 			test.edit(web)
 			web.follows(5, "three")
@@ -95,7 +95,7 @@ func TestHold_ScalingWaitsUntilHoldEnds(t *testing.T) {
 		web.held(web.revision, 1, "one")
 		expectData(t, env, web.name, "replicas", "1")
 		env.WaitStatus(web.cr, "reporting that scaling waits", func(status api.Status) error {
-			want := fmt.Sprintf("The change of .spec.replicas from %s to 5 by scaling takes effect when the hold ends", web.from)
+			want := fmt.Sprintf("Scaling .spec.replicas from %s to 5 takes effect when the hold ends", web.from)
 			if held := harness.Condition(status, "Held"); held == nil || !strings.Contains(held.Message, want) {
 				return fmt.Errorf("condition Held is %+v", held)
 			}
@@ -103,7 +103,7 @@ func TestHold_ScalingWaitsUntilHoldEnds(t *testing.T) {
 		})
 	}
 	for _, web := range both {
-		web.ask("rollback-to", "1")
+		web.annotate("rollback-to", "1")
 		web.held(web.revision, 1, "one")
 		env.Kubectl("scale", kind.Resource(), web.name, "--replicas=5")
 		waits(web)
@@ -118,7 +118,7 @@ func TestHold_ScalingWaitsUntilHoldEnds(t *testing.T) {
 	fenceOf(env, kind)
 	for _, web := range both {
 		waits(web)
-		web.ask("rollback-to", "none")
+		web.annotate("rollback-to", "none")
 		web.follows(web.revision+1, "three")
 		expectData(t, env, web.name, "replicas", "5")
 	}
@@ -134,12 +134,12 @@ func TestRollbackRequest_EditBeforeRollbackWins(t *testing.T) {
 	busy := threeRevisions(env, kind, "busy")
 	busy.edit("four", map[string]any{"post-upgrade": map[string]any{"node": node}})
 	waitRunningHook(env, "busy-post-upgrade")
-	busy.ask("rollback-to", "1")
+	busy.annotate("rollback-to", "1")
 	nextSecond(env)
 	busy.edit("five", nil)
 	labelNode(env, node)
 	busy.follows(5, "five")
-	if event := env.WaitEvent(busy.cr, "RollbackSkipped"); event.Type != "Normal" || !strings.Contains(event.Note, "rollback-to=1 is not carried out") {
+	if event := env.WaitEvent(busy.cr, "RollbackSkipped"); event.Type != "Normal" || !strings.Contains(event.Note, "rollback-to=1 is skipped") {
 		t.Errorf("event is %+v", event)
 	}
 
@@ -152,8 +152,8 @@ func TestRollbackRequest_EditBeforeRollbackWins(t *testing.T) {
 	c := callerOf(env, kind)
 	before.edit("four", nil)
 	nextSecond(env)
-	edited.ask("rollback-to", "1")
-	before.ask("rollback-to", "1")
+	edited.annotate("rollback-to", "1")
+	before.annotate("rollback-to", "1")
 	c.does([]string{"rollback", kind.Resource() + "/" + scaled.name, "1"})
 	nextSecond(env)
 	edited.edit("four", nil)

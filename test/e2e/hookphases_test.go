@@ -30,34 +30,34 @@ func TestHooks_RunAsWithHelmCLI(t *testing.T) {
 		name string
 		cli  []string
 		// fails reports whether helm exits with an error.
-		fails bool
-		ask   func()
-		wait  func()
+		fails   bool
+		request func()
+		wait    func()
 	}{
 		{
 			name: "install", cli: []string{"install", "cli", chart, "--set", "message=one"},
-			ask:  func() { env.Create(ours) },
-			wait: func() { env.WaitRevision(ours, 1) },
+			request: func() { env.Create(ours) },
+			wait:    func() { env.WaitRevision(ours, 1) },
 		},
 		{
 			name: "upgrade", cli: []string{"upgrade", "cli", chart, "--set", "message=two"},
-			ask:  func() { env.SetSpec(cr("two").Obj()) },
-			wait: func() { env.WaitRevision(ours, 2) },
+			request: func() { env.SetSpec(cr("two").Obj()) },
+			wait:    func() { env.WaitRevision(ours, 2) },
 		},
 		{
 			name: "test", cli: []string{"test", "cli"},
-			ask:  func() { env.Annotate(ours, "test", "1") },
-			wait: func() { env.WaitCondition(ours, "Tested", metav1.ConditionTrue, "TestsPassed") },
+			request: func() { env.Annotate(ours, "test", "1") },
+			wait:    func() { env.WaitCondition(ours, "Tested", metav1.ConditionTrue, "TestsPassed") },
 		},
 		{
 			name: "rollback", cli: []string{"rollback", "cli", "1"},
-			ask:  func() { env.Annotate(ours, "rollback-to", "1") },
-			wait: func() { waitHeld(env, ours, 3, 1) },
+			request: func() { env.Annotate(ours, "rollback-to", "1") },
+			wait:    func() { waitHeld(env, ours, 3, 1) },
 		},
 		{
 			name: "upgrade with failing hook", fails: true,
 			cli: []string{"upgrade", "cli", chart, "--set", "message=three", "--set", "fail=pre-upgrade"},
-			ask: func() {
+			request: func() {
 				env.SetSpec(cr("three").Set("fail", "pre-upgrade").Obj())
 				env.Wait("the upgrade to begin", func(context.Context) error {
 					if records := env.Records("ours"); len(records) != 4 {
@@ -72,12 +72,12 @@ func TestHooks_RunAsWithHelmCLI(t *testing.T) {
 		},
 		{
 			name: "uninstall", cli: []string{"uninstall", "cli"},
-			ask:  func() { env.Delete(ours) },
-			wait: func() { env.WaitGone(ours) },
+			request: func() { env.Delete(ours) },
+			wait:    func() { env.WaitGone(ours) },
 		},
 	} {
 		audit, own := env.Audit(admin), env.Audit(operator.User())
-		stage.ask()
+		stage.request()
 		if output, err := env.TryHelm(stage.cli...); (err != nil) != stage.fails {
 			t.Fatalf("helm %v: %v\n%s", stage.cli, err, output)
 		}

@@ -135,7 +135,7 @@ func TestStuckHook_RollbackRequestInterrupts(t *testing.T) {
 	web.edit("two", unpullable("pre-upgrade"))
 	waitReadyMessage(env, web.cr, "Release web is being upgraded", noImage)
 	promptly(t, "the rollback", func() {
-		web.ask("rollback-to", "previous")
+		web.annotate("rollback-to", "previous")
 		web.held(3, 1, "one")
 	})
 	env.ExpectRevisions("web", "1 superseded, 2 failed, 3 deployed")
@@ -185,8 +185,8 @@ func TestRunningHook_OnlyAbortInterrupts(t *testing.T) {
 	web.edit("two", map[string]any{"pre-upgrade": map[string]any{"node": newNodeLabel(env)}})
 	setHookRunning(env, "web-pre-upgrade")
 	uid := jobUID(env, "web-pre-upgrade")
-	web.ask("rollback-to", "1")
-	waitReadyMessage(env, web.cr, "hook Job "+env.Namespace+"/web-pre-upgrade, which runs", "The rollback request waits until the hook ends", `chartwright.dev/abort to "2"`)
+	web.annotate("rollback-to", "1")
+	waitReadyMessage(env, web.cr, "hook Job "+env.Namespace+"/web-pre-upgrade, which is running", "The rollback request waits until the hook ends", `chartwright.dev/abort to "2"`)
 	env.Unannotate(web.cr, "rollback-to")
 	web.edit("three", map[string]any{"pre-upgrade": map[string]any{"node": newNodeLabel(env)}})
 	waitReadyMessage(env, web.cr, "Release web is being upgraded", "The edit of the spec waits until the hook ends")
@@ -198,8 +198,8 @@ func TestRunningHook_OnlyAbortInterrupts(t *testing.T) {
 		return nil
 	})
 	env.ExpectRevisions("web", "1 deployed, 2 pending-upgrade")
-	web.ask("abort", "1")
-	web.ask("abort", "2")
+	web.annotate("abort", "1")
+	web.annotate("abort", "2")
 	env.WaitRevisions("web", "1 deployed, 2 failed, 3 pending-upgrade")
 	setHookRunning(env, "web-pre-upgrade")
 	if event := env.WaitEvent(web.cr, "Aborted"); event.Type != "Normal" || !strings.Contains(event.Note, "web-pre-upgrade") {
@@ -208,7 +208,7 @@ func TestRunningHook_OnlyAbortInterrupts(t *testing.T) {
 
 	// If no edit waits, an abort prevents retries of the action, also in the
 	// next process.
-	web.ask("abort", "3")
+	web.annotate("abort", "3")
 	env.WaitRevisions("web", "1 deployed, 2 failed, 3 failed")
 	env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "Aborted")
 	env.WaitGone(harness.Job("web-pre-upgrade"))
@@ -223,7 +223,7 @@ func TestRunningHook_OnlyAbortInterrupts(t *testing.T) {
 
 	env.Delete(web.cr)
 	waitReadyMessage(env, web.cr, "The deletion waits until the hook ends")
-	web.ask("abort", "3")
+	web.annotate("abort", "3")
 	env.WaitGone(web.cr, harness.ConfigMap("web"), harness.Job("web-pre-upgrade"))
 }
 

@@ -51,7 +51,7 @@ func TestInstall_RollsOutAndReports(t *testing.T) {
 		[]string{"web", "True", "Deployed", "*", "1", "podset-" + chart.Version})
 
 	event := env.WaitEvent(web, "Installed")
-	if want := "Release web is at revision 1 of chart podset-" + chart.Version; event.Type != "Normal" || event.Note != want {
+	if want := "Release web is at revision 1 with chart podset-" + chart.Version; event.Type != "Normal" || event.Note != want {
 		t.Errorf("event Installed is %+v, expected Normal, %q", event, want)
 	}
 }

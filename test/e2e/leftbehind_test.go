@@ -19,7 +19,7 @@ func TestDelete_WaitsForObjectsOnRequest(t *testing.T) {
 	env := harness.New(t)
 	kind, operator := serve(env, "Hooks", "hooks", harness.Entry{"timeout": "2s"})
 	waits, goes := oneRevision(env, kind, "waits"), oneRevision(env, kind, "goes")
-	waits.ask("uninstall-wait", "true")
+	waits.annotate("uninstall-wait", "true")
 	for _, web := range []ownedRelease{waits, goes} {
 		env.Patch(harness.ConfigMap(web.name), holdingFinalizer)
 		t.Cleanup(func() { removeFinalizers(env, web.name) })
@@ -64,7 +64,7 @@ func TestDelete_WithoutRecordsFindsObjectsByLabel(t *testing.T) {
 	env := harness.New(t)
 	kind, operator := serve(env, "Hooks", "hooks")
 	web, kept := oneRevision(env, kind, "web"), oneRevision(env, kind, "kept")
-	kept.ask("deletion-policy", "orphan")
+	kept.annotate("deletion-policy", "orphan")
 	operator.Kill()
 	env.Kubectl("delete", "secret", "--selector=owner=helm")
 	env.Delete(web.cr, kept.cr)

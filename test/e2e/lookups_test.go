@@ -17,8 +17,8 @@ func TestLookup_ChangeUpgradesAtVerification(t *testing.T) {
 	t.Parallel()
 	for _, when := range []struct {
 		name, period string
-		// ask requests a verification of the release.
-		ask func(*harness.Env, *unstructured.Unstructured)
+		// request requests a verification of the release.
+		request func(*harness.Env, *unstructured.Unstructured)
 	}{
 		{"the period elapses", "1s", func(*harness.Env, *unstructured.Unstructured) {}},
 		{"on request", "0s", func(env *harness.Env, cr *unstructured.Unstructured) {
@@ -55,7 +55,7 @@ func TestLookup_ChangeUpgradesAtVerification(t *testing.T) {
 					t.Errorf("it was looked up %d times before", found)
 				}
 			}
-			when.ask(env, web)
+			when.request(env, web)
 			env.WaitRevision(web, 2)
 			expectData(t, env, "web", "found", gold)
 			env.ExpectRevisions("web", "1 superseded, 2 deployed")

@@ -78,7 +78,7 @@ func TestMigrate_LiveReport(t *testing.T) {
 		if len(lack) == 0 {
 			break
 		}
-		if result.Code != 1 || !strings.Contains(result.Stderr, "could not be looked at") {
+		if result.Code != 1 || !strings.Contains(result.Stderr, "incomplete check") {
 			t.Errorf("with missing permissions: %+v", result)
 		}
 		for _, f := range lack {
@@ -89,7 +89,7 @@ func TestMigrate_LiveReport(t *testing.T) {
 	if migrate.Count(findings, migrate.Unknown) > 0 {
 		t.Fatalf("with all requested permissions: %s", result.Stdout)
 	}
-	if result.Code != 1 || !strings.Contains(result.Stderr, "things would break") {
+	if result.Code != 1 || !strings.Contains(result.Stderr, "breaking finding") {
 		t.Errorf("%d: %s", result.Code, result.Stderr)
 	}
 	for _, want := range []struct {
@@ -97,22 +97,22 @@ func TestMigrate_LiveReport(t *testing.T) {
 		resource string
 		text     string
 	}{
-		{migrate.Works, "same", "taken over as it is, with no new revision"},
-		{migrate.Changes, "edited", "one more revision when it is taken over: these values are not those of the release: word"},
-		{migrate.Breaks, "cut", "spec.color: the CRD has no such field"},
-		{migrate.Breaks, "cut", "spec.replicas: the CRD refuses it"},
-		{migrate.Changes, "twice", `server-side apply refuses the Deployment as it stands, which is mended with an event: spec.template.spec.containers[name="main"].env has [name="WORD"] twice: the last one counts`},
+		{migrate.Works, "same", "adopted without a new revision"},
+		{migrate.Changes, "edited", "creates a revision: these values differ: word"},
+		{migrate.Breaks, "cut", "spec.color: the CRD does not have this field"},
+		{migrate.Breaks, "cut", "spec.replicas: the CRD rejects the value"},
+		{migrate.Changes, "twice", `server-side apply rejects the Deployment; Chartwright corrects it and emits an event: spec.template.spec.containers[name="main"].env has duplicate key [name="WORD"]: the last item is used`},
 		{migrate.Changes, "undeclared", "dropped spec.bogus: no such field"},
-		{migrate.Changes, "edited", "the Deployment differs from what is rendered, and is changed: spec.template.spec.containers, so that its pods are made anew"},
-		{migrate.Breaks, "type", "server-side apply refuses the Deployment: .spec.revisionHistoryLimit: expected numeric"},
-		{migrate.Breaks, "taken", "there is a release of its name, which is of the chart plain and not of moving"},
-		{migrate.Breaks, "foreign", "is of the release other: this release cannot have it, too"},
-		{migrate.ToDo, "damaged", "the record of its release cannot be read"},
-		{migrate.Works, "holder", "taken over as it is, with no new revision"},
-		{migrate.Changes, "shared", "its name is taken by that of another custom resource: its own is called <name>-moving"},
-		{migrate.Changes, "", "the cluster does not serve the kind in version v1: there are no resources to look at"},
-		{migrate.ToDo, "", "the chart goes beyond the release's namespace"},
-		{migrate.Works, "", "8 of 12 resources in the cluster can be taken over"},
+		{migrate.Changes, "edited", "the Deployment differs from the rendered object: Chartwright changes spec.template.spec.containers, which replaces its pods"},
+		{migrate.Breaks, "type", "server-side apply rejects the Deployment: .spec.revisionHistoryLimit: expected numeric"},
+		{migrate.Breaks, "taken", "a release with this name exists, but its chart is plain and not moving"},
+		{migrate.Breaks, "foreign", "belongs to the release other, and cannot belong to this release too"},
+		{migrate.ToDo, "damaged", "the release record cannot be read"},
+		{migrate.Works, "holder", "adopted without a new revision"},
+		{migrate.Changes, "shared", "another custom resource uses the release name: Chartwright installs <name>-moving"},
+		{migrate.Changes, "", "the cluster does not serve the kind in version v1: there are no custom resources to check"},
+		{migrate.ToDo, "", "the chart needs access beyond the release's namespace"},
+		{migrate.Works, "", "8 of 12 custom resources in the cluster can be adopted"},
 	} {
 		if !slices.ContainsFunc(findings, func(f migrate.Finding) bool {
 			named := want.resource == "" || slices.Contains(f.Resources, env.Namespace+"/"+want.resource)

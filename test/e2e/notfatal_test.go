@@ -99,7 +99,7 @@ func TestStart_ServesOtherKindsDespiteUnusualReleases(t *testing.T) {
 		// The condition is only on the custom resources of the releases
 		// concerned.
 		env.WaitStatus(gone, "Unwatched, since the cluster does not serve Widget", func(status api.Status) error {
-			if c := harness.Condition(status, "Unwatched"); c == nil || c.Reason != "WatchFailed" || !strings.Contains(c.Message, widget.GroupKind().String()+": the API server has no such kind") {
+			if c := harness.Condition(status, "Unwatched"); c == nil || c.Reason != "WatchFailed" || !strings.Contains(c.Message, widget.GroupKind().String()+": the API server does not serve this kind") {
 				return errors.New("not yet")
 			}
 			return nil
@@ -112,7 +112,7 @@ func TestStart_ServesOtherKindsDespiteUnusualReleases(t *testing.T) {
 				t.Errorf("%s has condition %+v", other.GetName(), c)
 			}
 		}
-		operator.WaitReadyz(http.StatusOK, "\n  "+widget.GroupKind().String()+": the API server has no such kind")
+		operator.WaitReadyz(http.StatusOK, "\n  "+widget.GroupKind().String()+": the API server does not serve this kind")
 		corrected("kept")
 	}
 

@@ -21,12 +21,12 @@ func TestPause(t *testing.T) {
 		do   func(ownedRelease)
 	}{
 		{"an edit waits", func(web ownedRelease) {
-			web.ask("pause", "true")
-			if message := web.paused(metav1.ConditionTrue); !strings.Contains(message, "nothing waits") {
+			web.annotate("pause", "true")
+			if message := web.paused(metav1.ConditionTrue); !strings.Contains(message, "no changes pending") {
 				web.t.Errorf("the message of Paused is %q", message)
 			}
 			web.edit("two", nil)
-			if message := web.paused(metav1.ConditionFalse); !strings.Contains(message, "the next step is Upgrade") {
+			if message := web.paused(metav1.ConditionFalse); !strings.Contains(message, "pending step: Upgrade") {
 				web.t.Errorf("the message of Paused is %q", message)
 			}
 			expectData(web.t, web.env, web.name, "message", "one")
@@ -46,16 +46,16 @@ func TestPause(t *testing.T) {
 			web.env.Create(web.cr)
 			web.paused(metav1.ConditionFalse)
 			web.env.ExpectRevisions(web.name, "")
-			web.ask("pause", "false")
+			web.annotate("pause", "false")
 			web.follows(1, "one")
 		}},
 		{"drift is not corrected", func(web ownedRelease) {
-			web.ask("pause", "true")
+			web.annotate("pause", "true")
 			web.paused(metav1.ConditionTrue)
 			web.env.Patch(harness.ConfigMap(web.name), messageChanged)
 			web.env.WaitStatus(web.cr, "drifted", func(status api.Status) error {
 				paused, drifted := harness.Condition(status, "Paused"), harness.Condition(status, "Drifted")
-				if paused == nil || !strings.Contains(paused.Message, "the next step is Repair") || drifted == nil {
+				if paused == nil || !strings.Contains(paused.Message, "pending step: Repair") || drifted == nil {
 					return errors.New("no correction waits")
 				}
 				return nil
@@ -67,22 +67,22 @@ func TestPause(t *testing.T) {
 			web.follows(1, "one")
 		}},
 		{"a deletion continues", func(web ownedRelease) {
-			web.ask("pause", "true")
+			web.annotate("pause", "true")
 			web.paused(metav1.ConditionTrue)
 			web.env.Delete(web.cr)
 			web.env.WaitGone(web.cr, harness.ConfigMap(web.name))
 		}},
 		{"a deletion waits if it is included", func(web ownedRelease) {
-			web.ask("pause", "including-deletion")
+			web.annotate("pause", "including-deletion")
 			web.paused(metav1.ConditionTrue)
 			web.env.Delete(web.cr)
-			if message := web.paused(metav1.ConditionFalse); !strings.Contains(message, "the next step is Uninstall") {
+			if message := web.paused(metav1.ConditionFalse); !strings.Contains(message, "pending step: Uninstall") {
 				web.t.Errorf("the message of Paused is %q", message)
 			}
 			fenceOf(web.env, kind)
 			expectData(web.t, web.env, web.name, "message", "one")
 			web.env.ExpectRevisions(web.name, "1 deployed")
-			web.ask("pause", "true")
+			web.annotate("pause", "true")
 			web.env.WaitGone(web.cr, harness.ConfigMap(web.name))
 		}},
 	} {
@@ -98,7 +98,7 @@ func TestPause_SurvivesRestart(t *testing.T) {
 	env := harness.New(t)
 	kind, operator := serve(env, "Hooks", "hooks")
 	web := oneRevision(env, kind, "web")
-	web.ask("pause", "true")
+	web.annotate("pause", "true")
 	web.paused(metav1.ConditionTrue)
 	// Wait for the condition, because the process is killed next.
 	env.WaitEvent(web.cr, "Paused")
@@ -137,7 +137,7 @@ func TestAnnotations_InvalidAreReportedOnce(t *testing.T) {
 		t.Run(bad.key, func(t *testing.T) {
 			t.Parallel()
 			web := oneRevision(env.For(t), kind, bad.key+"-"+bad.value)
-			web.ask(bad.key, bad.value)
+			web.annotate(bad.key, bad.value)
 			kind := "InvalidAnnotations"
 			if bad.says == "" {
 				kind = "RollbackRefused"
@@ -165,7 +165,7 @@ func TestAnnotations_InvalidAreReportedOnce(t *testing.T) {
 	t.Run("corrected", func(t *testing.T) {
 		t.Parallel()
 		web := oneRevision(env.For(t), kind, "mended")
-		web.ask("pause", "please")
+		web.annotate("pause", "please")
 		web.env.WaitCondition(web.cr, "InvalidAnnotations", metav1.ConditionTrue, "InvalidValue")
 		web.env.Unannotate(web.cr, "pause")
 		web.env.WaitStatus(web.cr, "without the condition", func(status api.Status) error {

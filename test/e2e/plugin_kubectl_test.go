@@ -122,7 +122,7 @@ func TestPlugin_SurvivesLostConnection(t *testing.T) {
 	proxy.Calm()
 	cut()
 	operator.Start()
-	if output := <-ended; output.Code != 0 || !strings.Contains(output.Stdout, "revision 1 again") {
+	if output := <-ended; output.Code != 0 || !strings.Contains(output.Stdout, "a rollback to revision 1") {
 		t.Errorf("exit code %d\n%s%s", output.Code, output.Stdout, output.Stderr)
 	}
 }

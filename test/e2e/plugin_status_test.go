@@ -150,7 +150,7 @@ func TestPlugin_Status(t *testing.T) {
 		env.Annotate(good, "pause", "true")
 		env.WaitCondition(good, "Paused", "True", api.ReasonPaused)
 		env.Kubectl("delete", "job", "good")
-		says(t, reader, []string{"status", kind.Resource() + "/good"}, "├─ Paused Paused: Nothing is changed while", "└─ Job good False Gone: it is not there")
+		says(t, reader, []string{"status", kind.Resource() + "/good"}, "├─ Paused Paused: Paused by the annotation", "└─ Job good False Gone: it is not there")
 	})
 }
 

@@ -79,7 +79,7 @@ func TestPlugin_Requests(t *testing.T) {
 		do   func(c caller, web ownedRelease, target string)
 	}{
 		{"rollback to the last good one, and back", func(c caller, web ownedRelease, target string) {
-			result := c.does([]string{"rollback", target, "--wait"}, target, "Revision 4 of release "+web.name, "revision 2 again and is held")
+			result := c.does([]string{"rollback", target, "--wait"}, target, "Revision 4 of release "+web.name, "a rollback to revision 2, and held")
 			// The first and the last state.
 			if !strings.Contains(result.Stderr, "  Deployed: Revision 3") || !strings.Contains(result.Stderr, "  Held (rev 2): Revision 4") {
 				web.t.Errorf("the progress output is\n%s", result.Stderr)
@@ -107,7 +107,7 @@ func TestPlugin_Requests(t *testing.T) {
 			web.held(5, 1, "one")
 		}},
 		{"rollback to a missing revision", func(c caller, web ownedRelease, target string) {
-			c.ends(1, []string{"rollback", target, "9", "--wait"}, "Error: ", "refused: Revision 9 is not stored", "To be had are: 1, 2, 3")
+			c.ends(1, []string{"rollback", target, "9", "--wait"}, "Error: ", "refused: Revision 9 is not stored", "Available revisions: 1, 2, 3")
 			refused := c.reads(1, "rollback", target, "9", "--wait")
 			if refused.Outcome != "Failed" || !strings.Contains(refused.Message, "Revision 9 is not stored") {
 				web.t.Errorf("the result is %+v", refused)
@@ -117,14 +117,14 @@ func TestPlugin_Requests(t *testing.T) {
 		{"rollback from a failing upgrade, and resume it", func(c caller, web ownedRelease, target string) {
 			web.edit("four", map[string]any{"post-upgrade": map[string]any{"fail": true}})
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
-			c.does([]string{"rollback", target, "--wait"}, "revision 3 again")
+			c.does([]string{"rollback", target, "--wait"}, "a rollback to revision 3")
 			if err := heldAt(web.env.Status(web.cr), 5, 3); err != nil {
 				web.t.Error(err)
 			}
 			c.ends(1, []string{"resume", target, "--wait"}, target, "UpgradeFailed: ")
 		}},
 		{"pause, waiting request, unpause", func(c caller, web ownedRelease, target string) {
-			c.does([]string{"pause", target, "--wait"}, "Nothing is changed while")
+			c.does([]string{"pause", target, "--wait"}, "Paused by the annotation")
 			web.edit("four", nil)
 			web.paused(metav1.ConditionFalse)
 			c.ends(1, []string{"rollback", target, "--wait"}, "is paused", "unpause")

@@ -99,7 +99,7 @@ func TestRequest_ForceRecreatesImmutableObjects(t *testing.T) {
 		t.Errorf("the message of Ready is %q", message)
 	}
 	expectData(t, env, "web", "message", "one")
-	web.ask("force", "1")
+	web.annotate("force", "1")
 	web.follows(2, "two")
 	if env.Get(set).GetUID() == firstSet {
 		t.Error("the StatefulSet was not recreated")
@@ -121,7 +121,7 @@ func TestRequest_ForceRecreatesImmutableObjects(t *testing.T) {
 		second := env.Get(set).GetUID()
 		env.SetSpec(wrong.Obj())
 		if token := wrong.Obj().GetAnnotations()[api.AnnotationForce]; token != "" {
-			web.ask("force", token)
+			web.annotate("force", token)
 		}
 		env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "ObjectRefused")
 		fenceOf(env, kind)
@@ -168,7 +168,7 @@ func TestRequest_RunsChartTests(t *testing.T) {
 	}
 	expectNoHook(t, env, "web-test")
 
-	web.ask("test", "1")
+	web.annotate("test", "1")
 	env.WaitCondition(web.cr, "Tested", metav1.ConditionTrue, "TestsPassed")
 	env.WaitEvent(web.cr, "TestsPassed")
 	first := expectHook(t, env, "web-test", "two")
@@ -179,7 +179,7 @@ func TestRequest_RunsChartTests(t *testing.T) {
 	if expectHook(t, env, "web-test", "two") != first {
 		t.Error("the tests ran twice for one request")
 	}
-	web.ask("test", "2")
+	web.annotate("test", "2")
 	env.Wait("the tests to run again", func(context.Context) error {
 		if job, err := env.Typed.BatchV1().Jobs(env.Namespace).Get(t.Context(), "web-test", metav1.GetOptions{}); err != nil || job.UID == first {
 			return errors.Join(err, errors.New("it is still the first Job"))
@@ -194,7 +194,7 @@ func TestRequest_RunsChartTests(t *testing.T) {
 	if tested := harness.Condition(env.Status(web.cr), "Tested"); tested != nil {
 		t.Errorf("condition Tested of a new revision is %+v", tested)
 	}
-	web.ask("test", "3")
+	web.annotate("test", "3")
 	status := env.WaitCondition(web.cr, "Tested", metav1.ConditionFalse, "TestsFailed")
 	if message := condition(t, status, "Tested").Message; !strings.Contains(message, "web-test") {
 		t.Errorf("the message of Tested is %q", message)

@@ -37,7 +37,7 @@ func TestRollback_DeploysAndHoldsRevision(t *testing.T) {
 		t.Errorf("kubectl get does not show the hold:\n%s", table)
 	}
 	held := condition(t, status, "Held")
-	for _, says := range []string{"Revision 1 ", "revision 3", "since 2", "spec is edited", `chartwright.dev/rollback-to is set to "none"`} {
+	for _, says := range []string{"to revision 1 at 2", "from revision 3", "until you edit the spec", `chartwright.dev/rollback-to to "none"`} {
 		if !strings.Contains(held.Message, says) {
 			t.Errorf("the message of Held is %q, want %q", held.Message, says)
 		}
@@ -48,7 +48,7 @@ func TestRollback_DeploysAndHoldsRevision(t *testing.T) {
 	if r := status.Rollback; r == nil || r.To != 1 || r.From != 3 || r.Since == nil {
 		t.Errorf("status.rollback is %+v", r)
 	}
-	if event := env.WaitEvent(web, "RolledBack"); event.Type != "Normal" || !strings.Contains(event.Note, "runs revision 1 again") {
+	if event := env.WaitEvent(web, "RolledBack"); event.Type != "Normal" || !strings.Contains(event.Note, "is rolled back to revision 1") {
 		t.Errorf("event is %+v", event)
 	}
 }
@@ -60,10 +60,10 @@ func TestRollback_Requests(t *testing.T) {
 	kind, _ := serve(env, "Hooks", "hooks")
 	for _, test := range []struct {
 		name string
-		ask  func(ownedRelease)
+		do   func(ownedRelease)
 	}{
 		{"an edit of the spec upgrades", func(web ownedRelease) {
-			web.ask("rollback-to", "1")
+			web.annotate("rollback-to", "1")
 			web.held(4, 1, "one")
 			web.edit("four", nil)
 			web.follows(5, "four")
@@ -72,51 +72,51 @@ func TestRollback_Requests(t *testing.T) {
 			web.follows(6, "five")
 		}},
 		{"an edit to the held spec ends the hold", func(web ownedRelease) {
-			web.ask("rollback-to", "1")
+			web.annotate("rollback-to", "1")
 			web.held(4, 1, "one")
 			web.edit("one", nil)
 			web.follows(4, "one")
 			web.env.WaitEvent(web.cr, "Resumed")
 		}},
 		{"none resumes", func(web ownedRelease) {
-			web.ask("rollback-to", "2")
+			web.annotate("rollback-to", "2")
 			web.held(4, 2, "two")
-			web.ask("rollback-to", "none")
+			web.annotate("rollback-to", "none")
 			web.follows(5, "three")
 			web.env.WaitEvent(web.cr, "Resumed")
 		}},
 		{"none with nothing held changes nothing", func(web ownedRelease) {
-			web.ask("rollback-to", "none")
+			web.annotate("rollback-to", "none")
 			fenceOf(web.env, kind)
 			web.follows(3, "three")
 		}},
 		{"the same value is ignored, another token repeats the request", func(web ownedRelease) {
-			web.ask("rollback-to", "1@a")
+			web.annotate("rollback-to", "1@a")
 			web.held(4, 1, "one")
 			web.edit("four", nil)
 			web.follows(5, "four")
-			web.ask("rollback-to", "1@a")
+			web.annotate("rollback-to", "1@a")
 			web.env.Unannotate(web.cr, "rollback-to")
-			web.ask("rollback-to", "1@a")
+			web.annotate("rollback-to", "1@a")
 			fenceOf(web.env, kind)
 			web.follows(5, "four")
-			web.ask("rollback-to", "1@b")
+			web.annotate("rollback-to", "1@b")
 			web.held(6, 1, "one")
 		}},
 		{"another revision while one is held", func(web ownedRelease) {
-			web.ask("rollback-to", "1")
+			web.annotate("rollback-to", "1")
 			web.held(4, 1, "one")
-			web.ask("rollback-to", "2")
+			web.annotate("rollback-to", "2")
 			web.held(5, 2, "two")
-			web.ask("rollback-to", "none")
+			web.annotate("rollback-to", "none")
 			web.follows(6, "three")
 		}},
 		{"previous is the last revision, or the one before while held", func(web ownedRelease) {
-			web.ask("rollback-to", "previous")
+			web.annotate("rollback-to", "previous")
 			web.held(4, 2, "two")
-			web.ask("rollback-to", "previous@again")
+			web.annotate("rollback-to", "previous@again")
 			web.held(5, 1, "one")
-			web.ask("rollback-to", "previous@once-more")
+			web.annotate("rollback-to", "previous@once-more")
 			web.refused("No revision before", "1, 2, 3, 4, 5")
 			web.held(5, 1, "one")
 		}},
@@ -124,18 +124,18 @@ func TestRollback_Requests(t *testing.T) {
 			web.edit("four", map[string]any{"post-upgrade": map[string]any{"fail": true}})
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
 			web.env.WaitRevisions(web.name, "1 superseded, 2 superseded, 3 deployed, 4 failed")
-			web.ask("rollback-to", "previous")
+			web.annotate("rollback-to", "previous")
 			web.held(5, 3, "three")
 		}},
 		{"a rollback does not need a valid spec", func(web ownedRelease) {
 			web.env.SetSpec(harness.MakeCR(kind, web.name).Set("hooks", "none at all").Obj())
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "RenderFailed")
-			web.ask("rollback-to", "1")
+			web.annotate("rollback-to", "1")
 			web.held(4, 1, "one")
 		}},
 		{"a pause delays a rollback", func(web ownedRelease) {
-			web.ask("pause", "true")
-			web.ask("rollback-to", "1")
+			web.annotate("pause", "true")
+			web.annotate("rollback-to", "1")
 			status := web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "Paused")
 			if paused := condition(web.t, status, "Paused"); !strings.Contains(paused.Message, "Rollback") {
 				web.t.Errorf("the message of Paused is %q", paused.Message)
@@ -146,7 +146,7 @@ func TestRollback_Requests(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			test.ask(threeRevisions(env.For(t), kind, test.name))
+			test.do(threeRevisions(env.For(t), kind, test.name))
 		})
 	}
 }
@@ -188,7 +188,7 @@ func threeRevisions(env *harness.Env, kind harness.Kind, name string) ownedRelea
 	return web
 }
 
-func (r ownedRelease) ask(annotation, value string) {
+func (r ownedRelease) annotate(annotation, value string) {
 	r.t.Helper()
 	r.env.Annotate(r.cr, annotation, value)
 }

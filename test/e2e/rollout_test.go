@@ -15,24 +15,26 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// rolling serves a kind by one version of a chart after another.
+// rolling serves a kind with one version of a chart after another.
 type rolling struct {
 	*harness.Env
 	kind    harness.Kind
 	account harness.Account
 	policy  map[string]any
-	// everywhere serves all namespaces, and not only that of the test.
+	// allNamespaces makes the operator watch all namespaces, not only the
+	// test's.
 	patchAll bool
-	// replicas is an override value, if any.
+	// replicas is an override value, if set.
 	replicas string
-	// charts are the folders by version.
+	// charts are the folders of the charts by version.
 	charts   map[string]string
 	operator *harness.Operator
 	metrics  harness.Metrics
 }
 
-// newRolling serves nothing yet. By version 0.2.0 pods are made anew, and web-20
-// has a Job that fails, unless its spec names an account.
+// newRolling does not start an operator yet. Version 0.2.0 of the chart
+// recreates the pods, and the Job of web-20 fails unless its spec names a
+// service account.
 func newRolling(t *testing.T, policy map[string]any) *rolling {
 	t.Helper()
 	env := harness.New(t)
@@ -46,8 +48,9 @@ func newRolling(t *testing.T, policy map[string]any) *rolling {
 			"annotations:\n        example.com/chart: later\n        test.chartwright.dev/outcome: {{ .Values.outcome",
 		},
 	})
-	// The one that fails is not ready before: to kstatus a Job that runs is in
-	// order. The others take long enough for the failure to be known.
+	// The failing release must not be ready before the failure, because kstatus
+	// considers a running Job ready. The others take long enough that the
+	// failure is detected first.
 	second = copyChart(env, second, map[string][2]string{
 		"templates/all.yaml": {"  replicas: {{ .Values.replicas }}", `  minReadySeconds: {{ if and (eq .Release.Name "web-20") (not .Values.account) }}300{{ else }}2{{ end }}` + "\n  replicas: {{ .Values.replicas }}"},
 	})
@@ -57,7 +60,8 @@ func newRolling(t *testing.T, policy map[string]any) *rolling {
 	return &rolling{Env: env, kind: kind, account: env.NewAccount(), policy: policy, metrics: env.NewMetrics(), charts: map[string]string{"0.1.0": first, "0.2.0": second}}
 }
 
-// serve ends the operator that runs, if any, and starts one with that version.
+// serve stops the running operator, if any, and starts one with the given
+// version.
 func (r *rolling) serve(version string) {
 	r.T().Helper()
 	if r.operator != nil {
@@ -72,7 +76,7 @@ func (r *rolling) serve(version string) {
 	}).Start()
 }
 
-// crash ends the operator as a crash does, and starts it again.
+// crash kills the operator and starts it again.
 func (r *rolling) crash() {
 	r.T().Helper()
 	r.operator.Kill()
@@ -81,7 +85,8 @@ func (r *rolling) crash() {
 
 func (r *rolling) cr(name string) harness.CR { return harness.MakeCR(r.kind, name) }
 
-// create makes so many, web-00 and so on, and waits for them.
+// create creates n resources named web-00, web-01 and so on, and waits until
+// they are ready.
 func (r *rolling) create(n int) (crs []*unstructured.Unstructured) {
 	r.T().Helper()
 	for i := range n {
@@ -92,7 +97,7 @@ func (r *rolling) create(n int) (crs []*unstructured.Unstructured) {
 	return crs
 }
 
-// versions counts the resources by the version of their chart.
+// versions counts the resources by chart version.
 func (r *rolling) versions(ctx context.Context) (map[string]int, error) {
 	list, err := r.At(r.cr("").Obj()).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -106,46 +111,47 @@ func (r *rolling) versions(ctx context.Context) (map[string]int, error) {
 	return counts, nil
 }
 
-// waitAt waits until at least so many are at a version.
+// waitAt waits until at least n resources have a chart version.
 func (r *rolling) waitAt(version string, n int) {
 	r.T().Helper()
 	r.Wait(fmt.Sprintf("%d to be at %s", n, version), func(ctx context.Context) error {
 		counts, err := r.versions(ctx)
 		if err == nil && counts[version] < n {
-			err = fmt.Errorf("they are at %v", counts)
+			err = fmt.Errorf("chart versions are %v", counts)
 		}
 		return err
 	})
 }
 
-// waitUpdate waits until a resource says why it has not got version 0.2.0.
+// waitUpdate waits until condition UpdateAvailable reports why a resource has
+// not received version 0.2.0.
 func (r *rolling) waitUpdate(cr *unstructured.Unstructured, reason string, says ...string) api.Status {
 	r.T().Helper()
 	status := r.WaitCondition(cr, "UpdateAvailable", metav1.ConditionTrue, reason)
 	message := harness.Condition(status, "UpdateAvailable").Message
 	for _, text := range says {
 		if !strings.Contains(message, text) {
-			r.T().Errorf("of %s UpdateAvailable says %q, expected %q", cr.GetName(), message, text)
+			r.T().Errorf("the message of UpdateAvailable of %s is %q, want %q", cr.GetName(), message, text)
 		}
 	}
 	return status
 }
 
-// expectStandings waits until the metrics count the resources so.
-func (r *rolling) expectStandings(want map[string]int) {
+// expectPhases waits until the metrics report these numbers of resources.
+func (r *rolling) expectPhases(want map[string]int) {
 	r.T().Helper()
-	r.Wait("the metrics to tell", func(context.Context) error {
-		for standing, n := range want {
-			if got := r.metrics.Sum("chartwright_rollout_resources", map[string]string{"standing": standing}); got != float64(n) {
-				return fmt.Errorf("%v are %s, expected %d", got, standing, n)
+	r.Wait("the metrics to report the numbers", func(context.Context) error {
+		for phase, n := range want {
+			if got := r.metrics.Sum("chartwright_rollout_resources", map[string]string{"standing": phase}); got != float64(n) {
+				return fmt.Errorf("%v are %s, want %d", got, phase, n)
 			}
 		}
 		return nil
 	})
 }
 
-// fence sees a resource from its beginning to its end: whatever was to be done
-// before has begun.
+// fence creates a resource and waits until it is deleted. By then, all earlier
+// actions have started.
 func (r *rolling) fence() {
 	r.T().Helper()
 	fence := r.cr("fence").Obj()
@@ -155,9 +161,10 @@ func (r *rolling) fence() {
 	r.WaitGone(fence)
 }
 
-// A tenant whose upgrade fails, perhaps on purpose, withholds the new chart from
-// its own namespace and from no other, though its namespace comes first.
-func TestRollout_FailureInOneNamespaceSparesOthers(t *testing.T) {
+// A failed upgrade of one tenant, possibly on purpose, stops the rollout in
+// that tenant's namespace, but in no other, although that namespace is the
+// first in the queue.
+func TestRollout_FailureStopsOnlyItsNamespace(t *testing.T) {
 	t.Parallel()
 	r := newRolling(t, map[string]any{"maxConcurrent": 1})
 	r.patchAll = true
@@ -178,10 +185,10 @@ func TestRollout_FailureInOneNamespaceSparesOthers(t *testing.T) {
 	r.waitUpdate(after, "RolloutStopped", "upgrades failed, in this namespace or in several")
 }
 
-// A new chart over many, of which one fails, while the operator is killed: never
-// are more under way than may be, and one that fails stops the rest until it is
-// mended.
-func TestRollout(t *testing.T) {
+// A new chart is rolled out to many resources while the operator is killed
+// repeatedly. There are never more concurrent upgrades than allowed, and one
+// failure stops the rollout until it is resolved.
+func TestRollout_StopsAtFailureAndContinues(t *testing.T) {
 	t.Parallel()
 	const all, most = 50, 5
 	r := newRolling(t, map[string]any{"maxConcurrent": most})
@@ -203,59 +210,59 @@ func TestRollout(t *testing.T) {
 	r.crash()
 	r.WaitCondition(crs[20], "Ready", metav1.ConditionFalse, "ObjectFailed")
 	last := crs[all-1]
-	status := r.waitUpdate(last, "RolloutStopped", "Chart workloads-0.2.0 is to take the place of 0.1.0, at place 50 of 50", "upgrades failed")
+	status := r.waitUpdate(last, "RolloutStopped", "Chart workloads-0.2.0 will replace 0.1.0, at position 50 of 50", "upgrades failed")
 	if update := status.Update; update == nil || update.Chart != "workloads-0.2.0" || update.ChartVersion != "0.2.0" || update.Place != all || update.Of != all {
 		t.Errorf("the update is %+v", update)
 	}
-	if event := r.WaitEvent(crs[20], "RolloutStopped"); event.Type != "Warning" || !strings.Contains(event.Note, "The rollout of chart workloads-0.2.0 has stopped here and in ") {
+	if event := r.WaitEvent(crs[20], "RolloutStopped"); event.Type != "Warning" || !strings.Contains(event.Note, "The rollout of chart workloads-0.2.0 has stopped in ") {
 		t.Errorf("the event is %+v", event)
 	}
 	if n := r.CountEvents(last, "RolloutStopped"); n != 0 {
-		t.Errorf("%s, which waits, has the event, too", last.GetName())
+		t.Errorf("%s is in the queue and has the event, too", last.GetName())
 	}
 	if !strings.Contains(r.operator.Log(), "rollout stopped by failed upgrades") {
-		t.Error("the log does not say so")
+		t.Error("the log does not contain the stop")
 	}
-	// What waits goes on serving.
+	// Queued releases are still ready.
 	if ready := harness.Condition(status, "Ready"); ready.Status != metav1.ConditionTrue || ready.Reason != "Deployed" {
 		t.Errorf("Ready is %+v", ready)
 	}
-	// It stays so, also under another process.
+	// The rollout is still stopped in another process.
 	r.crash()
 	r.fence()
 	counts, err := r.versions(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.expectStandings(map[string]int{"done": counts["0.2.0"] - 1, "moving": 0, "failed": 1, "waiting": all - counts["0.2.0"], "aside": 2})
+	r.expectPhases(map[string]int{"done": counts["0.2.0"] - 1, "moving": 0, "failed": 1, "waiting": all - counts["0.2.0"], "aside": 2})
 
-	// A person's edit goes at once, and gets the new chart.
+	// A user's edit is applied immediately, with the new chart.
 	edited := crs[40]
 	r.SetSpec(r.cr(edited.GetName()).Set("replicas", 2).Obj())
 	if status := r.WaitRevision(edited, 2); status.Release.ChartVersion != "0.2.0" || status.Update != nil {
-		t.Errorf("what was edited is %+v, to come is %+v", status.Release, status.Update)
+		t.Errorf("the edited release is %+v, its update is %+v", status.Release, status.Update)
 	}
 	r.waitUpdate(crs[all-1], "RolloutStopped")
 
-	// It goes on when the one that failed is mended.
+	// The rollout continues when the failed release is corrected.
 	r.SetSpec(r.cr("web-20").Set("account", "default").Obj())
 	r.waitAt("0.2.0", all)
 	r.WaitReady(crs...)
 	for _, cr := range crs {
 		if status := r.Status(cr); status.Update != nil || harness.Condition(status, "UpdateAvailable") != nil {
-			t.Errorf("of %s an update is available still: %+v", cr.GetName(), status.Update)
+			t.Errorf("%s still has an update: %+v", cr.GetName(), status.Update)
 		}
 	}
 	if count, who := under(edited.GetName()); count > most {
-		t.Errorf("%d were under way at a time: %v", count, who)
+		t.Errorf("%d concurrent upgrades: %v", count, who)
 	}
 
-	r.expectStandings(map[string]int{"done": all, "moving": 0, "failed": 0, "waiting": 0, "aside": 2})
+	r.expectPhases(map[string]int{"done": all, "moving": 0, "failed": 0, "waiting": 0, "aside": 2})
 
 	if !strings.Contains(r.operator.Log(), "rollout continues") {
-		t.Error("the log does not say that it goes on")
+		t.Error("the log does not contain the continuation")
 	}
-	// Who is held or paused was passed over, and says so.
+	// Held and paused releases are skipped and report it.
 	r.waitUpdate(held, "Held", "when the hold ends")
 	r.waitUpdate(paused, "Paused", "when the pause ends")
 	r.WaitReady(held, paused)
@@ -265,9 +272,9 @@ func TestRollout(t *testing.T) {
 	r.WaitRevision(held, 4)
 }
 
-// A pause that stands in the watches file or on the kind's CRD keeps all waiting
-// but those that a person asks for.
-func TestRolloutIsPaused(t *testing.T) {
+// A pause in the watches file or on the kind's CRD keeps all queued releases
+// waiting, except those that a user edits.
+func TestRollout_Pause(t *testing.T) {
 	t.Parallel()
 	r := newRolling(t, nil)
 	r.serve("0.1.0")
@@ -276,17 +283,17 @@ func TestRolloutIsPaused(t *testing.T) {
 	r.Kubectl("annotate", definition, api.AnnotationRolloutPaused+"=true")
 	r.serve("0.2.0")
 	for _, cr := range crs {
-		r.waitUpdate(cr, "RolloutPaused", "no longer paused")
+		r.waitUpdate(cr, "RolloutPaused", "when the rollout is resumed")
 	}
 	r.Annotate(crs[1], "reconcile-requested-at", "now")
 	r.WaitRevision(crs[1], 2)
 	r.fence()
 	for _, cr := range []*unstructured.Unstructured{crs[0], crs[2]} {
 		if status := r.Status(cr); status.Release.Revision != 1 {
-			t.Errorf("%s is at revision %d", cr.GetName(), status.Release.Revision)
+			t.Errorf("%s has revision %d", cr.GetName(), status.Release.Revision)
 		}
 	}
-	// Damage is repaired meanwhile, by what runs.
+	// Drift is corrected meanwhile, with the deployed chart.
 	r.Kubectl("delete", "deployment", crs[0].GetName())
 	r.Kubectl("wait", "--for=create", "deployment/"+crs[0].GetName(), "--timeout=30s")
 
@@ -296,9 +303,9 @@ func TestRolloutIsPaused(t *testing.T) {
 	}
 }
 
-// What the watches file overrides is the operator's, as the chart is: another
-// value waits in line, and is no edit.
-func TestRolloutOfOverrides(t *testing.T) {
+// Override values belong to the operator, like the chart: a change of an
+// override value is rolled out through the queue and is not an edit.
+func TestRollout_OverrideValues(t *testing.T) {
 	t.Parallel()
 	r := newRolling(t, map[string]any{"paused": true})
 	r.replicas = "1"
@@ -314,9 +321,9 @@ func TestRolloutOfOverrides(t *testing.T) {
 	waitRunning(r.Env, web.GetName(), 2)
 }
 
-// A chart that is older than what runs is refused where the kind allows no
-// downgrade; what runs goes on.
-func TestRolloutRefusesADowngrade(t *testing.T) {
+// A chart that is older than the deployed one is refused if the kind does not
+// allow downgrades. The release stays deployed.
+func TestRollout_RefusesDowngrade(t *testing.T) {
 	t.Parallel()
 	r := newRolling(t, map[string]any{"allowDowngrade": false})
 	r.serve("0.2.0")
@@ -328,15 +335,15 @@ func TestRolloutRefusesADowngrade(t *testing.T) {
 	}
 	r.SetSpec(r.cr(web.GetName()).Set("replicas", 2).Obj())
 	status = r.WaitCondition(web, "Ready", metav1.ConditionFalse, "DowngradeRefused")
-	if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, "which is older than 0.2.0") || !strings.Contains(message, "run an operator that has the newer chart") {
-		t.Errorf("Ready says %q", message)
+	if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, "which is older than the deployed 0.2.0") || !strings.Contains(message, "run an operator that has the newer chart") {
+		t.Errorf("the message of Ready is %q", message)
 	}
 	r.WaitEvent(web, "DowngradeRefused")
 	r.ExpectRevisions(web.GetName(), "1 deployed")
 	r.serve("0.2.0")
 	r.WaitRevision(web, 2)
 
-	// Where it is allowed, it goes through the same line.
+	// An allowed downgrade is rolled out through the same queue.
 	r.policy = nil
 	r.serve("0.1.0")
 	if status := r.WaitRevision(web, 3); status.Release.ChartVersion != "0.1.0" {
@@ -344,8 +351,8 @@ func TestRolloutRefusesADowngrade(t *testing.T) {
 	}
 }
 
-// How long it takes depends on the machine, and what else it does.
-func TestRolloutOverAThousand(t *testing.T) {
+// The duration depends on the machine and its load.
+func TestRollout_AThousandReleases(t *testing.T) {
 	if os.Getenv("CHARTWRIGHT_LONG") == "" {
 		t.Skip("takes long: set CHARTWRIGHT_LONG=1")
 	}
@@ -379,7 +386,7 @@ func TestRolloutOverAThousand(t *testing.T) {
 	wait("1.3.0", all)
 	counts, err := r.versions(t.Context())
 	if err != nil || counts["1.3.0"] != all {
-		t.Errorf("they are at %v (%v)", counts, err)
+		t.Errorf("chart versions are %v (%v)", counts, err)
 	}
-	t.Logf("%d in %s, with a crash on the way; %.1f writes each", all, time.Since(began).Round(time.Second), float64(len(audit.Writes("")))/all)
+	t.Logf("%d in %s, with one crash; %.1f writes each", all, time.Since(began).Round(time.Second), float64(len(audit.Writes("")))/all)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// definition is the CRD of a kind whose resources have no namespace.
+// definition is the CRD of a cluster-scoped kind.
 const definition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -24,9 +24,10 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
 
-// A resource without a namespace has its release where it says, and what the
-// release owns is repaired and deleted as anywhere.
-func TestClusterScopedKindHasItsReleaseWhereItSays(t *testing.T) {
+// The release of a cluster-scoped resource is in the namespace that the
+// resource specifies. Drift of its objects is corrected, and they are deleted
+// with it.
+func TestClusterScoped_ReleaseNamespaceFromSpec(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Shared")
@@ -57,18 +58,19 @@ func TestClusterScopedKindHasItsReleaseWhereItSays(t *testing.T) {
 		t.Error("the ConfigMap was not deleted")
 	}
 
-	// What was chosen once stays: another target moves nothing, and is told.
+	// The release's namespace is immutable: another value changes nothing and
+	// is reported.
 	env.KubectlWith(strings.ReplaceAll(strings.ReplaceAll(shared, "one", "two"), "target: "+target, "target: "+env.Namespace), "apply", "-f", "-")
 	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
-	if said := env.Kubectl("get", name, "-o", `jsonpath={.status.release.namespace} {.status.release.revision} {.status.conditions[?(@.type=="Ready")].message}`); !strings.HasPrefix(said, target+" 1 releaseNamespace is now "+env.Namespace+", and the release is in "+target+": it cannot be moved") {
-		t.Errorf("for another namespace the status says %s", said)
+	if said := env.Kubectl("get", name, "-o", `jsonpath={.status.release.namespace} {.status.release.revision} {.status.conditions[?(@.type=="Ready")].message}`); !strings.HasPrefix(said, target+" 1 releaseNamespace is now "+env.Namespace+", but the release is in "+target+", and it cannot be moved") {
+		t.Errorf("with another namespace the status is %s", said)
 	}
 	env.Kubectl("delete", name, "--timeout=30s")
 	env.WaitGone(written)
 }
 
-// The author of a custom resource must not choose a namespace of the cluster,
-// unless the watches entry allows it.
+// The author of a custom resource must not choose a system namespace unless the
+// watches entry allows it.
 func TestReleaseNamespace_RefusesSystemNamespaces(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
@@ -85,10 +87,10 @@ func TestReleaseNamespace_RefusesSystemNamespaces(t *testing.T) {
 	env.KubectlWith(shared, "apply", "-f", "-")
 	env.Kubectl("wait", name, `--for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=NotAllowed`, "--timeout=30s")
 	if said := readyOf(env, name); !strings.Contains(said, "add kube-public to allow.systemNamespaces") {
-		t.Errorf("the condition says %q", said)
+		t.Errorf("the condition's message is %q", said)
 	}
 	if found := env.Kubectl("get", "configmap,secret", "-n", "kube-public", "-o", "name"); strings.Contains(found, env.Namespace) {
-		t.Errorf("there is %s", found)
+		t.Errorf("found %s", found)
 	}
 
 	operator.Stop()

@@ -15,8 +15,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// shipped serves a kind of the repository as its watches file has it, with a
-// chart of its own where one is given.
+// shipped serves a kind of the repository with its entry in watches.yaml, and
+// with another chart if one is given.
 func shipped(env *harness.Env, kind harness.Kind, chart string, account harness.Account, args ...string) *harness.Operator {
 	env.T().Helper()
 	entry := env.Shipped(kind)
@@ -26,16 +26,16 @@ func shipped(env *harness.Env, kind harness.Kind, chart string, account harness.
 	return env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: account, Args: args}).Start()
 }
 
-// shippedAccount installs a kind of the repository and returns whom its
-// operator logs in as.
+// shippedAccount installs a kind of the repository and returns the account of
+// its operator.
 func shippedAccount(env *harness.Env, kind harness.Kind) harness.Account {
 	env.T().Helper()
 	env.InstallDerivedCRDs(env.Watches(env.Shipped(kind)), kind)
 	return env.NewAccount()
 }
 
-// changedChart writes a copy of a chart of the repository as a later version,
-// whose objects have a label more.
+// changedChart writes a copy of one of the repository's charts with a newer
+// version, whose objects have an additional label.
 func changedChart(env *harness.Env, chart string) string {
 	env.T().Helper()
 	return copyChart(env, chart, map[string][2]string{
@@ -44,8 +44,8 @@ func changedChart(env *harness.Env, chart string) string {
 	})
 }
 
-// copyChart writes a copy of a chart with a change in each of some files: one
-// text takes the place of another.
+// copyChart writes a copy of a chart in which a text in each of some files is
+// replaced.
 func copyChart(env *harness.Env, chart string, changes map[string][2]string) string {
 	env.T().Helper()
 	dir := filepath.Join(env.T().TempDir(), filepath.Base(chart))
@@ -62,18 +62,18 @@ func copyChart(env *harness.Env, chart string, changes map[string][2]string) str
 		must(err)
 		changed := strings.Replace(string(data), change[0], change[1], 1)
 		if changed == string(data) {
-			env.T().Fatalf("%s has no %q", file, change[0])
+			env.T().Fatalf("%s does not contain %q", file, change[0])
 		}
 		must(os.WriteFile(file, []byte(changed), 0o600))
 	}
 	return dir
 }
 
-// kept are kinds of objects that charts make, or that come of what they make.
+// kept are the kinds of objects that charts create, directly or indirectly.
 const kept = "deployments,statefulsets,replicasets,controllerrevisions,pods,jobs,services,endpointslices," +
 	"configmaps,secrets,serviceaccounts,persistentvolumeclaims"
 
-// inNamespace lists what there is in the namespace.
+// inNamespace lists the objects in the namespace.
 func inNamespace(env *harness.Env) []string {
 	env.T().Helper()
 	names := strings.Fields(env.Kubectl("get", kept, "-o", "name"))
@@ -81,31 +81,32 @@ func inNamespace(env *harness.Env) []string {
 	return names
 }
 
-// waitNamespace waits until the namespace has what each has, and lists it.
+// waitNamespace waits until the namespace has its default objects, and lists
+// all objects.
 func waitNamespace(env *harness.Env) (before []string) {
 	env.T().Helper()
-	env.Wait("the namespace to have what each has", func(context.Context) error {
+	env.Wait("the default objects of the namespace", func(context.Context) error {
 		if before = inNamespace(env); len(before) < 2 {
-			return fmt.Errorf("there is %v", before)
+			return fmt.Errorf("found %v", before)
 		}
 		return nil
 	})
 	return before
 }
 
-// waitNothingLeft waits until there is in the namespace what was there before.
+// waitNothingLeft waits until the namespace contains only the given objects.
 func waitNothingLeft(env *harness.Env, before []string) {
 	env.T().Helper()
-	env.Wait("nothing to be left", func(context.Context) error {
+	env.Wait("all objects to be deleted", func(context.Context) error {
 		if now := inNamespace(env); !slices.Equal(now, before) {
-			return fmt.Errorf("there is %v, and before there was %v", now, before)
+			return fmt.Errorf("found %v, want %v", now, before)
 		}
 		return nil
 	})
 }
 
-// chartIsTested runs a chart's test on request.
-func chartIsTested(t *testing.T, kind harness.Kind) {
+// runChartTests runs a chart's tests on request.
+func runChartTests(t *testing.T, kind harness.Kind) {
 	t.Helper()
 	env := harness.New(t)
 	shipped(env, kind, "", shippedAccount(env, kind))
@@ -117,16 +118,16 @@ func chartIsTested(t *testing.T, kind harness.Kind) {
 	env.WaitGone(harness.Object("v1", "Pod", "web-test"))
 }
 
-// lifeOfChart has a custom resource served by a chart, by a later version of
-// it, rolled back and deleted. An object of its release tells which chart it is
-// of.
-func lifeOfChart(t *testing.T, kind harness.Kind, spec map[string]any, object *unstructured.Unstructured) {
+// testChartUpgrades installs a custom resource, upgrades it to a newer version
+// of the chart, rolls it back and deletes it. A label of an object shows which
+// chart is deployed.
+func testChartUpgrades(t *testing.T, kind harness.Kind, spec map[string]any, object *unstructured.Unstructured) {
 	t.Helper()
 	env := harness.New(t)
 	account := shippedAccount(env, kind)
 	chart, ok := env.Shipped(kind)["chart"].(string)
 	if !ok {
-		t.Fatal("there is no chart")
+		t.Fatal("no chart label")
 	}
 	before := waitNamespace(env)
 
@@ -137,7 +138,7 @@ func lifeOfChart(t *testing.T, kind harness.Kind, spec map[string]any, object *u
 	env.WaitRevision(web, 1)
 	label := func() string { return env.Get(object).GetLabels()["example.com/chart"] }
 	if label() != "" {
-		t.Fatal("the chart is the later one")
+		t.Fatal("the newer chart is deployed")
 	}
 	uid := env.Get(object).GetUID()
 
@@ -153,19 +154,19 @@ func lifeOfChart(t *testing.T, kind harness.Kind, spec map[string]any, object *u
 	if status.Release.ChartVersion != "0.1.0" || label() != "" {
 		t.Errorf("after the rollback the release is %+v, the label %q", status.Release, label())
 	}
-	// None of this made anything anew.
+	// No object was recreated.
 	if now := env.Get(object).GetUID(); now != uid {
-		t.Errorf("%s is another one", object.GetName())
+		t.Errorf("%s was replaced", object.GetName())
 	}
 	env.Kubectl("annotate", "--overwrite", kind.Resource(), "web", "chartwright.dev/rollback-to=none")
 	env.WaitRevision(web, 4)
 	if label() != "later" {
-		t.Error("the end of the hold does not bring the later chart back")
+		t.Error("the newer chart is not deployed again after the hold")
 	}
 
 	env.Kubectl("delete", kind.Resource(), "web", "--timeout=60s")
 	waitNothingLeft(env, before)
 	if !operator.Running() {
-		t.Error("the operator has ended")
+		t.Error("the operator has exited")
 	}
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// signingWindow is a time in which the operator cannot verify the signatures of
-// records, or verifies them by a key that does not sign any more.
+// signingWindow is a period in which the operator cannot verify the signatures
+// of records, or verifies them with a key that no longer signs.
 type signingWindow struct {
 	*harness.Env
 	kind     harness.Kind
@@ -45,7 +45,7 @@ func (w *signingWindow) rotate() {
 	w.Wait("the key to be rotated", func(ctx context.Context) error {
 		secret, err := secrets.Get(ctx, w.key(), metav1.GetOptions{})
 		if err == nil && secret.Annotations[api.AnnotationRotate] != "" {
-			err = errors.New("the annotation is still there")
+			err = errors.New("the annotation is still set")
 		}
 		return err
 	})
@@ -63,7 +63,7 @@ var signingWindows = map[string]func(*signingWindow){
 		w.rotate()
 		w.operator.Stop()
 	},
-	"the kind is handed to an operator with another key": func(w *signingWindow) {
+	"another operator with another key serves the kind": func(w *signingWindow) {
 		w.operator.Stop()
 		w.options.Env = []string{"POD_NAMESPACE=" + w.Namespace, "POD_NAME=other"}
 		w.operator = w.NewOperator(w.options)
@@ -74,7 +74,8 @@ var signingWindows = map[string]func(*signingWindow){
 		secret := schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 		file := filepath.Join(w.T().TempDir(), "backup.json")
 		w.Store(file, func(o *unstructured.Unstructured) bool {
-			// Objects of custom resources that are gone are garbage.
+			// The garbage collector deletes the objects of missing custom
+			// resources.
 			o.SetOwnerReferences(nil)
 			if o.GetKind() == w.crs[0].GetKind() {
 				o.SetUID(uuid.NewUUID())
@@ -92,8 +93,8 @@ var signingWindows = map[string]func(*signingWindow){
 	},
 }
 
-// Whatever became of the key, a release that nobody has changed keeps its revision
-// and its objects, and a forged record leads to an upgrade and to nothing else.
+// In each of these periods, a release that nothing has changed keeps its
+// revision and its objects, and a forged record only causes an upgrade.
 func TestSigning_WindowsAreSafe(t *testing.T) {
 	t.Parallel()
 	for name, open := range signingWindows {
@@ -143,11 +144,11 @@ func testSigningWindow(t *testing.T, open func(*signingWindow)) {
 		}
 	}
 
-	// The key is that of the backup.
+	// The backup contains the key.
 	restored := strings.Contains(t.Name(), "backup")
 	audit := w.Audit(w.operator.User())
 	w.operator.Start()
-	w.Wait("the honest record to be signed by the key", func(context.Context) error {
+	w.Wait("the unchanged record to be signed with the key", func(context.Context) error {
 		if now := w.Records("honest")[0].Labels[api.LabelSignature]; now == "" || now == signature && !restored {
 			return fmt.Errorf("signature %q", now)
 		}
@@ -159,19 +160,19 @@ func testSigningWindow(t *testing.T, open func(*signingWindow)) {
 	for _, cr := range []*unstructured.Unstructured{evil, hooked} {
 		w.WaitRevision(cr, 2)
 	}
-	w.Wait("the request to be answered", func(context.Context) error {
+	w.Wait("the request to be processed", func(context.Context) error {
 		return answered(w.Records("honest"), api.LabelReconcileRequest)
 	})
 	w.WaitReady(w.crs...)
 	gainsNothing()
 	w.ExpectRevisions("honest", "1 deployed")
-	// A restored object gets the UID of its new owner.
+	// Restored objects get the UID of their new owner.
 	if after := w.Get(harness.ConfigMap("honest")); after.GetUID() != object.GetUID() || !restored && after.GetResourceVersion() != object.GetResourceVersion() {
-		t.Errorf("the object of the honest release changed from version %s to %s", object.GetResourceVersion(), after.GetResourceVersion())
+		t.Errorf("the object of the unchanged release changed from version %s to %s", object.GetResourceVersion(), after.GetResourceVersion())
 	}
 	for _, request := range audit.Writes("fence") {
 		if strings.Contains(request.ObjectRef.Name, "forged-hook") || request.ObjectRef.Name == pwn {
-			t.Errorf("the operator has sent %s", request)
+			t.Errorf("the operator sent %s", request)
 		}
 	}
 	w.Delete(w.crs...)
@@ -179,8 +180,8 @@ func testSigningWindow(t *testing.T, open func(*signingWindow)) {
 	gainsNothing()
 }
 
-// rewriteRecord changes what a release record stores, as a tenant can who may
-// write Secrets.
+// rewriteRecord changes the content of a release record, as a tenant with write
+// access to Secrets can.
 func rewriteRecord(env *harness.Env, name string, change func(release map[string]any)) {
 	t := env.T()
 	t.Helper()

@@ -11,10 +11,9 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestObjectsOfALivingResourceAreNotTakenOver, neither by another resource of
-// the kind nor by one of another kind, whose charts make an object of the same
-// name.
-func TestObjectsOfALivingResourceAreNotTakenOver(t *testing.T) {
+// TestConflict_ObjectsOfOtherResourcesAreNotAdopted: neither another resource
+// of the kind nor a resource of another kind adopts an object of the same name.
+func TestConflict_ObjectsOfOtherResourcesAreNotAdopted(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	one, other := env.NewKind("One"), env.NewKind("Other")
@@ -34,31 +33,32 @@ func TestObjectsOfALivingResourceAreNotTakenOver(t *testing.T) {
 
 	thief := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web-1}\ndata: {message: stolen}"
 	ofOtherKind := harness.MakeCR(other, "thief").Set("extraDeploy", []any{thief}).Obj()
-	// The other chart names its object like the release.
+	// The object of the other chart has the same name as the release.
 	sameName := harness.MakeCR(other, "web-0").Obj()
 	env.Create(ofOtherKind, sameName)
 	for _, cr := range []*unstructured.Unstructured{ofOtherKind, sameName} {
 		status := env.WaitCondition(cr, "Ready", metav1.ConditionFalse, "ObjectConflict")
 		if message := condition(t, status, "Ready").Message; !strings.Contains(message, "web-") {
-			t.Errorf("%s: condition Ready says %q, expected the object's name", cr.GetName(), message)
+			t.Errorf("%s: the message of Ready is %q, want the object's name", cr.GetName(), message)
 		}
 		env.ExpectRevisions(cr.GetName(), "")
-		// Nor does asking for it help.
+		// A request to take ownership is refused, too.
 		env.Annotate(cr, "take-ownership", "true")
 	}
 	env.Delete(ofOtherKind, sameName)
 	env.WaitGone(ofOtherKind, sameName)
 	after := env.Get(harness.ConfigMap("web-1"))
 	if after.GetUID() != live.GetUID() || after.GetResourceVersion() != live.GetResourceVersion() || after.GetLabels()[api.LabelOwnerUID] != string(env.Get(owner).GetUID()) {
-		t.Errorf("the object was touched: %v", after.Object)
+		t.Errorf("the object was changed: %v", after.Object)
 	}
 	expectData(t, env, "web-1", "message", "mine")
 	expectData(t, env, "web-0", "message", "mine")
 }
 
-// TestNamespaceGoesWithoutTheServiceAccount: a namespace that is deleted takes
-// the accounts in it before the resources whose releases they act for.
-func TestNamespaceGoesWithoutTheServiceAccount(t *testing.T) {
+// TestDelete_NamespaceDeletedBeforeItsServiceAccounts: the deletion of a
+// namespace deletes its service accounts before the custom resources whose
+// releases use them.
+func TestDelete_NamespaceDeletedBeforeItsServiceAccounts(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"serviceAccountName": "deployer"})

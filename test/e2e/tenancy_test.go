@@ -10,7 +10,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// newPrize makes a Secret in a namespace that a tenant has no business with.
+// newPrize creates a Secret in a namespace to which a tenant has no access.
 func newPrize(env *harness.Env) (namespace string) {
 	env.T().Helper()
 	namespace = env.NewNamespace("vault")
@@ -21,13 +21,13 @@ func newPrize(env *harness.Env) (namespace string) {
 	return namespace
 }
 
-// tenant binds a kind to the chart of that name. What its values add are
-// ConfigMaps, which it has anyway.
+// tenant returns an entry for a kind with the chart "tenant". Its values can
+// add ConfigMaps, for which it has permission anyway.
 func tenant(kind harness.Kind) harness.Entry {
 	return harness.MakeEntry(kind, harness.Chart("tenant")).With("rbac", []any{map[string]any{"template": "templates/all.yaml"}})
 }
 
-func TestTenantStaysInItsNamespace(t *testing.T) {
+func TestTenant_IsLimitedToItsNamespace(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	vault := newPrize(env)
@@ -75,14 +75,14 @@ func TestTenantStaysInItsNamespace(t *testing.T) {
 			status := env.WaitCondition(cr, "Ready", metav1.ConditionFalse, reason)
 			ready := condition(t, status, "Ready")
 			if !strings.Contains(ready.Message, attempt.rule) {
-				t.Errorf("condition Ready says %q, expected %q", ready.Message, attempt.rule)
+				t.Errorf("the message of Ready is %q, want %q", ready.Message, attempt.rule)
 			}
 			if strings.Contains(ready.Message, "treasure") || strings.Contains(ready.Message, "dHJlYXN1cmU") {
-				t.Errorf("condition Ready tells the secret: %q", ready.Message)
+				t.Errorf("the message of Ready contains the secret: %q", ready.Message)
 			}
 			for _, request := range audit.Requests() {
 				if request.ObjectRef.Namespace == vault {
-					t.Errorf("the operator asked for %v", request)
+					t.Errorf("the operator requested %v", request)
 				}
 			}
 			env.WaitGone(harness.ConfigMap(attempt.name), harness.Object("rbac.authorization.k8s.io/v1", "ClusterRole", env.Namespace+"-"+attempt.name))
@@ -94,10 +94,10 @@ func TestTenantStaysInItsNamespace(t *testing.T) {
 	}
 }
 
-// The author of a custom resource who may read no Secret learns none from a value
-// that the chart renders by tpl; where the entry allows lookups there, what they
-// find is redacted from errors.
-func TestTpl_ReadsNoSecretForTheAuthorOfAValue(t *testing.T) {
+// If the author of a custom resource cannot read Secrets, a value that the
+// chart renders by tpl cannot read them, either. If the entry allows lookups in
+// tpl, their results are redacted from errors.
+func TestTpl_InValueReadsNoSecret(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, allowed := env.NewKind("Tenant"), env.NewKind("Looking")
@@ -121,7 +121,7 @@ func TestTpl_ReadsNoSecretForTheAuthorOfAValue(t *testing.T) {
 	status := env.WaitCondition(fails, "Ready", metav1.ConditionFalse, "RenderFailed")
 	message := condition(t, status, "Ready").Message
 	if !strings.Contains(message, "map[password:[redacted]] [redacted]") {
-		t.Errorf("condition Ready says %q", message)
+		t.Errorf("the message of Ready is %q", message)
 	}
 	for _, text := range []string{message, operator.Log()} {
 		if strings.Contains(text, "canary-7d21") || strings.Contains(text, "Y2FuYXJ5LTdkMjE") {
@@ -130,7 +130,7 @@ func TestTpl_ReadsNoSecretForTheAuthorOfAValue(t *testing.T) {
 	}
 }
 
-func TestWhatIsAllowedWorks(t *testing.T) {
+func TestTenant_AllowedActionsWork(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	vault := newPrize(env)
@@ -156,9 +156,9 @@ func TestWhatIsAllowedWorks(t *testing.T) {
 	env.WaitGone(web, written, role)
 }
 
-// A record that was copied to another namespace, or written there by somebody
-// who knows a UID, takes no release with it.
-func TestRecordElsewhereIsNobodys(t *testing.T) {
+// A record that was copied to another namespace, or was created there with a
+// known UID, does not affect the release.
+func TestRecord_InAnotherNamespaceIsIgnored(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	other := env.NewNamespace("other")
@@ -190,7 +190,7 @@ func TestRecordElsewhereIsNobodys(t *testing.T) {
 	}
 	expectData(t, env, "web-0", "message", "two")
 	if after := env.Get(harness.ConfigMap("web-0")).GetUID(); after != before {
-		t.Error("the ConfigMap was made anew")
+		t.Error("the ConfigMap was recreated")
 	}
 	written := harness.ConfigMap("web-0")
 	written.SetNamespace(other)
@@ -199,7 +199,7 @@ func TestRecordElsewhereIsNobodys(t *testing.T) {
 	env.WaitGone(web, harness.ConfigMap("web-0"))
 }
 
-func TestObjectsAreWrittenAsTheServiceAccount(t *testing.T) {
+func TestImpersonation_ObjectsAreWrittenAsServiceAccount(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Plain")
@@ -216,7 +216,7 @@ func TestObjectsAreWrittenAsTheServiceAccount(t *testing.T) {
 	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "InstallFailed")
 	for _, says := range []string{"forbidden", deployer} {
 		if message := condition(t, status, "Ready").Message; !strings.Contains(message, says) {
-			t.Errorf("condition Ready says %q, expected %q", message, says)
+			t.Errorf("the message of Ready is %q, want %q", message, says)
 		}
 	}
 
@@ -235,7 +235,7 @@ func TestObjectsAreWrittenAsTheServiceAccount(t *testing.T) {
 		case as == deployer:
 			theirs++
 			if request.ObjectRef.Resource != "configmaps" {
-				t.Errorf("as the account, the operator wrote %v", request)
+				t.Errorf("as the service account, the operator wrote %v", request)
 			}
 		case as != "":
 			t.Errorf("as %s, the operator wrote %v", as, request)
@@ -247,7 +247,7 @@ func TestObjectsAreWrittenAsTheServiceAccount(t *testing.T) {
 		}
 	}
 	if own == 0 || theirs < 4 {
-		t.Errorf("%d writes as itself and %d as the account", own, theirs)
+		t.Errorf("%d writes as itself and %d as the service account", own, theirs)
 	}
 	env.Delete(web)
 	env.WaitGone(web, harness.ConfigMap("web-0"))

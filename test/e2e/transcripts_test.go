@@ -10,7 +10,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestTranscripts: what kubectl shows of both kinds, as people read it.
+// TestTranscripts checks kubectl's output for both kinds.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
@@ -20,15 +20,15 @@ func TestTranscripts(t *testing.T) {
 	for _, cr := range []*unstructured.Unstructured{web, site} {
 		name := strings.ToLower(cr.GetKind()) + "/" + cr.GetName()
 		if said := env.Kubectl("wait", "--for=condition=Ready", name, "--timeout=30s"); !strings.Contains(said, "condition met") {
-			t.Errorf("kubectl wait says %s", said)
+			t.Errorf("kubectl wait prints %s", said)
 		}
 	}
 	waitPods(env, "web", 2)
 	env.Kubectl("wait", "podset/web", "--for=jsonpath={.status.replicas}=2", "--timeout=10s")
 	for _, step := range []struct {
 		args []string
-		// says is the output, where words are apart by any space and * is any
-		// word.
+		// says is the output. White space between words does not matter, and *
+		// matches any word.
 		says []string
 	}{
 		{[]string{"get", "podset"}, []string{"NAME READY STATUS AGE", "web True Deployed *"}},
@@ -38,11 +38,11 @@ func TestTranscripts(t *testing.T) {
 		{[]string{"describe", "podset", "web"}, []string{
 			"Name: web", "Spec: Replicas: 2", "Reason: Deployed Status: True Type: Ready", "Reason: InstallSuccessful Status: True Type: Deployed",
 			"Deployed Release: Name: web", "Pod Names: web-*-*", "Resources: Ready: 1 Total: 1", "State: Deployed",
-			"Normal Installed * * Release web is at revision 1 of chart podset-*",
+			"Normal Installed * * Release web is at revision 1 with chart podset-*",
 		}},
 		{[]string{"describe", "ovhnginx", "site"}, []string{
 			"Name: site", "Reason: Deployed Status: True Type: Ready", "Resources: Ready: 2 Total: 2",
-			"Normal Installed * * Release site is at revision 1 of chart ovhnginx-*",
+			"Normal Installed * * Release site is at revision 1 with chart ovhnginx-*",
 		}},
 		{[]string{"explain", "podset.spec"}, []string{"GROUP: app.example.com", "KIND: PodSet", "VERSION: v1alpha1", "FIELD: spec <Object>", "replicas <integer>"}},
 		{[]string{"explain", "podset.status.podNames"}, []string{"FIELD: podNames <[]string>"}},
@@ -54,7 +54,7 @@ func TestTranscripts(t *testing.T) {
 		for _, want := range step.says {
 			pattern := strings.ReplaceAll(regexp.QuoteMeta(want), `\*`, `\S+`)
 			if !regexp.MustCompile(pattern).MatchString(said) {
-				t.Errorf("kubectl %s does not say %q:\n%s", strings.Join(step.args, " "), want, said)
+				t.Errorf("the output of kubectl %s does not contain %q:\n%s", strings.Join(step.args, " "), want, said)
 			}
 		}
 	}

@@ -19,8 +19,8 @@ func ttlJob(name string) *unstructured.Unstructured {
 	return harness.Object("batch/v1", "Job", name+"-migrate")
 }
 
-// staysReady checks for a while that a resource is Ready and that its Job has run
-// so many times.
+// staysReady checks for some time that a resource is Ready and that its Job has
+// run the given number of times.
 func staysReady(env *harness.Env, cr *unstructured.Unstructured, runs func() int, want int) {
 	env.T().Helper()
 	env.Consistently(fmt.Sprintf("%s is Ready after %d runs", cr.GetName(), want), 3*time.Second, func(context.Context) error {
@@ -53,14 +53,14 @@ func TestTTLJob_RunsOncePerRevision(t *testing.T) {
 	env.WaitReady(web)
 	staysReady(env, web, runs, 2)
 
-	// The next process knows it from the record.
-	env.Wait("the record to say so", func(context.Context) error {
+	// The next process reads it from the record.
+	env.Wait("the record to contain the finished Job", func(context.Context) error {
 		for _, record := range env.Records("web") {
 			if record.Labels["status"] == "deployed" && strings.Contains(record.Annotations["chartwright.dev/inventory"], env.Namespace+"/web-migrate") {
 				return nil
 			}
 		}
-		return errors.New("it does not")
+		return errors.New("not yet")
 	})
 	operator.Kill()
 	audit := env.Audit(operator.User())
@@ -73,7 +73,7 @@ func TestTTLJob_RunsOncePerRevision(t *testing.T) {
 		}
 	}
 	env.Annotate(web, "reconcile-requested-at", "now")
-	env.WaitStatus(web, "the request to be answered", func(status api.Status) error {
+	env.WaitStatus(web, "the request to be processed", func(status api.Status) error {
 		if status.Answered == nil || status.Answered.ReconcileRequestedAt != "now" {
 			return fmt.Errorf("answered is %+v", status.Answered)
 		}
@@ -85,8 +85,9 @@ func TestTTLJob_RunsOncePerRevision(t *testing.T) {
 	}
 }
 
-// Nobody saw the Job finish, but its TTL may have deleted it.
-func TestTTLJob_FinishedWhileTheOperatorWasStopped(t *testing.T) {
+// The operator did not observe that the Job finished, but its TTL may have
+// deleted it.
+func TestTTLJob_FinishedWhileOperatorWasStopped(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Once", "once")
@@ -104,7 +105,7 @@ func TestTTLJob_FinishedWhileTheOperatorWasStopped(t *testing.T) {
 	staysReady(env, web, runs, 1)
 }
 
-func TestTTLJob_DeletedBeforeItFinishedIsRecreated(t *testing.T) {
+func TestTTLJob_DeletedBeforeFinishedIsRecreated(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Once", "once")
@@ -114,14 +115,15 @@ func TestTTLJob_DeletedBeforeItFinishedIsRecreated(t *testing.T) {
 	env.WaitRevision(web, 1)
 	env.Kubectl("delete", "job", "web-migrate")
 	waitTries(env, runs, 2)
-	// Also if nobody saw it, because its TTL cannot have passed.
+	// Also if the operator did not observe the deletion, because the TTL cannot
+	// have elapsed.
 	operator.Kill()
 	env.Kubectl("delete", "job", "web-migrate")
 	operator.Start()
 	waitTries(env, runs, 3)
 }
 
-func TestTTLJob_ThatFailedStaysFailedWhenItIsGone(t *testing.T) {
+func TestTTLJob_FailureIsKeptAfterDeletion(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Once", "once")

@@ -16,9 +16,9 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// The custom resource of the tutorials on PodSets, as it stands there, and what
-// they show with it.
-func TestPodSetTutorial(t *testing.T) {
+// The custom resource of the tutorials on PodSets, with the results that they
+// show.
+func TestPodSet_Tutorial(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -38,10 +38,10 @@ spec: {replicas: 3}
 	}
 	waitPodNames(env, set, pods)
 	if shown := env.Kubectl("get", "podset", "example-podset"); !strings.Contains(shown, "Deployed") {
-		t.Errorf("kubectl get shows\n%s", shown)
+		t.Errorf("kubectl get prints\n%s", shown)
 	}
 	if described := env.Kubectl("describe", "podset", "example-podset"); !strings.Contains(described, pods[0].Name) {
-		t.Errorf("kubectl describe does not tell of pod %s:\n%s", pods[0].Name, described)
+		t.Errorf("kubectl describe does not show pod %s:\n%s", pods[0].Name, described)
 	}
 
 	env.Kubectl("delete", "pod", pods[0].Name, "--wait=false")
@@ -60,7 +60,7 @@ spec: {replicas: 3}
 	env.WaitGone(harness.Deployment("example-podset"))
 }
 
-// waitPodNames waits until the status names the pods.
+// waitPodNames waits until the status lists the pods.
 func waitPodNames(env *harness.Env, set *unstructured.Unstructured, pods []corev1.Pod) {
 	env.T().Helper()
 	names := []string{}
@@ -71,8 +71,9 @@ func waitPodNames(env *harness.Env, set *unstructured.Unstructured, pods []corev
 	waitField(env, set, "podNames", fmt.Sprint(names))
 }
 
-// The same for OvhNginxes.
-func TestOvhNginxTutorial(t *testing.T) {
+// The custom resource of the tutorial on OvhNginxes, with the results that it
+// shows.
+func TestOvhNginx_Tutorial(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -96,10 +97,10 @@ spec: {port: 80, replicaCount: 1}
 		t.Errorf("kubectl get shows\n%s", shown)
 	}
 	if described := env.Kubectl("describe", "ovhnginx", "ovhnginx-sample"); !strings.Contains(described, address) {
-		t.Errorf("kubectl describe does not tell of address %s:\n%s", address, described)
+		t.Errorf("kubectl describe does not show address %s:\n%s", address, described)
 	}
 
-	// Made again if absent, and the pod, too.
+	// A deleted Service is recreated, and a deleted pod, too.
 	env.Kubectl("delete", "deployment,service", "ovhnginx-sample")
 	waitAddress(env, "ovhnginx-sample", 80)
 	for _, pod := range waitRunning(env, "ovhnginx-sample", 1) {
@@ -107,9 +108,9 @@ spec: {port: 80, replicaCount: 1}
 	}
 	waitRunning(env, "ovhnginx-sample", 1)
 
-	// Required are both.
+	// Both fields are required.
 	if output, err := env.TryKubectl("patch", "ovhnginx", "ovhnginx-sample", "--type=merge", "-p", `{"spec":{"port":null}}`); err == nil {
-		t.Errorf("an OvhNginx without a port is taken: %s", output)
+		t.Errorf("an OvhNginx without a port is accepted: %s", output)
 	}
 	env.Kubectl("patch", "ovhnginx", "ovhnginx-sample", "--type=merge", "-p", `{"spec":{"port":8080,"replicaCount":2}}`)
 	env.WaitRevision(nginx, 2)
@@ -121,9 +122,9 @@ spec: {port: 80, replicaCount: 1}
 	waitRunning(env, "ovhnginx-sample", 0)
 }
 
-// The samples that the repository offers, in a namespace of their own. That of
-// Config has none, and goes where this operator does not look.
-func TestSamplesBecomeReady(t *testing.T) {
+// The samples of the repository become ready in their own namespace, except the
+// sample of Config, which is cluster-scoped and has another target namespace.
+func TestSamples_BecomeReady(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	env.NewOperator(harness.Options{}).Start()
@@ -139,7 +140,7 @@ func TestSamplesBecomeReady(t *testing.T) {
 	env.Kubectl("delete", "-k", harness.Root("config", "samples"), "--timeout=60s")
 }
 
-// waitRunning waits until exactly so many pods of an app are there, and run.
+// waitRunning waits until exactly n pods of an app exist and are running.
 func waitRunning(env *harness.Env, app string, n int) (pods []corev1.Pod) {
 	env.T().Helper()
 	env.Wait(fmt.Sprintf("%d pods of %s to run", n, app), func(ctx context.Context) error {
@@ -155,27 +156,27 @@ func waitRunning(env *harness.Env, app string, n int) (pods []corev1.Pod) {
 			}
 		}
 		if running != n || len(pods) != n {
-			return fmt.Errorf("%d of %d pods run", running, len(pods))
+			return fmt.Errorf("%d of %d pods are running", running, len(pods))
 		}
 		return nil
 	})
 	return pods
 }
 
-// waitReplaced waits until so many run without one that was deleted.
+// waitReplaced waits until n pods are running, without the deleted one.
 func waitReplaced(env *harness.Env, app string, n int, gone types.UID) (pods []corev1.Pod) {
 	env.T().Helper()
-	env.Wait("another pod in its place", func(context.Context) error {
+	env.Wait("the pod to be replaced", func(context.Context) error {
 		pods = waitRunning(env, app, n)
 		if slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return pod.UID == gone }) {
-			return errors.New("the deleted one is there")
+			return errors.New("the deleted pod still exists")
 		}
 		return nil
 	})
 	return pods
 }
 
-// waitAddress waits until the load balancer has an address, on a port.
+// waitAddress waits until the load balancer has an address for a port.
 func waitAddress(env *harness.Env, service string, port int32) {
 	env.T().Helper()
 	env.Wait("service "+service+" to have an address", func(ctx context.Context) error {
@@ -190,13 +191,14 @@ func waitAddress(env *harness.Env, service string, port int32) {
 	})
 }
 
-// A later chart, a rollback and a deletion that leaves nothing.
-func TestPodSetUpgradeAndRollback(t *testing.T) {
+// Upgrades the chart, rolls back, and deletes the resource with everything it
+// created.
+func TestPodSet_UpgradeAndRollback(t *testing.T) {
 	t.Parallel()
-	lifeOfChart(t, harness.PodSet, map[string]any{"replicas": int64(2)}, harness.Deployment("web"))
+	testChartUpgrades(t, harness.PodSet, map[string]any{"replicas": int64(2)}, harness.Deployment("web"))
 }
 
-func TestOvhNginxUpgradeAndRollback(t *testing.T) {
+func TestOvhNginx_UpgradeAndRollback(t *testing.T) {
 	t.Parallel()
-	lifeOfChart(t, harness.OvhNginx, map[string]any{"port": int64(80), "replicaCount": int64(1)}, harness.Service("web"))
+	testChartUpgrades(t, harness.OvhNginx, map[string]any{"port": int64(80), "replicaCount": int64(1)}, harness.Service("web"))
 }

@@ -15,17 +15,18 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// moment is when a release's upgrade began, or its Deployment was ready again.
+// moment is the time at which a release's upgrade began, or its Deployment was
+// ready again.
 type moment struct {
 	version int
 	release string
 	begins  bool
 }
 
-// watchRollout looks, from now on, at the second revisions of releases, and at
-// the Deployments of their names. The function that it returns tells how many
-// were under way at the same time, at most, and which, but for one. What is put
-// in order are the API server's own versions, so that it is exact.
+// watchRollout watches, from now on, the second revisions of releases, and the
+// Deployments of the same names. The returned function returns the largest
+// number of concurrent upgrades and their releases, except one. The order is
+// exact, because it is that of the API server's resource versions.
 func watchRollout(env *harness.Env) func(except string) (most int, who []string) {
 	env.T().Helper()
 	ctx := env.T().Context()
@@ -75,8 +76,8 @@ func watchRollout(env *harness.Env) func(except string) (most int, who []string)
 		for _, m := range moments {
 			switch {
 			case m.release == except, m.begins && through[m.release]:
-				// What was cut short after it had brought everything is stored once
-				// more, and changes nothing.
+				// An upgrade that was interrupted after all objects were ready
+				// is stored again and changes nothing.
 			case m.begins:
 				under[m.release] = true
 			default:
@@ -91,7 +92,8 @@ func watchRollout(env *harness.Env) func(except string) (most int, who []string)
 	}
 }
 
-// available tells whether a Deployment runs what it asks for, all of it.
+// available reports whether all replicas of a Deployment are updated and
+// available.
 func available(d *appsv1.Deployment) bool {
 	s := d.Status
 	return s.ObservedGeneration == d.Generation && s.Replicas == *d.Spec.Replicas && s.UpdatedReplicas == s.Replicas && s.AvailableReplicas == s.Replicas

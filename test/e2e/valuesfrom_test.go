@@ -13,10 +13,10 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// from is an item of valuesFrom.
+// from is an entry of valuesFrom.
 type from = map[string]any
 
-// serveFrom serves a kind whose values come from elsewhere, too.
+// serveFrom serves a kind with valuesFrom.
 func serveFrom(env *harness.Env, chart string, sources ...from) (harness.Kind, *harness.Operator) {
 	env.T().Helper()
 	kind := env.NewKind("Sourced")
@@ -27,7 +27,7 @@ func serveFrom(env *harness.Env, chart string, sources ...from) (harness.Kind, *
 	}).Start()
 }
 
-// holding gives a Secret or a ConfigMap one key.
+// holding sets one key of a Secret or a ConfigMap.
 func holding(object *unstructured.Unstructured, key, text string) *unstructured.Unstructured {
 	field := "data"
 	if object.GetKind() == "Secret" {
@@ -37,7 +37,7 @@ func holding(object *unstructured.Unstructured, key, text string) *unstructured.
 	return object
 }
 
-// rewrite changes the one key.
+// rewrite changes one key of a Secret or a ConfigMap.
 func rewrite(env *harness.Env, object *unstructured.Unstructured, key, text string) {
 	env.T().Helper()
 	field := "data"
@@ -56,7 +56,7 @@ func quote(text string) (string, error) {
 	return string(data), err
 }
 
-func TestValuesComeFromSecretsAndConfigMaps(t *testing.T) {
+func TestValuesFrom_SecretsAndConfigMaps(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serveFrom(env, "plain",
@@ -75,16 +75,16 @@ func TestValuesComeFromSecretsAndConfigMaps(t *testing.T) {
 	expectData(t, env, "web-1", "word", "{a,b=c")
 	expectData(t, env, "api-0", "message", "hello")
 
-	// A change of what one uses is one revision of that one.
+	// A change of a source of one resource creates one revision of it.
 	rewrite(env, harness.ConfigMap("web-values"), "values.yaml", "message: changed")
 	env.WaitRevision(web, 2)
 	expectData(t, env, "web-1", "message", "changed")
-	// A change of what both use, one of each.
+	// A change of a shared source creates one revision of each.
 	rewrite(env, harness.Secret("shared"), "word", "other")
 	env.WaitRevision(web, 3)
 	env.WaitRevision(other, 2)
 	expectData(t, env, "api-0", "word", "other")
-	// A change that leaves the values as they are, none.
+	// A change that does not change the values creates no revision.
 	rewrite(env, harness.ConfigMap("web-values"), "values.yaml", "{\"message\": \"changed\"} # as before")
 	env.Kubectl("label", "secret/shared", "team=blue")
 	rewrite(env, harness.ConfigMap("api-values"), "values.yaml", "message: last")
@@ -93,8 +93,9 @@ func TestValuesComeFromSecretsAndConfigMaps(t *testing.T) {
 	env.ExpectRevisions("api", "1 superseded, 2 superseded, 3 deployed")
 }
 
-// A name may be made of labels and annotations, of which no generation tells.
-func TestRelabelledResourceTakesOtherValues(t *testing.T) {
+// The name of a source may depend on labels and annotations, whose changes do
+// not increase the generation.
+func TestValuesFrom_NameDependsOnLabels(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serveFrom(env, "plain",
@@ -122,20 +123,20 @@ func TestRelabelledResourceTakesOtherValues(t *testing.T) {
 	expectData(t, env, "web-0", "message", "gold")
 }
 
-func TestWhatRunsGoesOnWithoutASource(t *testing.T) {
+func TestValuesFrom_MissingSourceKeepsRelease(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serveFrom(env, "plain", from{"kind": "Secret", "name": "{{ .metadata.name }}-values"})
 	secret := func() *unstructured.Unstructured { return harness.Secret("web-values") }
 	web := harness.MakeCR(kind, "web").Obj()
-	// One of that name elsewhere is none of its business.
+	// A source of the same name in another namespace is ignored.
 	other := holding(secret(), "values.yaml", "message: elsewhere")
 	other.SetNamespace(env.NewNamespace("other"))
 	env.Create(other, web)
 	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "ValuesSourceMissing")
 	want := "values come from Secret " + env.Namespace + "/web-values, which does not exist: create it, with the key values.yaml"
 	if message := condition(t, status, "Ready").Message; message != want {
-		t.Errorf("condition Ready says %q, expected %q", message, want)
+		t.Errorf("the message of Ready is %q, want %q", message, want)
 	}
 	env.ExpectRevisions("web", "")
 	env.Create(holding(secret(), "values.yaml", "message: one"))
@@ -154,10 +155,10 @@ func TestWhatRunsGoesOnWithoutASource(t *testing.T) {
 		{"the Secret", func() { env.Delete(secret()) }, "ValuesSourceMissing", "which does not exist"},
 	} {
 		broken.do()
-		env.WaitStatus(web, "Invalid for want of "+broken.what, func(status api.Status) error {
+		env.WaitStatus(web, "not ready without "+broken.what, func(status api.Status) error {
 			ready := harness.Condition(status, "Ready")
 			if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != broken.reason || !strings.Contains(ready.Message, broken.says) {
-				return fmt.Errorf("not False because %s: %s", broken.reason, broken.says)
+				return fmt.Errorf("not False with reason %s and message %s", broken.reason, broken.says)
 			}
 			return nil
 		})
@@ -168,10 +169,10 @@ func TestWhatRunsGoesOnWithoutASource(t *testing.T) {
 	env.WaitEvent(web, "ValuesSourceMissing")
 	env.WaitEvent(web, "ValuesSourceInvalid")
 	if now := env.Get(harness.ConfigMap("web-0")); now.GetResourceVersion() != running.GetResourceVersion() {
-		t.Errorf("what runs was touched: %v", now.Object)
+		t.Errorf("the ConfigMap was changed: %v", now.Object)
 	}
 
-	// With the same values again, there is nothing to do.
+	// The values are the same again, so there is nothing to do.
 	env.Create(holding(secret(), "values.yaml", "message: one"))
 	env.WaitReady(web)
 	env.ExpectRevisions("web", "1 deployed")
@@ -179,7 +180,7 @@ func TestWhatRunsGoesOnWithoutASource(t *testing.T) {
 	env.WaitGone(web, harness.ConfigMap("web-0"))
 }
 
-func TestSourcesAreReadOnceAfterARestart(t *testing.T) {
+func TestValuesFrom_SourcesAreReadOnceAfterRestart(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serveFrom(env, "plain",
@@ -219,12 +220,12 @@ func TestSourcesAreReadOnceAfterARestart(t *testing.T) {
 		t.Errorf("the operator wrote %v", writes)
 	}
 	if read := reads(audit); fmt.Sprint(read) != "[shared web-values]" && fmt.Sprint(read) != "[web-values shared]" {
-		t.Errorf("the operator read %v, expected each source once", read)
+		t.Errorf("the operator read %v, want each source once", read)
 	}
 	env.ExpectRevisions("web", "1 deployed")
 	env.ExpectRevisions("api", "1 deployed")
 
-	// What changed while nobody looked.
+	// The source changed while the operator was stopped.
 	operator.Stop()
 	rewrite(env, harness.Secret("shared"), "values.yaml", "nested: {word: found}")
 	operator.Start()
@@ -233,7 +234,7 @@ func TestSourcesAreReadOnceAfterARestart(t *testing.T) {
 	expectData(t, env, "web-0", "word", "found")
 }
 
-// reads returns the sources that the operator asked for.
+// reads returns the sources that the operator requested.
 func reads(audit *harness.Audit) (names []string) {
 	for _, request := range audit.Requests() {
 		name := request.ObjectRef.Name
@@ -244,18 +245,18 @@ func reads(audit *harness.Audit) (names []string) {
 	return names
 }
 
-// What a Secret holds is told nowhere, whatever goes wrong with it.
-func TestSecretsOfValuesAreNotTold(t *testing.T) {
+// The content of a Secret is never reported, whichever error occurs.
+func TestSecrets_ValuesAreRedacted(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serveFrom(env, "strict", from{"kind": "Secret", "name": "{{ .metadata.name }}-values"})
 	for name, attempt := range map[string]struct{ text, reason, canary string }{
-		// The chart's template tells the mode.
+		// The template fails with the value of mode.
 		"template": {"mode: unheard-of", "RenderFailed", "unheard-of"},
 		"schema":   {"port: 76543", "InvalidValues", "76,543"},
 		"yaml":     {"mode: \"canary-5d1\\q\"", "ValuesSourceInvalid", "canary-5d1"},
 		"word":     {"canary-6e2", "ValuesSourceInvalid", "canary-6e2"},
-		// What reads it quotes a part.
+		// The parser's error quotes a part.
 		"tpl":      {"note: \"{{ canary_7f3 }}\"", "RenderFailed", "canary_7f3"},
 		"manifest": {"note: \"*canary-8a4\"", "RenderFailed", "canary-8a4"},
 	} {
@@ -266,13 +267,13 @@ func TestSecretsOfValuesAreNotTold(t *testing.T) {
 			env.Create(cr)
 			env.WaitCondition(cr, "Ready", metav1.ConditionFalse, attempt.reason)
 			env.WaitEvent(cr, attempt.reason)
-			expectNotTold(env, operator, cr, attempt.canary)
+			expectRedacted(env, operator, cr, attempt.canary)
 		})
 	}
 }
 
-// expectNotTold looks for a canary wherever somebody may read it.
-func expectNotTold(env *harness.Env, operator *harness.Operator, cr *unstructured.Unstructured, canary string) {
+// expectRedacted checks that a text is not in any output that users can read.
+func expectRedacted(env *harness.Env, operator *harness.Operator, cr *unstructured.Unstructured, canary string) {
 	env.T().Helper()
 	resource, err := json.Marshal(env.Get(cr).Object)
 	if err != nil {
@@ -284,14 +285,13 @@ func expectNotTold(env *harness.Env, operator *harness.Operator, cr *unstructure
 		"the log":      operator.Log(),
 	} {
 		if i := strings.Index(text, canary); i >= 0 {
-			env.T().Errorf("%s tells %s: …%s…", where, canary, text[max(0, i-200):min(len(text), i+200)])
+			env.T().Errorf("%s contains %s: …%s…", where, canary, text[max(0, i-200):min(len(text), i+200)])
 		}
 	}
 }
 
-// What was a value when a revision was stored is told as little where that
-// revision is all that still knows it.
-func TestSecretsOfStoredRevisionsAreNotTold(t *testing.T) {
+// A value that only a stored revision contains is redacted, too.
+func TestSecrets_ValuesOfStoredRevisionsAreRedacted(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serveFrom(env, "strict", from{"kind": "Secret", "name": "web-values"})
@@ -305,10 +305,10 @@ func TestSecretsOfStoredRevisionsAreNotTold(t *testing.T) {
 	env.Delete(web)
 	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "UninstallFailed")
 	if message := condition(t, status, "Ready").Message; !strings.Contains(message, "web-last") || !strings.Contains(message, "[redacted]") {
-		t.Errorf("condition Ready says %q", message)
+		t.Errorf("the message of Ready is %q", message)
 	}
 	env.WaitEvent(web, "UninstallFailed")
-	expectNotTold(env, operator, web, "canary 9b5")
+	expectRedacted(env, operator, web, "canary 9b5")
 	env.Annotate(web, "uninstall-disable-hooks", "true")
 	env.WaitGone(web)
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// The custom resource of the tutorial on VmGroups as it stands there. No image
-// runs here: what the Jobs do in vSphere is tested in test/charts/vmgroup.
-func TestVmGroupTutorial(t *testing.T) {
+// The custom resource of the tutorial on VmGroups. No image runs here:
+// test/charts/vmgroup tests what the Jobs do in vSphere.
+func TestVmGroup_Tutorial(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
@@ -39,10 +39,10 @@ NAME             PHASE     CURRENT   DESIRED   CPU   MEMORY   TEMPLATE          
 vmgroup-sample   RUNNING   2         2         2     4        vm-operator-template   2 running, of 2 CPU and 4 GiB each, from vm-operator-template
 `)
 	if described := env.Kubectl("describe", "vg", "vmgroup-sample"); !strings.Contains(described, "RUNNING") {
-		t.Errorf("kubectl describe says\n%s", described)
+		t.Errorf("kubectl describe prints\n%s", described)
 	}
 
-	// A size that is not to be had is refused at once.
+	// A size that is not available is refused immediately.
 	for _, wrong := range []string{`{"cpu":5}`, `{"cpu":0}`, `{"memory":9}`, `{"memory":0}`, `{"replicas":0}`, `{"template":""}`, `{"template":null}`} {
 		if output, err := env.TryKubectl("patch", "vg", "vmgroup-sample", "--type=merge", "-p", `{"spec":`+wrong+`}`); err == nil {
 			t.Errorf("%s is not refused: %s", wrong, output)
@@ -59,18 +59,18 @@ vmgroup-sample   RUNNING   2         2         2     4        vm-operator-templa
 	env.WaitRevision(group, 3)
 	waitGroup(env, group, "RUNNING 3 3 3 running, of 1 CPU and 4 GiB each, from vm-operator-template-2")
 
-	// The machines are destroyed before the group is gone.
+	// The machines are destroyed before the group is deleted.
 	destroyed := watchJobs(env)
 	env.Kubectl("delete", "vg", "vmgroup-sample", "--timeout=60s")
 	if words := destroyed(); !slices.Equal(words, []string{"destroy"}) {
-		t.Errorf("for the deletion these Jobs ran: %v", words)
+		t.Errorf("Jobs of the deletion were %v", words)
 	}
 	env.Kubectl("delete", "secret", "vc-credentials")
 	waitNothingLeft(env, before)
 }
 
-// What a Job has failed of is told, and what runs is not forgotten.
-func TestVmGroupTellsOfFailures(t *testing.T) {
+// The failure of a Job is reported, and the running machines are still listed.
+func TestVmGroup_ReportsFailures(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
@@ -80,8 +80,8 @@ func TestVmGroupTellsOfFailures(t *testing.T) {
 
 	env.SetSpec(vmGroup("web").Set("jobs.retries", 0).Set("replicas", 4).Set("podAnnotations", failingPods).Obj())
 	env.WaitCondition(group.Obj(), "Ready", metav1.ConditionFalse, "UpgradeFailed")
-	env.Wait("the group to tell why", func(ctx context.Context) error {
-		// No container runs here that could say so.
+	env.Wait("the group to report the reason", func(ctx context.Context) error {
+		// No container runs here that could print it.
 		if err := say(ctx, env, "vms: turned web-0 on\ngovc: vm 'vm-operator-template' not found\n"); err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func TestVmGroupTellsOfFailures(t *testing.T) {
 	if field(live, "currentReplicas") != int64(2) || field(live, "desiredReplicas") != int64(4) {
 		t.Errorf("the status is %v", live.Object["status"])
 	}
-	env.Wait("the group to be in error", func(context.Context) error {
+	env.Wait("the group to be in phase ERROR", func(context.Context) error {
 		if phase := field(env.Get(group.Obj()), "phase"); phase != "ERROR" {
 			return fmt.Errorf("its phase is %v", phase)
 		}
@@ -107,8 +107,9 @@ func TestVmGroupTellsOfFailures(t *testing.T) {
 	waitGroup(env, group.Obj(), "RUNNING 4 4 4 running, of 2 CPU and 4 GiB each, from vm-operator-template")
 }
 
-// A cleanup that fails holds the group, and is tried until it does not.
-func TestVmGroupStaysUntilItsMachinesAreDestroyed(t *testing.T) {
+// A failing cleanup blocks the deletion of the group, and is retried until it
+// succeeds.
+func TestVmGroup_DeletionWaitsForMachines(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
@@ -123,10 +124,10 @@ func TestVmGroupStaysUntilItsMachinesAreDestroyed(t *testing.T) {
 	said := harness.Condition(status, "Ready").Message
 	for _, part := range []string{"web-vms", "DeadlineExceeded", "uninstall-disable-hooks"} {
 		if !strings.Contains(said, part) {
-			t.Errorf("the condition says %q, and nothing of %s", said, part)
+			t.Errorf("the condition's message is %q, without %s", said, part)
 		}
 	}
-	// What the machines are known by is there, too.
+	// The objects that identify the machines still exist, too.
 	env.Get(harness.ConfigMap("web"))
 	env.ExpectRevisions("web", "1 superseded, 2 uninstalling")
 	labelNode(env, node)
@@ -134,8 +135,8 @@ func TestVmGroupStaysUntilItsMachinesAreDestroyed(t *testing.T) {
 	waitNothingLeft(env, before)
 }
 
-// Who knows that there is nothing to destroy can say so.
-func TestVmGroupCleanupIsSkipped(t *testing.T) {
+// A user can skip the cleanup if there is nothing to destroy.
+func TestVmGroup_CleanupCanBeSkipped(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
@@ -147,9 +148,9 @@ func TestVmGroupCleanupIsSkipped(t *testing.T) {
 	env.WaitGone(group, harness.ConfigMap("web"))
 }
 
-// A group that is deleted while machines are made waits until that has ended,
-// well or not, and destroys them then.
-func TestVmGroupIsDeletedWhileMachinesAreMade(t *testing.T) {
+// If a group is deleted while its machines are being created, the deletion
+// waits until that Job ends, and then destroys them.
+func TestVmGroup_DeletedDuringInstall(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
@@ -160,13 +161,13 @@ func TestVmGroupIsDeletedWhileMachinesAreMade(t *testing.T) {
 	uid := waitRunningHook(env, "web-vms")
 	waitGroup(env, group, "PENDING 0 2 making the machines")
 	env.Delete(group)
-	env.Wait("another Job in its place", func(ctx context.Context) error {
+	env.Wait("the Job to be replaced", func(ctx context.Context) error {
 		job, err := env.Typed.BatchV1().Jobs(env.Namespace).Get(ctx, "web-vms", metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
 		if job.UID == uid || job.Labels["app.kubernetes.io/component"] != "destroy" {
-			return errors.New("the Job is that of the install")
+			return errors.New("it is still the Job of the install")
 		}
 		return nil
 	})
@@ -175,14 +176,14 @@ func TestVmGroupIsDeletedWhileMachinesAreMade(t *testing.T) {
 	waitNothingLeft(env, before)
 }
 
-func TestVmGroupUpgradeAndRollback(t *testing.T) {
+func TestVmGroup_UpgradeAndRollback(t *testing.T) {
 	t.Parallel()
-	lifeOfChart(t, harness.VMGroup, map[string]any{"cpu": int64(2), "memory": int64(4), "template": "vm-operator-template", "replicas": int64(2)},
+	testChartUpgrades(t, harness.VMGroup, map[string]any{"cpu": int64(2), "memory": int64(4), "template": "vm-operator-template", "replicas": int64(2)},
 		harness.ConfigMap("web"))
 }
 
-// The machines are those of the revision that runs, also after a rollback.
-func TestVmGroupIsRolledBack(t *testing.T) {
+// The machines are those of the deployed revision, also after a rollback.
+func TestVmGroup_RollbackRestoresMachines(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
@@ -199,16 +200,16 @@ func TestVmGroupIsRolledBack(t *testing.T) {
 	env.WaitCondition(group, "Tested", metav1.ConditionTrue, "TestsPassed")
 }
 
-// vmGroup begins a VmGroup of two machines.
+// vmGroup returns a builder for a VmGroup of two machines.
 func vmGroup(name string) harness.CR {
 	return harness.MakeCR(harness.VMGroup, name).Set("cpu", 2).Set("memory", 4).Set("template", "vm-operator-template").Set("replicas", 2)
 }
 
-// failingPods are annotations by which pods fail.
+// failingPods are annotations that make pods fail.
 var failingPods = map[string]any{"test.chartwright.dev/outcome": "failure"}
 
-// withoutHooks makes a group and then gives it a spec by which Jobs fail, in an
-// upgrade without any.
+// withoutHooks creates a group, and then changes its spec so that Jobs fail, by
+// an upgrade without hooks.
 func withoutHooks(env *harness.Env, group, fails *unstructured.Unstructured) {
 	env.T().Helper()
 	env.Create(group)
@@ -218,21 +219,21 @@ func withoutHooks(env *harness.Env, group, fails *unstructured.Unstructured) {
 	env.WaitRevision(group, 2)
 }
 
-// waitGroup waits until phase, current and desired number and the last message
+// waitGroup waits until phase, current and desired number, and the last message
 // are as given.
 func waitGroup(env *harness.Env, group *unstructured.Unstructured, want string) {
 	env.T().Helper()
-	env.Wait("the group to say "+want, func(context.Context) error {
+	env.Wait("the group to report "+want, func(context.Context) error {
 		live := env.Get(group)
 		got := fmt.Sprint(field(live, "phase"), " ", field(live, "currentReplicas"), " ", field(live, "desiredReplicas"), " ", field(live, "lastMessage"))
 		if got != want {
-			return fmt.Errorf("it says %s", got)
+			return fmt.Errorf("the status is %s", got)
 		}
 		return nil
 	})
 }
 
-// expectTable compares what kubectl get prints, word by word.
+// expectTable compares the output of kubectl get word by word.
 func expectTable(t *testing.T, env *harness.Env, resource, want string) {
 	t.Helper()
 	if got := env.Kubectl("get", resource); strings.TrimSpace(got) != strings.TrimSpace(want) {
@@ -240,7 +241,7 @@ func expectTable(t *testing.T, env *harness.Env, resource, want string) {
 	}
 }
 
-// say has the pods that failed say something as their last words.
+// say sets the termination message of the failed pods.
 func say(ctx context.Context, env *harness.Env, words string) error {
 	pods, err := env.Typed.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=vmgroup"})
 	if err != nil {
@@ -260,8 +261,8 @@ func say(ctx context.Context, env *harness.Env, words string) error {
 	return nil
 }
 
-// watchJobs begins to watch Jobs, and returns a function that ends that and
-// tells what those were for that were made meanwhile.
+// watchJobs starts to watch Jobs. The returned function stops the watch and
+// returns the purposes of the Jobs that were created meanwhile.
 func watchJobs(env *harness.Env) func() []string {
 	env.T().Helper()
 	watch, err := env.Typed.BatchV1().Jobs(env.Namespace).Watch(env.T().Context(), metav1.ListOptions{})

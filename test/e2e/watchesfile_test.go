@@ -13,14 +13,14 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-func TestWatchesFileThatIsWrongEndsTheOperatorAtItsLine(t *testing.T) {
+func TestWatchesFile_ErrorsNameTheLine(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	good := fmt.Sprintf("- group: a.test\n  version: v1\n  kind: Good\n  chart: %s\n", harness.Chart("plain"))
 	for _, file := range []struct {
 		name string
 		text string
-		// says holds a line of the output each, without the file's name.
+		// says are lines of the output, without the file's name.
 		says []string
 	}{
 		{
@@ -32,11 +32,11 @@ func TestWatchesFileThatIsWrongEndsTheOperatorAtItsLine(t *testing.T) {
 			[]string{"5: Good.a.test is bound twice, first on line 1"},
 		},
 		{
-			"a chart that is not there", "- group: a.test\n  version: v1\n  kind: A\n  chart: charts/missing\n",
+			"a missing chart", "- group: a.test\n  version: v1\n  kind: A\n  chart: charts/missing\n",
 			[]string{"4: chart charts/missing: not found"},
 		},
 		{
-			"fields that are missing", "- group: a.test\n  kind: A\n",
+			"missing fields", "- group: a.test\n  kind: A\n",
 			[]string{"1: the entry has no version", "1: the entry has no chart"},
 		},
 		{
@@ -44,11 +44,11 @@ func TestWatchesFileThatIsWrongEndsTheOperatorAtItsLine(t *testing.T) {
 			[]string{"5: maxConcurrentReconciles: expected int, found string"},
 		},
 		{
-			"no YAML", good + "  timeout: a: b\n",
+			"invalid YAML", good + "  timeout: a: b\n",
 			[]string{"5: not YAML"},
 		},
 		{
-			"no list", "group: a.test\n",
+			"not a list", "group: a.test\n",
 			[]string{"1: expected a list of entries"},
 		},
 		{
@@ -67,14 +67,14 @@ func TestWatchesFileThatIsWrongEndsTheOperatorAtItsLine(t *testing.T) {
 			}
 			for _, line := range file.says {
 				if !strings.Contains(output, path+":"+line) {
-					t.Errorf("nothing says %q", line)
+					t.Errorf("the output does not contain %q", line)
 				}
 			}
 			if n := strings.Count(output, path+":"); n != len(file.says) {
-				t.Errorf("%d lines name the file, expected %d", n, len(file.says))
+				t.Errorf("%d lines name the file, want %d", n, len(file.says))
 			}
 			if n := requests.Load(); n > 0 {
-				t.Errorf("the cluster was asked %d times", n)
+				t.Errorf("%d requests to the cluster", n)
 			}
 			if t.Failed() {
 				t.Log(output)
@@ -83,8 +83,8 @@ func TestWatchesFileThatIsWrongEndsTheOperatorAtItsLine(t *testing.T) {
 	}
 }
 
-// deadCluster returns a kubeconfig of a server that answers nothing and counts
-// who asks.
+// deadCluster returns a kubeconfig of a server that does not respond, and the
+// number of requests to it.
 func deadCluster(t *testing.T) (kubeconfig string, requests *atomic.Int32) {
 	t.Helper()
 	var listen net.ListenConfig
@@ -114,7 +114,7 @@ func deadCluster(t *testing.T) (kubeconfig string, requests *atomic.Int32) {
 	return kubeconfig, requests
 }
 
-func TestChartMayBeAnArchiveBesideTheWatchesFile(t *testing.T) {
+func TestWatchesFile_ChartArchiveWithRelativePath(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Plain")
@@ -131,7 +131,7 @@ func TestChartMayBeAnArchiveBesideTheWatchesFile(t *testing.T) {
 	expectData(t, env, "web-0", "message", "packed")
 }
 
-func TestOverrideValuesWinOverTheSpec(t *testing.T) {
+func TestWatchesFile_OverrideValuesTakePrecedence(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Plain")
@@ -153,7 +153,7 @@ func TestOverrideValuesWinOverTheSpec(t *testing.T) {
 	expectData(t, env, "web-1", "word", "shallow")
 }
 
-func TestSelectorLimitsWhatIsServed(t *testing.T) {
+func TestWatchesFile_SelectorLimitsServedResources(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Plain")
@@ -177,11 +177,11 @@ func TestSelectorLimitsWhatIsServed(t *testing.T) {
 	env.WaitReady(bare)
 	env.ExpectRevisions("other", "")
 	if status := env.Status(other); status.Release != nil {
-		t.Errorf("what is not selected has status %+v", status)
+		t.Errorf("a resource that is not selected has status %+v", status)
 	}
 }
 
-func TestHistoryIsPruned(t *testing.T) {
+func TestHistory_IsPruned(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind := env.NewKind("Plain")

@@ -9,7 +9,7 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// TestDocs: docs/lint.md has the rules as they are.
+// TestDocs compares docs/lint.md with the rules.
 func TestDocs(t *testing.T) {
 	var want strings.Builder
 	want.WriteString("| rule | severity | finds | why it matters | what to do |\n|---|---|---|---|---|\n")
@@ -19,8 +19,7 @@ func TestDocs(t *testing.T) {
 	testenv.Part(t, "lint.md", "rules", want.String())
 }
 
-// TestRulesAreWhole: each can be read, and is there once.
-func TestRulesAreWhole(t *testing.T) {
+func TestRules_AreCompleteAndUnique(t *testing.T) {
 	seen := map[string]bool{}
 	for _, rule := range lint.Rules() {
 		if seen[rule.Name] || strings.Trim(rule.Name, "abcdefghijklmnopqrstuvwxyz-") != "" {

@@ -14,21 +14,21 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// random holds the functions of templates that give another result each time.
+// random lists the template functions that return another result with each call.
 var random = []string{
 	"randAlphaNum", "randAlpha", "randNumeric", "randAscii", "randBytes", "randInt", "shuffle", "uuidv4",
 	"genPrivateKey", "genCA", "genCAWithKey", "genSelfSignedCert", "genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey",
-	// These put a salt or an initial vector into what they make.
+	// These use a random salt or initialization vector.
 	"bcrypt", "htpasswd", "encryptAES",
 }
 
-// clocks holds the functions that read the time.
+// clocks lists the functions that read the time.
 var clocks = []string{"now", "ago"}
 
-// readsFile holds the fields that read a file by its name.
+// readsFile lists the methods that read a file by its name.
 var readsFile = []string{"Files.Get", "Files.GetBytes", "Files.Lines"}
 
-// calls applies the rules that the syntax of the templates decides.
+// calls applies the rules on function calls in the templates.
 func (c *check) calls() error {
 	defaults, err := c.Kind.Chart.Values()
 	if err != nil {
@@ -47,13 +47,13 @@ func (c *check) calls() error {
 			if len(call.Unless) > 0 {
 				what = "in each revision of a release that does not set " + strings.Join(call.Unless, " or ")
 			}
-			c.findf(ruleRandom, at, "%s makes another value %s", call.Name, what)
+			c.findf(ruleRandom, at, "%s generates another value %s", call.Name, what)
 		case slices.Contains(clocks, call.Name) && !all.Kept(call, set.has):
-			c.findf(ruleTime, at, "%s gives another time in each revision", call.Name)
+			c.findf(ruleTime, at, "%s returns another time in each revision", call.Name)
 		case call.Name == "Release.Revision":
 			c.findf(ruleRevision, at, ".%s differs in each revision", call.Name)
 		case call.Name == "Release.IsInstall" || call.Name == "Release.IsUpgrade":
-			c.findf(rulePhase, at, ".%s differs between the first revision and all that follow", call.Name)
+			c.findf(rulePhase, at, ".%s differs between the first revision and all later ones", call.Name)
 		case call.Name == "lookup":
 			c.lookup(call, at)
 		case slices.Contains(readsFile, call.Name):
@@ -75,25 +75,25 @@ func (c *check) lookup(call analysis.Call, at location) {
 		c.findAsf(Error, ruleLookupAway, at, "lookup of %s fails: the entry has allow.lookup: none", what)
 		return
 	}
-	c.findf(ruleLookup, at, "lookup of %s: a change of what it finds is not seen at once", what)
+	c.findf(ruleLookup, at, "lookup of %s: a change of the objects does not take effect at once", what)
 	if len(call.Args) < 3 || c.Kind.Allow.LookupScope() == watches.LookupAll || c.ownNamespace(call.Args[2]) {
 		return
 	}
-	severity, where := Warning, "a namespace that is computed"
+	severity, where := Warning, "a computed namespace"
 	if namespace, fixed := analysis.Literal(call.Args[2]); fixed {
 		where = "namespace " + namespace
 		if namespace == "" {
-			where = "no namespace, which is all of them, or a kind that has none"
+			where = "no namespace, which selects all namespaces or a cluster-scoped kind"
 		}
-		if !c.Alone {
+		if !c.Standalone {
 			severity = Error
 		}
 	}
 	c.findAsf(severity, ruleLookupAway, at, "lookup of %s in %s needs allow.lookup: all", what, where)
 }
 
-// ownNamespace reports whether an argument is the release's namespace: as it is,
-// or by a template that begins with it.
+// ownNamespace reports whether an argument is the release's namespace, or includes
+// a template that contains it.
 func (c *check) ownNamespace(arg parse.Node) bool {
 	if analysis.Field(arg) == "Release.Namespace" {
 		return true
@@ -136,20 +136,20 @@ func (c *check) readsFile(call analysis.Call, at location) {
 		folder = path.Join(folder, "charts", subchart)
 	}
 	if !slices.Contains(c.Kind.Chart.Files(), path.Join(folder, name)) {
-		c.findf(ruleNoFile, at, ".%s %q: there is no such file in the chart, or .helmignore leaves it out", call.Name, name)
+		c.findf(ruleNoFile, at, ".%s %q: the chart has no such file, or .helmignore excludes it", call.Name, name)
 	}
 }
 
-// setValues knows which values are set in every release.
+// setValues describes which values are set in every release.
 type setValues struct {
 	defaults map[string]any
-	// required are the paths that the chart's schema requires.
+	// required contains the paths of the values that the chart's schema requires.
 	required map[string]bool
 }
 
-// has reports whether a value, by its path below .Values, is set wherever a file
-// of the chart or of a subchart is rendered: it has a default that is not
-// empty, or the schema requires it.
+// has reports whether a value is set in every render of a file of the chart or of a
+// subchart: it has a default that is not empty, or the schema requires it. The path
+// of the value is relative to .Values.
 func (s setValues) has(file analysis.File, value string) bool {
 	keys := append(file.Subcharts(), strings.Split(value, ".")...)
 	byDefault, _, _ := unstructured.NestedFieldNoCopy(s.defaults, keys...)
@@ -157,8 +157,8 @@ func (s setValues) has(file analysis.File, value string) bool {
 	return notEmpty || s.required[strings.Join(keys, ".")]
 }
 
-// requiredValues returns the paths that a schema requires, as far as it says so
-// plainly: by required beside properties, at every level above, too.
+// requiredValues returns the paths of the values that a schema requires by the
+// keyword required at every level. It ignores other keywords, such as anyOf.
 func requiredValues(schema []byte) map[string]bool {
 	found := map[string]bool{}
 	var root objectSchema
@@ -168,7 +168,7 @@ func requiredValues(schema []byte) map[string]bool {
 	return found
 }
 
-// objectSchema is the part of a schema that requires values.
+// objectSchema contains the keywords that requiredValues reads.
 type objectSchema struct {
 	Required   []string
 	Properties map[string]objectSchema

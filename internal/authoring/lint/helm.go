@@ -10,11 +10,11 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
-// lintNamespace is the namespace that Helm's lint renders for.
+// lintNamespace is the release namespace in renders of Helm's lint.
 const lintNamespace = "default"
 
-// helm adds what Helm's own lint says, with each set of values that the chart
-// was rendered with of its author's will.
+// helm adds the findings of Helm's own lint, with the defaults and each example of
+// the chart author.
 func (c *check) helm() error {
 	seen := map[string]bool{}
 	trials := slices.DeleteFunc(slices.Clone(c.trials), func(t trial) bool { return !t.offered })
@@ -35,7 +35,7 @@ func (c *check) helm() error {
 			if m.Error {
 				severity = Error
 			}
-			// Helm puts each part of a long message on a line.
+			// Helm splits long messages into lines.
 			text := strings.Join(strings.Fields(m.Message), " ")
 			c.findAsf(severity, ruleHelm, c.locationIn(m.Path, text), "%s", text)
 		}
@@ -43,7 +43,8 @@ func (c *check) helm() error {
 	return nil
 }
 
-// locationIn reads the line out of a message: template: box/templates/a.yaml:3:5: …
+// locationIn parses the location in a message of Helm, such as
+// "template: box/templates/a.yaml:3:5: …". Without a location, it returns the file.
 func (c *check) locationIn(file, message string) location {
 	for _, match := range inTemplate.FindAllStringSubmatch(message, -1) {
 		name := strings.TrimPrefix(match[1], c.Kind.Chart.Name()+"/")
@@ -57,10 +58,10 @@ func (c *check) locationIn(file, message string) location {
 
 var inTemplate = regexp.MustCompile(`([^\s:()"]+):(\d+)`)
 
-// permissions applies the rule on permissions that cannot be derived.
+// permissions reports objects whose permissions cannot be derived.
 func (c *check) permissions() error {
 	if slices.ContainsFunc(c.findings, func(f Finding) bool { return f.Rule == ruleSchemaUseless.Name || f.Rule == ruleExample.Name }) {
-		// They come first, and nothing can be derived.
+		// These are already reported, and no permissions can be derived.
 		return nil
 	}
 	report, err := permissions.Derive([]catalog.Kind{c.Kind}, permissions.Options{})

@@ -15,49 +15,49 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// Target is a chart to look at.
+// Target is a chart to check.
 type Target struct {
-	// Path is where the chart is, for messages.
+	// Path is the path of the chart, for messages.
 	Path string
-	// Kind has the chart and what the operator does with it.
+	// Kind is the kind whose chart is checked.
 	Kind catalog.Kind
-	// Alone: the chart is in no watches file, and Kind made up for it.
-	Alone bool
+	// Standalone is set if the chart is in no watches file. Kind is then a placeholder.
+	Standalone bool
 }
 
-// Alone returns a target for a chart that is in no watches file.
-func Alone(at string, loaded *chart.Chart) Target {
-	return Target{Path: at, Alone: true, Kind: catalog.Kind{
+// Standalone returns a target for a chart that is in no watches file.
+func Standalone(at string, loaded *chart.Chart) Target {
+	return Target{Path: at, Standalone: true, Kind: catalog.Kind{
 		Watch: watches.Watch{Group: "example.com", Version: "v1", Kind: "Chart", Chart: at},
 		Chart: loaded,
 	}}
 }
 
-// Finding is one thing that was found.
+// Finding is one problem in a chart.
 type Finding struct {
 	Rule     string   `json:"rule"`
 	Severity Severity `json:"severity"`
-	// File is the path of the chart and of the file in it; Line is 0 where the
-	// finding has none.
+	// File is the path of the chart joined with that of the file in it. Line is 0
+	// if it is not known.
 	File    string `json:"file"`
 	Line    int    `json:"line,omitempty"`
 	Message string `json:"message"`
-	// Why and Fix are the rule's.
+	// Why and Fix are copied from the rule.
 	Why string `json:"why"`
 	Fix string `json:"fix"`
 }
 
-// check is one look at a chart.
+// check collects the findings about one chart.
 type check struct {
 	Target
 	files    []analysis.File
 	findings []Finding
-	// trials are the values that the chart is rendered with.
+	// trials are the sets of values with which the chart is rendered.
 	trials []trial
 }
 
-// Run looks at a chart. The findings are in the order of files and lines. An
-// error says that the look could not be taken.
+// Run checks a chart. The findings are sorted by file and line. An error means that
+// the chart could not be checked.
 func Run(target Target) ([]Finding, error) {
 	c := &check{Target: target, files: target.Kind.Chart.Templates()}
 	for _, step := range []func() error{c.values, c.helm, c.schema, c.calls, c.passwords, c.objects, c.permissions} {
@@ -75,8 +75,8 @@ func Run(target Target) ([]Finding, error) {
 	return gather(slices.Compact(c.findings)), nil
 }
 
-// gather makes one of findings of one rule on one line, as a loop has them: the
-// first, with the number of the others.
+// gather merges findings of one rule on the same line, such as a loop causes, into
+// the first one, and adds the number of the others to its message.
 func gather(sorted []Finding) []Finding {
 	var gathered []Finding
 	for len(sorted) > 0 {
@@ -92,23 +92,23 @@ func gather(sorted []Finding) []Finding {
 	return gathered
 }
 
-// Broken returns the finding of a chart that cannot be loaded.
+// Broken returns the finding for a chart that cannot be loaded.
 func Broken(at string, err error) Finding {
 	return Finding{Rule: ruleHelm.Name, Severity: Error, File: at, Message: err.Error(), Why: ruleHelm.Why, Fix: ruleHelm.Fix}
 }
 
-// location is a line of a file of the chart.
+// location is a line in a file of the chart.
 type location struct {
 	file string
 	line int
 }
 
-// findf notes a finding with the severity of its rule.
+// findf adds a finding with the severity of its rule.
 func (c *check) findf(rule Rule, at location, format string, args ...any) {
 	c.findAsf(rule.Severity, rule, at, format, args...)
 }
 
-// findAsf notes a finding that is worse, or less bad, than most of its rule.
+// findAsf adds a finding with another severity than that of its rule.
 func (c *check) findAsf(severity Severity, rule Rule, at location, format string, args ...any) {
 	c.findings = append(c.findings, Finding{
 		Rule: rule.Name, Severity: severity, File: at.file, Line: at.line,
@@ -116,7 +116,7 @@ func (c *check) findAsf(severity Severity, rule Rule, at location, format string
 	})
 }
 
-// file returns a template by its path.
+// file returns the template with a path.
 func (c *check) file(name string) (analysis.File, bool) {
 	i := slices.IndexFunc(c.files, func(file analysis.File) bool { return file.Path == name })
 	if i < 0 {
@@ -129,11 +129,11 @@ func (c *check) file(name string) (analysis.File, bool) {
 // whole chart.
 const ignoreAnnotation = "chartwright.dev/lint-ignore"
 
-// ignoreComment silences rules on its own lines and the next, with a reason for
-// whoever reads it: {{/* chartwright:ignore random-value it is a salt */}}.
+// ignoreComment matches a comment that silences rules on its own lines and the next
+// one. It may give a reason: {{/* chartwright:ignore random-value it is a salt */}}.
 var ignoreComment = regexp.MustCompile(`\{\{-?\s*/\*\s*chartwright:ignore\s+([a-z-]+(?:\s*,\s*[a-z-]+)*)(?s:(?:\s.*?)?)\*/\s*-?\}\}`)
 
-// silence takes out what the chart's author has silenced.
+// silence removes the findings that the chart author has silenced.
 func (c *check) silence() {
 	everywhere := c.named(c.Kind.Chart.Annotations()[ignoreAnnotation], c.chartfile(ignoreAnnotation))
 	onLines := map[location][]string{}
@@ -152,7 +152,7 @@ func (c *check) silence() {
 	})
 }
 
-// named reads a list of rules, and reports unknown ones.
+// named parses a list of rule names, and reports unknown ones.
 func (c *check) named(list string, at location) []string {
 	var names []string
 	for name := range strings.SplitSeq(list, ",") {
@@ -160,19 +160,19 @@ func (c *check) named(list string, at location) []string {
 			continue
 		}
 		if !slices.ContainsFunc(rules, func(rule Rule) bool { return rule.Name == name }) {
-			c.findf(ruleUnknown, at, "%q is no rule", name)
+			c.findf(ruleUnknown, at, "rule %q does not exist", name)
 		}
 		names = append(names, name)
 	}
 	return names
 }
 
-// chartfile returns the line of Chart.yaml that has a text.
+// chartfile returns the line of Chart.yaml that contains a text.
 func (c *check) chartfile(text string) location {
 	return location{"Chart.yaml", lineOf(string(c.Kind.Chart.File("Chart.yaml")), text)}
 }
 
-// lineOf returns the first line that has a text, and 1 where none has.
+// lineOf returns the first line that contains a text, or 1 without a match.
 func lineOf(in, text string) int {
 	before, _, found := strings.Cut(in, text)
 	if !found {
@@ -181,8 +181,8 @@ func lineOf(in, text string) int {
 	return 1 + strings.Count(before, "\n")
 }
 
-// Text writes findings for people, one a line as compilers do, and below what
-// their rules are about, once each.
+// Text writes findings in the format of compilers, one per line, followed by the
+// explanations of their rules.
 func Text(to io.Writer, findings []Finding) error {
 	var out strings.Builder
 	seen := map[string]bool{}

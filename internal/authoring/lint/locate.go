@@ -8,22 +8,21 @@ import (
 	"github.com/chartwright/chartwright/internal/chart"
 )
 
-// generic writes the names that a chart was rendered for as those of any
-// release.
+// generic replaces the release name and namespace of the trials by placeholders.
 func generic(text string) string {
 	return strings.NewReplacer(first.name, "<release>", first.namespace, "<namespace>").Replace(text)
 }
 
-// objectText is an object in the text of a template.
+// objectText is an object in the source of a template.
 type objectText struct {
-	// line is that of its name or, if that cannot be found, of its kind.
+	// line is the line of its name or, if that is not found, of its kind.
 	line int
-	// name is the text that gives the name.
+	// name is the source of the name, usually a template expression.
 	name string
 }
 
-// locate returns the line of a template that gives a rendered object its name.
-// The object is the n-th of its kind that the template rendered, from 0.
+// locate returns the line of a template that sets the name of a rendered object. n
+// is the index of the object among the objects of its kind from this template.
 func (c *check) locate(o chart.RenderedObject, n int) location {
 	file, ok := c.file(o.Source)
 	if !ok {
@@ -46,9 +45,9 @@ var (
 	nameInFlow   = regexp.MustCompile(`\bname:\s*("[^"]*"|'[^']*'|[^,}]*|\{\{.*?\}\})\s*[,}]`)
 )
 
-// objectTexts returns the objects of a kind in the text of a template: those
-// that stand at its left edge or, if there are none, those that are indented,
-// as in a list or a define.
+// objectTexts returns the objects of a kind in the source of a template: those
+// without indentation or, failing that, those with indentation, as in a list
+// or a define.
 func objectTexts(text, kind string) []objectText {
 	lines := strings.Split(text, "\n")
 	var edge, indented []objectText
@@ -67,7 +66,7 @@ func objectTexts(text, kind string) []objectText {
 	return indented
 }
 
-// describe finds the name of the object whose kind is on a line, from 0.
+// describe finds the name of the object whose kind is on the line with an index.
 func describe(lines []string, kind int) objectText {
 	start, end := kind, kind+1
 	for start > 0 && !strings.HasPrefix(lines[start], "---") {
@@ -76,7 +75,7 @@ func describe(lines []string, kind int) objectText {
 	for end < len(lines) && !strings.HasPrefix(lines[end], "---") && kindLine.FindStringSubmatch(lines[end]) == nil {
 		end++
 	}
-	// Metadata most often follows the kind, and otherwise precedes it.
+	// Usually, metadata follows the kind.
 	for _, part := range [][2]int{{kind, min(end+1, len(lines))}, {start, kind}} {
 		if found, ok := nameIn(lines, part[0], part[1]); ok {
 			return found
@@ -85,7 +84,7 @@ func describe(lines []string, kind int) objectText {
 	return objectText{line: kind + 1}
 }
 
-// nameIn finds the name in the metadata between two lines.
+// nameIn finds metadata.name between two lines.
 func nameIn(lines []string, from, to int) (objectText, bool) {
 	within := false
 	for i := from; i < to; i++ {

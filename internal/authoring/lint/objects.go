@@ -15,7 +15,7 @@ import (
 	records "github.com/chartwright/chartwright/internal/release"
 )
 
-// identity is what no two objects of a cluster have in common.
+// identity identifies an object in a cluster.
 type identity struct {
 	kind            schema.GroupKind
 	namespace, name string
@@ -25,14 +25,14 @@ type identity struct {
 type seen struct {
 	chart.RenderedObject
 	identity
-	// cluster: it has no namespace; away: it is in one that the release does
-	// not choose.
+	// cluster is set if the object is cluster-scoped, away if it is in another
+	// namespace than the release.
 	cluster, away bool
 	hook          bool
 	at            location
 }
 
-// objects applies the rules that look at what the chart renders.
+// objects applies the rules on rendered objects.
 func (c *check) objects() error {
 	clusterScoped, err := c.Kind.Chart.ClusterScoped()
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *check) objects() error {
 	return nil
 }
 
-// see returns the objects of a render, with the lines that they come from.
+// see returns the objects of a render with their locations in the templates.
 func (c *check) see(rendered *chart.Rendered, r release, clusterScoped func(schema.GroupKind) bool) []seen {
 	var found []seen
 	counts := map[string]int{}
@@ -90,8 +90,8 @@ func (c *check) see(rendered *chart.Rendered, r release, clusterScoped func(sche
 	return found
 }
 
-// names compares the objects with those of other releases: of the same values
-// in the same namespace, and of the same name in another.
+// names compares the objects with those of two other releases with the same values:
+// one in the same namespace, and one with the same name in another namespace.
 func (c *check) names(t trial, objects []seen, clusterScoped func(schema.GroupKind) bool) error {
 	if len(objects) == 0 {
 		return nil
@@ -100,7 +100,7 @@ func (c *check) names(t trial, objects []seen, clusterScoped func(schema.GroupKi
 	for _, r := range []release{neighbor, namesake} {
 		rendered, err := c.render(t, r)
 		if errors.Is(err, chart.ErrRender) {
-			// A chart that cares for the name of its release is not for this.
+			// The chart depends on the name of its release and cannot be compared.
 			return nil
 		}
 		if err != nil {
@@ -117,25 +117,25 @@ func (c *check) names(t trial, objects []seen, clusterScoped func(schema.GroupKi
 	return nil
 }
 
-// shared reports an object that a release of another name, or of another
-// namespace, would have, too.
+// shared reports an object that a release with another name, or in another
+// namespace, would contain too.
 func (c *check) shared(o seen, byNeighbor, byNamesake bool) {
 	what := o.GetKind() + " " + generic(o.name)
 	switch {
 	case o.name == "":
-		// The API server gives it a name.
+		// The API server generates the name.
 	case o.kind.Kind == "CustomResourceDefinition" && !apply.HasKeepPolicy(o):
-		// It has a worse fault.
+		// Reported by definition, which is worse.
 	case byNeighbor && (o.cluster || o.away):
-		c.findf(ruleClusterName, o.at, "%s is the same for every release, wherever it is", what)
+		c.findf(ruleClusterName, o.at, "%s has the same name in every release of the cluster", what)
 	case byNeighbor:
-		c.findf(ruleName, o.at, "%s is the same for every release of a namespace", what)
+		c.findf(ruleName, o.at, "%s has the same name in every release of a namespace", what)
 	case byNamesake && c.Kind.Scope != "Cluster":
-		c.findf(ruleClusterPlace, o.at, "%s is the same for releases of one name in any namespace", what)
+		c.findf(ruleClusterPlace, o.at, "%s is the same for releases with the same name in different namespaces", what)
 	}
 }
 
-// size reports a release that is near the size at which it cannot be stored.
+// size reports a release whose record takes more than half of the maximum.
 func (c *check) size(rendered *chart.Rendered) error {
 	size, err := records.RecordSize(rendered)
 	if err != nil {
@@ -148,12 +148,11 @@ func (c *check) size(rendered *chart.Rendered) error {
 	if size > records.MaxRecord {
 		severity = Error
 	}
-	c.findAsf(severity, ruleSize, location{"Chart.yaml", 0}, "the record of a release takes %d KiB of the %d KiB that there are", size>>10, records.MaxRecord>>10)
+	c.findAsf(severity, ruleSize, location{"Chart.yaml", 0}, "the release record has %d KiB, of at most %d KiB", size>>10, records.MaxRecord>>10)
 	return nil
 }
 
-// allowed reports an object that the allow block of the entry forbids, or
-// would have to allow.
+// allowed reports an object that the allow block of the entry does not allow.
 func (c *check) allowed(t trial, o seen) {
 	if helm.Refused(o.RenderedObject, c.Kind.Allow, first.namespace, o.cluster) == "" {
 		return
@@ -161,22 +160,22 @@ func (c *check) allowed(t trial, o seen) {
 	what := o.GetKind() + " " + generic(o.name)
 	where, need := "in namespace "+generic(o.namespace), "allow.otherNamespaces: true"
 	if o.cluster {
-		where, need = "cluster-scoped", fmt.Sprintf("allow.clusterScoped to hold %s", o.kind)
+		where, need = "cluster-scoped", fmt.Sprintf("%s in allow.clusterScoped", o.kind)
 	}
 	switch {
 	case !t.offered:
-		c.findAsf(Info, ruleNotAllowed, o.at, "%s, which some values bring, is %s: it takes %s", what, where, need)
-	case c.Alone:
-		c.findAsf(Info, ruleNotAllowed, o.at, "%s is %s: an entry in watches.yaml takes %s", what, where, need)
+		c.findAsf(Info, ruleNotAllowed, o.at, "%s is rendered with some values, and is %s: it needs %s", what, where, need)
+	case c.Standalone:
+		c.findAsf(Info, ruleNotAllowed, o.at, "%s is %s: an entry in watches.yaml needs %s", what, where, need)
 	default:
-		c.findf(ruleNotAllowed, o.at, "%s is %s: it takes %s", what, where, need)
+		c.findf(ruleNotAllowed, o.at, "%s is %s: it needs %s", what, where, need)
 	}
 }
 
-// definition reports a CRD that is deleted with its release.
+// definition reports a CRD that is deleted together with its release.
 func (c *check) definition(o seen) {
 	if o.kind.Kind == "CustomResourceDefinition" && !o.hook && !apply.HasKeepPolicy(o) {
-		c.findf(ruleCRD, o.at, "CustomResourceDefinition %s is deleted with the custom resource that brought it", generic(o.name))
+		c.findf(ruleCRD, o.at, "CustomResourceDefinition %s is deleted together with its release", generic(o.name))
 	}
 }
 
@@ -189,11 +188,11 @@ func (c *check) hook(o seen) {
 	name := o.GetKind() + " " + generic(o.name)
 	switch {
 	case len(o.DeletePolicies) == 0:
-		c.findf(ruleHookPolicy, o.at, "the %s hook %s has no delete policy: it stays after the release is gone", events, name)
+		c.findf(ruleHookPolicy, o.at, "the %s hook %s has no delete policy: it remains after the release is uninstalled", events, name)
 	case !slices.Contains(o.DeletePolicies, "before-hook-creation") && o.name != "":
-		c.findf(ruleHookLeft, o.at, "the %s hook %s stays if it fails, and keeps every retry from making it again", events, name)
+		c.findf(ruleHookLeft, o.at, "the %s hook %s remains if it fails, and prevents every retry from creating it again", events, name)
 	}
 	if slices.Contains(o.Events, "pre-delete") || slices.Contains(o.Events, "post-delete") {
-		c.findf(ruleDeleteHook, o.at, "the %s hook %s has to succeed before a custom resource can go", events, name)
+		c.findf(ruleDeleteHook, o.at, "the %s hook %s must succeed before a custom resource can be deleted", events, name)
 	}
 }

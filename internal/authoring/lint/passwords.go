@@ -18,22 +18,22 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// Recipe is what the watches entry of a kind needs where its chart generates
-// passwords at the install and refuses every upgrade that does not set them.
+// Recipe describes what the watches entry of a kind needs if its chart generates
+// passwords during the install and rejects every upgrade that does not set them.
 type Recipe struct {
-	// Sources are the items of valuesFrom, without those that the entry has.
+	// Sources are the missing items of valuesFrom.
 	Sources []watches.ValuesFrom
-	// Unknown are the values, by their paths, that the chart asks for and that
-	// no Secret of the release holds.
+	// Unknown lists the paths of values that the chart requires and that no Secret
+	// of the release contains.
 	Unknown []string
-	// at is where the chart asks for the first of them.
+	// at is the location where the chart requires the first value.
 	at location
 }
 
-// Needed reports whether the entry lacks anything.
+// Needed reports whether the entry is incomplete.
 func (r Recipe) Needed() bool { return len(r.Sources)+len(r.Unknown) > 0 }
 
-// YAML returns the items as the key of an entry, on one line.
+// YAML returns the key valuesFrom with the items, on one line.
 func (r Recipe) YAML() string {
 	items := make([]string, len(r.Sources))
 	for i, s := range r.Sources {
@@ -42,19 +42,19 @@ func (r Recipe) YAML() string {
 	return "valuesFrom: [" + strings.Join(items, ", ") + "]"
 }
 
-// String says what is wrong and what to add to the entry.
+// String describes the problem and what to add to the entry.
 func (r Recipe) String() string {
-	text := "an upgrade is refused without the passwords that the release has generated"
+	text := "the chart rejects an upgrade without the passwords that the release has generated"
 	if len(r.Sources) > 0 {
 		text += "; add to the entry in the watches file: " + r.YAML()
 	}
 	if len(r.Unknown) > 0 {
-		text += "; no Secret of the release holds " + strings.Join(r.Unknown, ", ") + ": require it in the spec"
+		text += "; no Secret of the release contains " + strings.Join(r.Unknown, ", ") + ": require it in the spec"
 	}
 	return text
 }
 
-// passwords applies the rule on charts that demand their generated passwords.
+// passwords applies the rule on charts that require their generated passwords.
 func (c *check) passwords() error {
 	recipe, err := GeneratedPasswords(c.Kind)
 	if err == nil && recipe.Needed() {
@@ -63,25 +63,25 @@ func (c *check) passwords() error {
 	return err
 }
 
-// asked is a value that a chart asks for in an upgrade.
-type asked struct {
-	// path is the value's, chart the name of the chart or subchart it is of.
+// requirement is a value that a chart requires in an upgrade.
+type requirement struct {
+	// path is the path of the value, chart the name of its chart or subchart.
 	path, chart string
 	at          location
-	// kept: the chart reads the value back from the cluster by itself.
+	// kept is set if the chart itself reads the value back from the cluster.
 	kept bool
 }
 
-// GeneratedPasswords returns what the entry of a kind needs for its chart to be
-// upgraded. It renders the chart only where a template speaks of passwords in
-// the way of Bitnami's library chart. Each Secret is found by its content: the
-// value is given to the chart, and searched for in what the chart renders.
+// GeneratedPasswords returns what the entry of a kind needs so that its chart can be
+// upgraded. It renders the chart only if a template handles passwords like
+// Bitnami's library chart. It finds each Secret by its content: it sets the value
+// to a probe, and searches for the probe in the rendered Secrets.
 func GeneratedPasswords(kind catalog.Kind) (Recipe, error) {
 	notes, err := kind.Chart.Notes()
 	if err != nil {
 		return Recipe{}, err
 	}
-	wanted := passwordsAsked(kind.Chart.Name(), slices.Concat(notes, kind.Chart.Templates()))
+	wanted := requiredPasswords(kind.Chart.Name(), slices.Concat(notes, kind.Chart.Templates()))
 	if len(wanted) == 0 {
 		return Recipe{}, nil
 	}
@@ -97,23 +97,23 @@ func GeneratedPasswords(kind catalog.Kind) (Recipe, error) {
 	}
 	recipe := p.recipe(wanted, given)
 	if len(recipe.Unknown) > 0 && !strings.Contains(refused.Error(), "PASSWORDS ERROR") {
-		return Recipe{}, nil // it fails for another reason
+		return Recipe{}, nil // the upgrade fails for another reason
 	}
 	return recipe, nil
 }
 
-// passwords renders a chart as the operator would.
+// passwords renders a chart like the operator.
 type passwords struct {
 	kind catalog.Kind
-	// values are those with which the chart renders.
+	// values are values with which the chart renders.
 	values map[string]any
 }
 
-// recipe finds the fewest sources with which an upgrade succeeds. Without any,
-// it names the values that the chart asks for.
-func (p *passwords) recipe(wanted []asked, given map[string]any) Recipe {
+// recipe finds the smallest set of sources with which an upgrade succeeds. If no set
+// suffices, it lists the values that the chart requires.
+func (p *passwords) recipe(wanted []requirement, given map[string]any) Recipe {
 	recipe := Recipe{at: wanted[0].at}
-	// Values that the chart keeps by itself come last: mostly it does.
+	// Values that the chart reads back itself come last: most need no source.
 	for _, kept := range []bool{false, true} {
 		for _, value := range wanted {
 			set, _, _ := unstructured.NestedFieldNoCopy(given, strings.Split(value.path, ".")...)
@@ -143,7 +143,8 @@ func (p *passwords) recipe(wanted []asked, given map[string]any) Recipe {
 	return recipe
 }
 
-// withSources returns values with one for each source.
+// withSources returns a copy of values, with the probe at the target path of each
+// source.
 func withSources(given map[string]any, sources []watches.ValuesFrom) map[string]any {
 	all := values.Normalize(given)
 	for _, source := range sources {
@@ -152,11 +153,11 @@ func withSources(given map[string]any, sources []watches.ValuesFrom) map[string]
 	return all
 }
 
-// probe is a value that occurs in no chart.
+// probe is a value that no chart contains.
 const probe = "chartwright-probe-7Q4"
 
-// base finds values with which the chart renders: its defaults or an example of
-// its author's.
+// base finds values with which the chart renders, its defaults or an example of the
+// chart author, and reports whether there are any.
 func (p *passwords) base() bool {
 	examples, err := p.kind.Chart.Examples()
 	if err != nil {
@@ -171,8 +172,8 @@ func (p *passwords) base() bool {
 	return false
 }
 
-// render renders the chart with more values: an install or, with what is
-// installed, an upgrade.
+// render renders the chart with additional values: an install or, if installed
+// objects are given, an upgrade.
 func (p *passwords) render(release string, more map[string]any, installed []chart.RenderedObject) (*chart.Rendered, error) {
 	offline := chart.Offline{
 		Release: release, Namespace: first.namespace, Unchecked: true, APIVersions: p.kind.Chart.Features.APIs,
@@ -185,7 +186,7 @@ func (p *passwords) render(release string, more map[string]any, installed []char
 	return p.kind.Chart.Render(offline)
 }
 
-// upgrade returns why an upgrade with some more values is refused.
+// upgrade returns the error of an upgrade with additional values.
 func (p *passwords) upgrade(more map[string]any) error {
 	install, err := p.render(first.name, nil, nil)
 	if err != nil {
@@ -195,7 +196,7 @@ func (p *passwords) upgrade(more map[string]any) error {
 	return err
 }
 
-// lookupIn answers lookups by what a render has made.
+// lookupIn implements lookup with rendered objects.
 func lookupIn(objects []chart.RenderedObject) func(apiVersion, kind, namespace, name string) (map[string]any, error) {
 	return func(apiVersion, kind, _, name string) (map[string]any, error) {
 		for _, object := range objects {
@@ -207,7 +208,8 @@ func lookupIn(objects []chart.RenderedObject) func(apiVersion, kind, namespace, 
 	}
 }
 
-// withData is a Secret as the API server has it, without stringData.
+// withData returns an object as the API server returns it: a Secret with data
+// instead of stringData.
 func withData(object *unstructured.Unstructured) *unstructured.Unstructured {
 	texts, _, _ := unstructured.NestedStringMap(object.Object, "stringData")
 	if object.GetKind() != "Secret" || len(texts) == 0 {
@@ -220,15 +222,15 @@ func withData(object *unstructured.Unstructured) *unstructured.Unstructured {
 	return live
 }
 
-// source finds the Secret of the release that holds a value.
-func (p *passwords) source(value asked) (watches.ValuesFrom, bool) {
+// source finds the Secret of the release that contains a value.
+func (p *passwords) source(value requirement) (watches.ValuesFrom, bool) {
 	name, key := p.holder(value, first.name)
 	if name == "" {
 		return watches.ValuesFrom{}, false
 	}
 	template := strings.ReplaceAll(name, first.name, resourceName)
-	// Most charts call their objects otherwise where the release's name contains
-	// that of the chart.
+	// Most charts use other object names if the name of the release contains that
+	// of the chart.
 	if long := first.name + "-" + value.chart; value.chart != "" {
 		if other, _ := p.holder(value, long); other != "" {
 			if inner := strings.ReplaceAll(other, long, resourceName); inner != template {
@@ -239,12 +241,12 @@ func (p *passwords) source(value asked) (watches.ValuesFrom, bool) {
 	return watches.ValuesFrom{Kind: watches.SourceSecret, Name: template, Key: key, TargetPath: value.path, Optional: true}, true
 }
 
-// resourceName is the name of the custom resource in templates of an entry,
-// which is that of the release.
+// resourceName is the name of the custom resource, in templates of a watches entry.
+// The release has the same name.
 const resourceName = "{{ .metadata.name }}"
 
-// holder returns the name of the Secret in which a value gets, and its key.
-func (p *passwords) holder(value asked, release string) (name, key string) {
+// holder returns the name and the key of the Secret that contains a value.
+func (p *passwords) holder(value requirement, release string) (name, key string) {
 	rendered, err := p.render(release, withSources(nil, []watches.ValuesFrom{{TargetPath: value.path}}), nil)
 	if err != nil {
 		return "", ""
@@ -263,18 +265,18 @@ func (p *passwords) holder(value asked, release string) (name, key string) {
 	return "", ""
 }
 
-// passwordsAsked finds the values that templates ask for as Bitnami's library
-// chart has them do it: in the dict of common.validations.values.single.empty,
-// and in that of common.secrets.passwords.manage.
-func passwordsAsked(chartName string, files []analysis.File) []asked {
-	var found []asked
+// requiredPasswords finds the values that templates require in the way of Bitnami's
+// library chart: in the dict of common.validations.values.single.empty, and in that
+// of common.secrets.passwords.manage.
+func requiredPasswords(chartName string, files []analysis.File) []requirement {
+	var found []requirement
 	seen := map[string]bool{}
 	add := func(file analysis.File, node parse.Node, key string, kept bool) {
 		text, _ := analysis.Literal(node)
 		if text == "" {
 			return
 		}
-		value := asked{path: text, chart: chartName, at: location{file.Path, file.Line(node.Position())}, kept: kept}
+		value := requirement{path: text, chart: chartName, at: location{file.Path, file.Line(node.Position())}, kept: kept}
 		if subcharts := file.Subcharts(); len(subcharts) > 0 {
 			value.chart = subcharts[len(subcharts)-1]
 			value.path = strings.Join(append(subcharts, text), ".")
@@ -293,7 +295,7 @@ func passwordsAsked(chartName string, files []analysis.File) []asked {
 			for i := 1; i+1 < len(call.Args); i += 2 {
 				switch name, _ := analysis.Literal(call.Args[i]); name {
 				case "valueKey":
-					add(file, call.Args[i+1], "asked ", false)
+					add(file, call.Args[i+1], "required ", false)
 				case "providedValues":
 					for _, item := range listed(call.Args[i+1]) {
 						add(file, item, "kept ", true)
@@ -306,7 +308,7 @@ func passwordsAsked(chartName string, files []analysis.File) []asked {
 	return found
 }
 
-// listed returns the items of (list "a" "b").
+// listed returns the arguments of an expression like (list "a" "b").
 func listed(node parse.Node) []parse.Node {
 	pipe, ok := node.(*parse.PipeNode)
 	if !ok || len(pipe.Cmds) != 1 || analysis.Function(pipe.Cmds[0].Args[0]) != "list" {

@@ -12,7 +12,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// library imitates the part of Bitnami's library chart that is about passwords.
+// library imitates the part of Bitnami's library chart that handles passwords.
 const library = `
 {{- define "box.fullname" }}{{ if contains .Chart.Name .Release.Name }}{{ .Release.Name }}{{ else }}{{ .Release.Name }}-{{ .Chart.Name }}{{ end }}{{ end }}
 {{- define "validations.single.empty" }}{{ if not (get .context.Values .valueKey) }}'{{ .valueKey }}' must not be empty{{ end }}{{ end }}
@@ -28,8 +28,8 @@ const library = `
 const demands = `{{- $e := include "validations.single.empty" (dict "valueKey" "name" "secret" "x" "context" $) }}
 {{- include "errors.upgrade.passwords.empty" (dict "validationErrors" (list $e) "context" $) }}`
 
-// TestGeneratedPasswords_PrintsTheEntry checks which charts refuse an upgrade,
-// and what the entry needs then.
+// TestGeneratedPasswords_PrintsTheEntry checks which charts need valuesFrom for an
+// upgrade, and the text that reports it.
 func TestGeneratedPasswords_PrintsTheEntry(t *testing.T) {
 	secret := func(name, password string) string {
 		return object("v1", "Secret", name, "data:\n  pass-word: "+password+"\n")
@@ -43,17 +43,17 @@ func TestGeneratedPasswords_PrintsTheEntry(t *testing.T) {
 	}{
 		{name: "no passwords"},
 		{
-			name:  "notes that demand one",
+			name:  "notes that require a password",
 			files: files{"templates/NOTES.txt": demands, "templates/b.yaml": secret("{{ .Release.Name }}-auth", random)},
 			want:  `valuesFrom: [{kind: Secret, name: "{{ .metadata.name }}-auth", key: "pass-word", targetPath: "name", optional: true}]`,
 		},
 		{
-			name:  "a name that depends on that of the release",
+			name:  "a Secret name that depends on the release name",
 			files: files{"templates/NOTES.txt": demands, "templates/b.yaml": secret(`{{ include "box.fullname" . }}`, random)},
 			want:  `name: "{{ if contains \"box\" .metadata.name }}{{ .metadata.name }}{{ else }}{{ .metadata.name }}-box{{ end }}"`,
 		},
 		{
-			name: "an entry that has it",
+			name: "an entry that is complete",
 			files: files{
 				"templates/NOTES.txt": demands, "templates/b.yaml": secret("{{ .Release.Name }}-auth", random),
 			},
@@ -71,15 +71,15 @@ func TestGeneratedPasswords_PrintsTheEntry(t *testing.T) {
 			want: `name: "{{ .metadata.name }}-auth", key: "pass-word", targetPath: "name"`,
 		},
 		{
-			name:  "a password that is in no Secret",
+			name:  "a password without a Secret",
 			files: files{"templates/NOTES.txt": demands},
-			want:  "no Secret of the release holds name: require it in the spec",
+			want:  "no Secret of the release contains name: require it in the spec",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			changed := files{"templates/_library.tpl": library}
 			maps.Copy(changed, test.files)
-			target := lint.Alone("box", load(t, changed))
+			target := lint.Standalone("box", load(t, changed))
 			target.Kind.ValuesFrom = test.entry.ValuesFrom
 			recipe, err := lint.GeneratedPasswords(target.Kind)
 			if err != nil {
@@ -92,9 +92,8 @@ func TestGeneratedPasswords_PrintsTheEntry(t *testing.T) {
 	}
 }
 
-// TestLint_ReportsGeneratedPasswords expects one finding where the chart asks.
 func TestLint_ReportsGeneratedPasswords(t *testing.T) {
-	got := run(t, lint.Alone("box", load(t, files{
+	got := run(t, lint.Standalone("box", load(t, files{
 		"templates/_library.tpl": library, "templates/NOTES.txt": "\n" + demands,
 		"templates/b.yaml": object("v1", "Secret", "{{ .Release.Name }}", "data:\n  password: {{ default \"x\" .Values.name | b64enc }}\n"),
 	})))

@@ -11,12 +11,12 @@ import (
 
 const schemaFile = "values.schema.json"
 
-// schema applies the rules on values.schema.json and the CRD that is made of
+// schema applies the rules on values.schema.json and the CRD that is derived from
 // it.
 func (c *check) schema() error {
 	data := c.Kind.Chart.Schema()
 	if len(data) == 0 {
-		c.findf(ruleNoSchema, location{"Chart.yaml", 0}, "there is no %s", schemaFile)
+		c.findf(ruleNoSchema, location{"Chart.yaml", 0}, "the chart has no %s", schemaFile)
 		return nil
 	}
 	_, warnings, err := crd.Generate(c.Kind)
@@ -24,7 +24,7 @@ func (c *check) schema() error {
 		c.findf(ruleSchemaUseless, location{schemaFile, 0}, "%v", err)
 		return nil
 	}
-	// Read as YAML it has lines. With tabs it is JSON alone, and has none.
+	// The YAML parser provides lines. It rejects JSON that is indented by tabs.
 	var root yaml.Node
 	if yaml.Unmarshal(data, &root) != nil {
 		root = yaml.Node{}
@@ -40,8 +40,8 @@ func (c *check) schema() error {
 	return nil
 }
 
-// lineIn returns the line of a schema that speaks of a path of the custom
-// resource, of a keyword there if it stands there.
+// lineIn returns the line in a schema for a path in the custom resource: the line of
+// the keyword if the schema of the path has it, otherwise that of the field.
 func lineIn(root *yaml.Node, path, keyword string) int {
 	if len(root.Content) == 0 {
 		return 1
@@ -77,7 +77,7 @@ func lineIn(root *yaml.Node, path, keyword string) int {
 	return line
 }
 
-// value returns what a map has under a key, and the line of the key.
+// value returns the value of a key in a map, and the line of the key.
 func value(node *yaml.Node, key string) (*yaml.Node, int) {
 	if field := kyaml.NewRNode(node).Field(key); field != nil {
 		return field.Value.YNode(), field.Key.YNode().Line
@@ -85,7 +85,8 @@ func value(node *yaml.Node, key string) (*yaml.Node, int) {
 	return nil, 0
 }
 
-// follow returns what a schema refers to, in the same file, or itself.
+// follow returns the schema that a $ref in the same file refers to, or the schema
+// itself.
 func follow(doc, node *yaml.Node) *yaml.Node {
 	for range 10 {
 		ref, _ := value(node, "$ref")

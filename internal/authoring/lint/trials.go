@@ -13,26 +13,24 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
-// trial is a set of values that the chart renders with.
+// trial is a set of values with which the chart renders.
 type trial struct {
-	// values are given to the chart, the overrides of the watches entry among
-	// them.
+	// values include the overrides of the watches entry.
 	values map[string]any
-	// offered: they are the defaults, or an example of the author's, and not
-	// something that only might be.
+	// offered is set for the defaults and the examples of the chart author.
 	offered bool
-	// unchecked: the schema refuses them.
+	// unchecked is set if the schema rejects the values.
 	unchecked bool
 }
 
-// copy returns the values for a render, which may change them.
+// copy returns a copy of the values, because a render may change them.
 func (t trial) copy() map[string]any { return runtime.DeepCopyJSON(t.values) }
 
-// maxFlips bounds how many switches are tried.
+// maxFlips is the maximum number of boolean values to invert.
 const maxFlips = 100
 
-// values finds out what the chart renders with: its defaults, its examples, and
-// the first of these with each switch turned the other way.
+// values collects the values with which the chart renders: its defaults, its
+// examples, and the first of these with each boolean inverted.
 func (c *check) values() error {
 	examples, err := c.Kind.Chart.Examples()
 	if err != nil {
@@ -49,7 +47,7 @@ func (c *check) values() error {
 		}
 	}
 	if len(c.trials) == 0 {
-		c.findf(ruleNotRendered, location{"values.yaml", 0}, "the defaults do not render, and there is no example that does: %v", failed)
+		c.findf(ruleNotRendered, location{"values.yaml", 0}, "the chart renders neither with its defaults nor with an example: %v", failed)
 		bare := c.bare()
 		if _, err := c.render(bare, first); err == nil {
 			c.trials = append(c.trials, bare)
@@ -58,7 +56,7 @@ func (c *check) values() error {
 	return c.flip()
 }
 
-// offer adds values to the trials, or returns why the chart does not render
+// offer adds values to the trials, or returns the error if the chart does not render
 // with them.
 func (c *check) offer(vals map[string]any) error {
 	t := trial{values: values.Merge(values.Normalize(vals), c.Kind.Overrides), offered: true}
@@ -69,13 +67,13 @@ func (c *check) offer(vals map[string]any) error {
 	return err
 }
 
-// bare are the defaults, whether the schema takes them or not.
+// bare returns the defaults, which the schema may reject.
 func (c *check) bare() trial {
 	return trial{values: values.Merge(map[string]any{}, c.Kind.Overrides), unchecked: true}
 }
 
-// flip adds the first trial with each switch of the defaults turned, if the
-// chart renders then.
+// flip adds variants of the first trial, each with one boolean inverted, if the chart
+// renders with them.
 func (c *check) flip() error {
 	if len(c.trials) == 0 {
 		return nil
@@ -88,7 +86,7 @@ func (c *check) flip() error {
 	switches := switchesOf(values.Coalesce(defaults, base.values), nil)
 	for _, at := range switches[:min(len(switches), maxFlips)] {
 		turned := trial{values: base.copy(), unchecked: base.unchecked}
-		// A path of the values: every field on it is a map or missing.
+		// The path comes from the values, so every field on it is a map or missing.
 		_ = unstructured.SetNestedField(turned.values, !at.on, at.path...)
 		if _, err := c.render(turned, first); err == nil {
 			c.trials = append(c.trials, turned)
@@ -97,7 +95,7 @@ func (c *check) flip() error {
 	return nil
 }
 
-// toggle is a value that is true or false.
+// toggle is a boolean value.
 type toggle struct {
 	path []string
 	on   bool
@@ -117,10 +115,10 @@ func switchesOf(vals map[string]any, above []string) []toggle {
 	return found
 }
 
-// release is what a chart is rendered for.
+// release identifies a release to render.
 type release struct{ name, namespace string }
 
-// Releases to compare. No chart has these in a name of its own.
+// Releases to compare. The names are unlikely in a chart.
 var (
 	first    = release{"rel-a7x", "ns-a7x"}
 	neighbor = release{"rel-b3y", "ns-a7x"}

@@ -17,12 +17,12 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
-// definitionFindings compares the kind's CRD in the project with the derived CRD.
+// definitionFindings compares the CRD in the project with the derived one.
 func (p *Project) definitionFindings(f *finder, kind catalog.Kind) error {
 	derived, warnings, err := crd.Generate(kind)
 	if err != nil {
-		f.addf(Breaks, at(watchesFile, kind.Lines["chart"]), "no CustomResourceDefinition can be made of the chart: %v", err).
-			Do = "mend the chart, or the entry"
+		f.addf(Breaks, at(watchesFile, kind.Lines["chart"]), "no CRD can be derived from the chart: %v", err).
+			Do = "fix the chart or the entry"
 		return nil
 	}
 	name, old := p.definition(derived)
@@ -36,13 +36,13 @@ func (p *Project) definitionFindings(f *finder, kind catalog.Kind) error {
 		return err
 	}
 	if p.files[name] == string(data) {
-		f.addf(Works, name, "it is made of the chart")
+		f.addf(Works, name, "the CRD is identical to the derived one")
 		return nil
 	}
 	f.definitions(name, old, derived)
-	source := "the chart has no values.schema.json: the definition is made of its default values, refuses texts for truth values and maps for texts, and takes all else"
+	source := "the chart has no values.schema.json: the CRD is derived from the default values; it rejects strings for booleans and maps for strings, and accepts everything else"
 	if len(kind.Chart.Schema()) > 0 {
-		source = "the API server checks custom resources by the chart's values.schema.json, and refuses what it does not take; until now it took anything"
+		source = "the API server validates custom resources against the chart's values.schema.json; until now it accepted any spec"
 	}
 	f.addf(Changes, name, "%s", source).Do = "chartwright crd --output-dir config/crd/bases"
 	for _, warning := range warnings {
@@ -53,13 +53,12 @@ func (p *Project) definitionFindings(f *finder, kind catalog.Kind) error {
 	return nil
 }
 
-// definition returns the definition of the same name, group or kind, and its
-// file.
+// definition returns the CRD of the same group and kind in the project, and its file.
 func (p *Project) definition(like *apiextensionsv1.CustomResourceDefinition) (string, *apiextensionsv1.CustomResourceDefinition) {
 	for _, name := range p.under("config/crd") {
 		found, err := crd.Read(strings.NewReader(p.files[name]), name)
 		if err != nil {
-			// Of other kinds, or a patch.
+			// Not a CRD, such as a patch.
 			continue
 		}
 		for _, definition := range found {
@@ -71,13 +70,13 @@ func (p *Project) definition(like *apiextensionsv1.CustomResourceDefinition) (st
 	return "", nil
 }
 
-// definitionClasses are the classes of changes that concern the definition as a
-// whole. Changes of fields are checked for each custom resource.
+// definitionClasses are the classes of changes that affect the CRD as a whole. Changes
+// of fields are checked for each custom resource.
 var definitionClasses = []compat.Class{
 	compat.NamesChanged, compat.ScopeChanged, compat.VersionRemoved, compat.VersionUnserved, compat.SubresourceChanged, compat.StorageVersionChanged,
 }
 
-// definitions compares an old definition with the derived one.
+// definitions compares an old CRD with the derived one.
 func (f *finder) definitions(where string, old, derived *apiextensionsv1.CustomResourceDefinition) {
 	versions := false
 	for _, change := range compat.Compare(old, derived) {
@@ -91,27 +90,27 @@ func (f *finder) definitions(where string, old, derived *apiextensionsv1.CustomR
 		found := f.addf(verdict, where, "%s", change)
 		switch change.Class {
 		case compat.VersionRemoved, compat.VersionUnserved:
-			found.Do = "keep the versions that there are, by the key versions of the entry in " + watchesFile
+			found.Do = "keep the existing versions: set versions in the entry in " + watchesFile
 			if !versions {
 				found.Lines = versionLines(old)
 			}
 			versions = true
 		case compat.NamesChanged:
 			if change.Breaking {
-				found.Do = "keep the names that there are, in the entry of " + watchesFile
+				found.Do = "keep the existing names: set them in the entry in " + watchesFile
 				found.Lines = nameLines(old.Spec.Names)
 			} else {
-				found.Do = "name it in the entry of " + watchesFile
+				found.Do = "set it in the entry in " + watchesFile
 				found.Lines = listLines("shortNames", old.Spec.Names.ShortNames) + listLines("categories", old.Spec.Names.Categories)
 			}
 		case compat.ScopeChanged:
-			found.Do = "say in the entry of " + watchesFile + " that the kind has no namespace, and where its releases go"
+			found.Do = "set the scope, and the namespace of the releases, in the entry in " + watchesFile
 			found.Lines = "  scope: Cluster\n  releaseNamespace: \"{{ .spec.targetNamespace }}\"\n"
 		}
 	}
 }
 
-// versionLines writes the versions of a definition as a watches entry has them.
+// versionLines returns the versions of a CRD as lines of a watches entry.
 func versionLines(definition *apiextensionsv1.CustomResourceDefinition) string {
 	var text strings.Builder
 	text.WriteString("  versions:\n")
@@ -143,13 +142,12 @@ func listLines(key string, words []string) string {
 	return fmt.Sprintf("  %s: [%s]\n", key, strings.Join(words, ", "))
 }
 
-// samples returns the samples of a kind, with the names of their files. kubectl
-// reports what is not YAML.
+// samples returns the samples of a kind, with their files as places. It skips documents
+// that cannot be parsed, which kubectl reports.
 func (p *Project) samples(kind catalog.Kind) []preview.Resource {
 	var found []preview.Resource //nolint:prealloc // most files hold no sample of this kind
 	for _, name := range p.under("config/samples") {
 		file := preview.NewFile([]catalog.Kind{kind}, "default")
-		// Documents that cannot be read are skipped.
 		_ = file.Parse(name, []byte(p.files[name]))
 		for _, resource := range file.Resources {
 			resource.Place = name
@@ -180,7 +178,7 @@ func (p *Project) sampleFindings(f *finder, kind catalog.Kind) error {
 	for _, sample := range p.samples(kind) {
 		found := rules.spec(sample.Object)
 		for i := range found {
-			// A file is edited, and not patched.
+			// The commands in Lines patch the cluster, not files.
 			found[i].Where, found[i].Lines = sample.Place, ""
 		}
 		f.findings = append(f.findings, found...)
@@ -198,18 +196,17 @@ func (p *Project) sampleFindings(f *finder, kind catalog.Kind) error {
 			f.unrendered(sample.Place, err)
 			continue
 		}
-		f.addf(Works, sample.Place, "the sample is taken as it is, and the chart renders it")
+		f.addf(Works, sample.Place, "the CRD accepts the sample, and the chart renders it")
 	}
 	return nil
 }
 
-// unrendered adds a finding about a chart that cannot be rendered for a custom
-// resource.
+// unrendered adds a finding about a custom resource whose chart cannot be rendered.
 func (f *finder) unrendered(where string, err error) {
 	if errors.Is(err, chart.ErrInvalidValues) {
-		f.addf(Breaks, where, "the chart's values.schema.json refuses the values: %v", err).
-			Do = "mend the spec, or the schema; Helm checks values by it, so that this one fails today, too, unless the schema is new"
+		f.addf(Breaks, where, "the chart's values.schema.json rejects the values: %v", err).
+			Do = "fix the spec or the schema; Helm validates values against the schema, so this also fails with the old operator, unless the schema is new"
 		return
 	}
-	f.addf(Breaks, where, "the chart cannot be rendered: %v", err).Do = "mend the spec or the chart"
+	f.addf(Breaks, where, "the chart cannot be rendered: %v", err).Do = "fix the spec or the chart"
 }

@@ -13,16 +13,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// container is one container of a manifest, or the part of it in a patch.
+// container is a container in a manifest or a patch.
 type container struct {
 	file    string
 	args    []*yaml.Node
 	command yaml.Node
-	// alone: an operation of a JSON patch adds this argument and no other.
-	alone bool
+	// single is set if an operation of a JSON patch adds only this argument.
+	single bool
 }
 
-// podSpec is the part of a Deployment's pods that findings are about.
+// podSpec is the part of a pod spec that is checked.
 type podSpec struct {
 	Grace      yaml.Node `yaml:"terminationGracePeriodSeconds"`
 	Containers []struct {
@@ -35,14 +35,14 @@ type podSpec struct {
 	}
 }
 
-// podOf returns the pod template of a Deployment, or of a patch to one.
+// podOf returns the pod spec in a Deployment, or in a patch of a Deployment.
 func podOf(document *yaml.Node) podSpec {
 	var deployment struct {
 		Spec struct {
 			Template struct{ Spec podSpec }
 		}
 	}
-	// Fields of another type than a Deployment has are left out.
+	// Fields with a wrong type are skipped.
 	_ = document.Decode(&deployment)
 	return deployment.Spec.Template.Spec
 }
@@ -50,8 +50,8 @@ func podOf(document *yaml.Node) podSpec {
 // deploymentFiles returns the files that configure the operator's Deployment.
 func (p *Project) deploymentFiles() []string { return p.under("config/manager", "config/default") }
 
-// managers returns the containers of the operator in its Deployment and the
-// patches to it, and the termination grace period.
+// managers returns the containers of the operator in its Deployment and in patches,
+// and the termination grace period.
 func (p *Project) managers() (found []container, grace yaml.Node, graceFile string) {
 	for name, document := range p.deploymentDocuments() {
 		if document.Kind == yaml.SequenceNode {
@@ -63,7 +63,7 @@ func (p *Project) managers() (found []container, grace yaml.Node, graceFile stri
 			grace, graceFile = pod.Grace, name
 		}
 		for _, c := range pod.Containers {
-			// There may be a proxy beside it, with flags of its own.
+			// Other containers, such as a proxy, have other flags.
 			if c.Name == "" || c.Name == "manager" || len(pod.Containers) == 1 {
 				found = append(found, container{file: name, args: c.Args.Content, command: c.Command})
 			}
@@ -90,7 +90,7 @@ func patchedArgs(file string, patch *yaml.Node) []container {
 		if operation.Value.Kind == yaml.ScalarNode {
 			args = []*yaml.Node{&operation.Value}
 		}
-		found = append(found, container{file: file, args: args, alone: position != ""})
+		found = append(found, container{file: file, args: args, single: position != ""})
 	}
 	return found
 }
@@ -110,17 +110,17 @@ func (p *Project) deploymentDocuments() iter.Seq2[string, *yaml.Node] {
 	}
 }
 
-// flagName finds the name of a flag in an argument.
+// flagName matches an argument that is a flag, and captures its name.
 var flagName = regexp.MustCompile(`^--?([a-zA-Z][a-zA-Z0-9-]*)(=.*)?$`)
 
-// removedFlags explains flags that have no counterpart.
+// removedFlags explains flags of the operator-sdk without an equivalent.
 var removedFlags = map[string]string{
 	"config": "it had no effect",
 }
 
-// leastGrace is the termination grace period, in seconds, that running actions
-// need to be recorded.
-const leastGrace = 30
+// minGracePeriod is the termination grace period, in seconds, that the operator needs
+// to complete and record running actions.
+const minGracePeriod = 30
 
 // managerFindings returns the findings about the operator's Deployment.
 func (p *Project) managerFindings(f *finder, o Options) {
@@ -130,11 +130,11 @@ func (p *Project) managerFindings(f *finder, o Options) {
 		if !c.command.IsZero() {
 			var words []string
 			_ = c.command.Decode(&words)
-			f.addf(ToDo, at(c.file, c.command.Line), "the container runs %s", strings.Join(words, " ")).
-				Do = "remove the command: the image's own is /chartwright"
+			f.addf(ToDo, at(c.file, c.command.Line), "the container runs the command %s", strings.Join(words, " ")).
+				Do = "remove the command: Chartwright's image runs /chartwright"
 		}
-		part := "it"
-		if c.alone {
+		part := "the argument"
+		if c.single {
 			part = "the whole operation"
 		}
 		for _, arg := range c.args {
@@ -146,20 +146,20 @@ func (p *Project) managerFindings(f *finder, o Options) {
 				works = append(works, "--"+match[1])
 				continue
 			}
-			found := f.addf(ToDo, at(c.file, arg.Line), "there is no flag --%s, and the operator does not start with it", match[1])
-			found.Do = "remove " + part + "; " + cmp.Or(removedFlags[match[1]], "chartwright run --help lists what there is")
+			found := f.addf(ToDo, at(c.file, arg.Line), "unknown flag --%s: the operator does not start with it", match[1])
+			found.Do = "remove " + part + "; " + cmp.Or(removedFlags[match[1]], "chartwright run --help lists all flags")
 			found.Lines = "- " + strings.TrimSpace(strings.Split(p.files[c.file], "\n")[arg.Line-1]) + "\n"
 		}
 	}
 	if !grace.IsZero() {
-		if seconds, err := strconv.Atoi(grace.Value); err == nil && seconds < leastGrace {
-			found := f.addf(ToDo, at(graceFile, grace.Line), "a pod has %d seconds to end: actions that run are cut short, and done again by the next", seconds)
-			found.Do, found.Lines = "give it time to record how they ended", "  terminationGracePeriodSeconds: 30\n"
+		if seconds, err := strconv.Atoi(grace.Value); err == nil && seconds < minGracePeriod {
+			found := f.addf(ToDo, at(graceFile, grace.Line), "the pod has only %d seconds to terminate: running actions are interrupted, and the next pod repeats them", seconds)
+			found.Do, found.Lines = "allow enough time to complete running actions", "  terminationGracePeriodSeconds: 30\n"
 		}
 	}
 	slices.Sort(works)
 	if works = slices.Compact(works); len(works) > 0 {
-		f.addf(Works, "config", "these flags: %s", strings.Join(works, ", "))
+		f.addf(Works, "config", "these flags work unchanged: %s", strings.Join(works, ", "))
 	}
 	f.variables(p)
 }
@@ -170,7 +170,7 @@ func (f *finder) variables(p *Project) {
 		for i, line := range strings.Split(p.files[name], "\n") {
 			switch strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "- ")) {
 			case "name: OPERATOR_NAME":
-				f.addf(Works, at(name, i+1), "OPERATOR_NAME names the lease where --leader-election-id does not")
+				f.addf(Works, at(name, i+1), "OPERATOR_NAME sets the name of the lease, unless --leader-election-id is set")
 			case "name: WATCH_NAMESPACE":
 				f.addf(Works, at(name, i+1), "WATCH_NAMESPACE limits the namespaces as before")
 			}
@@ -178,8 +178,8 @@ func (f *finder) variables(p *Project) {
 	}
 }
 
-// environment returns the plain variables of the manager's container, with which
-// overrideValues are expanded.
+// environment returns the environment variables of the manager's container that have a
+// literal value. They are used to expand overrideValues.
 func (p *Project) environment() map[string]string {
 	found := map[string]string{}
 	for _, document := range p.deploymentDocuments() {
@@ -194,27 +194,26 @@ func (p *Project) environment() map[string]string {
 	return found
 }
 
-// removedMetrics are metrics that have no counterpart, and what to use instead.
+// removedMetrics maps metrics of the operator-sdk to replacements.
 var removedMetrics = map[string]string{
 	"helm_operator_build_info":    "use chartwright_build_info",
-	"resource_created_at_seconds": "ask kube-state-metrics when objects were made; chartwright_releases counts releases by their status",
+	"resource_created_at_seconds": "kube-state-metrics has creation times; chartwright_releases counts releases by status",
 }
 
-// monitorFindings finds removed metrics in the manifests of config/.
+// monitorFindings adds findings about removed metrics in the manifests of config/.
 func (p *Project) monitorFindings(f *finder) {
 	for _, name := range p.under("config") {
 		for i, line := range strings.Split(p.files[name], "\n") {
 			for _, metric := range slices.Sorted(maps.Keys(removedMetrics)) {
 				if strings.Contains(line, metric) {
-					f.addf(ToDo, at(name, i+1), "the metric %s is gone", metric).Do = removedMetrics[metric]
+					f.addf(ToDo, at(name, i+1), "the metric %s does not exist in Chartwright", metric).Do = removedMetrics[metric]
 				}
 			}
 		}
 	}
 }
 
-// cutoverFindings returns the commands of the switch, with the names of the
-// project.
+// cutoverFindings adds the commands that replace the old operator by the new one.
 func (p *Project) cutoverFindings(f *finder) {
 	const file = "config/default/kustomization.yaml"
 	text, exists := p.files[file]
@@ -226,12 +225,12 @@ func (p *Project) cutoverFindings(f *finder) {
 		NamePrefix string `yaml:"namePrefix"`
 	}
 	if err := yaml.Unmarshal([]byte(text), &kustomization); err != nil {
-		f.addf(Breaks, file, "it is not YAML: %v", err)
+		f.addf(Breaks, file, "invalid YAML: %v", err)
 		return
 	}
 	namespace, deployment := cmp.Or(kustomization.Namespace, "system"), kustomization.NamePrefix+"controller-manager"
-	found := f.addf(ToDo, file, "the old operator must have stopped before the new one starts: both would act on the same resources")
-	found.Do = "when all else is done, switch, with $IMG the image that you have made:"
+	found := f.addf(ToDo, file, "stop the old operator before you start the new one: both would act on the same resources")
+	found.Do = "after all other steps, run these commands, with $IMG set to your image:"
 	found.Lines = fmt.Sprintf(`kubectl -n %[1]s scale deployment/%[2]s --replicas=0
 kubectl -n %[1]s wait --for=delete pod -l control-plane=controller-manager --timeout=2m
 (cd config/manager && kustomize edit set image controller=$IMG)

@@ -5,8 +5,8 @@
 //	findings, err := project.Findings(migrate.Options{Flags: isFlagOfRun})
 //	more, err := project.LiveFindings(ctx, config, nil)
 //
-// A Finding names what it is about, its verdict (Breaks, ToDo, Works, …), what to
-// do and, where possible, the lines to write.
+// A Finding has a verdict (Breaks, ToDo, Works, …), a description, what to do and, if
+// possible, the lines to write.
 //
 // Some findings come from the files of the project, which Read loads:
 //

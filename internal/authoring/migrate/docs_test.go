@@ -9,7 +9,7 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// TestDocs: the page has the differences that the command tells.
+// TestDocs compares the page with the differences that the command reports.
 func TestDocs(t *testing.T) {
 	var want strings.Builder
 	want.WriteString("| | the operator-sdk | Chartwright | what to do |\n|---|---|---|---|\n")

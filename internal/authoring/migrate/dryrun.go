@@ -16,8 +16,8 @@ import (
 	"github.com/chartwright/chartwright/internal/chart"
 )
 
-// dryRun applies the rendered objects by dry run. Hooks are left out: they are
-// created and not applied.
+// dryRun applies the rendered objects by dry run. It skips hooks, which are created and
+// not applied.
 func (r *resourceCheck) dryRun(ctx context.Context, release string, installed bool, rendered *chart.Rendered) error {
 	owner := apply.Owner{GVK: r.kind.GVK(), Namespace: r.cr.GetNamespace(), Name: r.cr.GetName(), UID: r.cr.GetUID(), Operator: "chartwright"}
 	for _, object := range rendered.Objects {
@@ -36,9 +36,9 @@ type objectCheck struct {
 
 	owner   apply.Owner
 	release string
-	// installed: the release exists, and so should the object.
+	// installed is set if the release exists, so the object should exist too.
 	installed bool
-	// source is the template.
+	// source is the path of the template.
 	source string
 }
 
@@ -46,7 +46,7 @@ func (o *objectCheck) run(ctx context.Context, rendered chart.RenderedObject, al
 	gvk := rendered.GroupVersionKind()
 	mapping, err := o.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if meta.IsNoMatchError(err) {
-		o.addf(Breaks, "the cluster does not serve %s %s: the release cannot be made, today as tomorrow", gvk.GroupVersion(), gvk.Kind)
+		o.addf(Breaks, "the cluster does not serve %s %s: neither operator can install the release", gvk.GroupVersion(), gvk.Kind)
 		return nil
 	}
 	if err != nil {
@@ -65,7 +65,7 @@ func (o *objectCheck) run(ctx context.Context, rendered chart.RenderedObject, al
 	o.Object = apply.Object{Unstructured: object, Mapping: mapping}
 	live, err := o.objects.Get(ctx, o.Object)
 	if apierrors.IsForbidden(err) {
-		o.forbidden(mapping.Resource.GroupResource(), "get", "to look at what the resources have rendered")
+		o.forbidden(mapping.Resource.GroupResource(), "get", "to read the objects of the releases")
 		return nil
 	}
 	if err != nil {
@@ -73,7 +73,7 @@ func (o *objectCheck) run(ctx context.Context, rendered chart.RenderedObject, al
 	}
 	if live != nil {
 		if other := live.GetAnnotations()[api.AnnotationReleaseName]; other != "" && other != o.release {
-			o.addf(Breaks, "%s is of the release %s: this release cannot have it, too", apply.Describe(object), other).Do = "rename one of the two"
+			o.addf(Breaks, "%s belongs to the release %s, and cannot belong to this release too", apply.Describe(object), other).Do = "rename one of the objects"
 			return nil
 		}
 	}
@@ -82,7 +82,7 @@ func (o *objectCheck) run(ctx context.Context, rendered chart.RenderedObject, al
 	case err != nil:
 		return o.refused(ctx, err, all)
 	case live == nil && o.installed:
-		o.addf(Changes, "%s is not there, and is made anew", o.GetKind())
+		o.addf(Changes, "%s is missing: Chartwright creates it", o.GetKind())
 	case live != nil && applied != nil && applied.Generation > live.Generation:
 		return o.changed(ctx)
 	}
@@ -94,33 +94,33 @@ func (o *objectCheck) addf(verdict Verdict, format string, args ...any) *Finding
 	return o.resourceCheck.addf(verdict, o.source, format, args...)
 }
 
-// corrected adds a finding about a field that server-side apply would refuse, and
-// that the operator corrects.
+// corrected adds a finding about a field that server-side apply rejects, and that the
+// operator corrects.
 func (o *objectCheck) corrected(what string) {
-	o.addf(Changes, "server-side apply refuses the %s as it stands, which is mended with an event: %s", o.GetKind(), strings.TrimPrefix(what, apply.Describe(o.Unstructured)+": ")).
-		Do = "mend the template"
+	o.addf(Changes, "server-side apply rejects the %s; Chartwright corrects it and emits an event: %s", o.GetKind(), strings.TrimPrefix(what, apply.Describe(o.Unstructured)+": ")).
+		Do = "fix the template"
 }
 
-// refused adds a finding about an object that the API server refuses.
+// refused adds a finding about an object that the API server rejects.
 func (o *objectCheck) refused(ctx context.Context, err error, all []chart.RenderedObject) error {
 	switch {
 	case ctx.Err() != nil:
 		return err
 	case lacksPermission(err):
 		for _, verb := range []string{"patch", "create"} {
-			o.forbidden(o.Mapping.Resource.GroupResource(), verb, "to try by dry run what the resources render")
+			o.forbidden(o.Mapping.Resource.GroupResource(), verb, "for a dry run of the rendered objects")
 		}
 	case apierrors.IsNotFound(err) && rendersNamespace(all, o.GetNamespace()):
 	case apierrors.IsServerTimeout(err), apierrors.IsServiceUnavailable(err), apierrors.IsTooManyRequests(err), apierrors.IsInternalError(err) && !strings.Contains(err.Error(), "typed patch"):
 		return err
 	default:
-		o.addf(Breaks, "server-side apply refuses the %s: %s", o.GetKind(), reason(err)).Do = "mend the template, or the values"
+		o.addf(Breaks, "server-side apply rejects the %s: %s", o.GetKind(), reason(err)).Do = "fix the template or the values"
 	}
 	return nil
 }
 
-// reason returns the API server's message, without the name of the object if the
-// message is about the template.
+// reason returns the message of the API server. It removes the name of the object from
+// type errors, which are the same for all custom resources.
 func reason(err error) string {
 	text := err.Error()
 	if _, typed, ok := strings.Cut(text, "failed to create typed patch object"); ok {
@@ -131,18 +131,18 @@ func reason(err error) string {
 	return text
 }
 
-// lacksPermission tells a missing permission from the refusal of an admission
-// policy.
+// lacksPermission reports whether an error is a missing permission, and not a rejection
+// by an admission policy.
 func lacksPermission(err error) bool {
 	return apierrors.IsForbidden(err) && (strings.Contains(err.Error(), "cannot patch resource") || strings.Contains(err.Error(), "cannot create resource"))
 }
 
-// rendersNamespace reports whether the release itself contains a namespace.
+// rendersNamespace reports whether the release itself contains the namespace.
 func rendersNamespace(all []chart.RenderedObject, name string) bool {
 	return slices.ContainsFunc(all, func(o chart.RenderedObject) bool { return o.GetKind() == "Namespace" && o.GetName() == name })
 }
 
-// changed adds a finding about the fields of a live object that an apply changes.
+// changed adds a finding about the fields of a live object that would change.
 func (o *objectCheck) changed(ctx context.Context) error {
 	live, err := o.objects.Read(ctx, o.Object)
 	if err != nil || live == nil {
@@ -159,16 +159,16 @@ func (o *objectCheck) changed(ctx context.Context) error {
 	}
 	pods := ""
 	if slices.ContainsFunc(fields, func(field string) bool { return strings.HasPrefix(field, "spec.template.") }) {
-		pods = ", so that its pods are made anew"
+		pods = ", which replaces its pods"
 	}
-	o.addf(Changes, "the %s differs from what is rendered, and is changed: %s%s", o.GetKind(), strings.Join(fields, ", "), pods)
+	o.addf(Changes, "the %s differs from the rendered object: Chartwright changes %s%s", o.GetKind(), strings.Join(fields, ", "), pods)
 	return nil
 }
 
-// maxDifferences bounds how many fields are named.
+// maxDifferences is the maximum number of fields in a finding.
 const maxDifferences = 5
 
-// differences returns the paths of the fields that differ, without their values.
+// differences returns the paths of fields that differ, without values.
 func differences(before, after any, path string) []string {
 	all := differing(before, after, path)
 	if len(all) > maxDifferences {

@@ -21,17 +21,17 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
-// watchesFindings returns the problems of the watches file.
+// watchesFindings adds the errors in the watches file.
 func (p *Project) watchesFindings(f *finder) {
 	for _, problem := range p.problems {
 		message, _, _ := strings.Cut(problem.Message, ": expected one of")
 		found := f.addf(Breaks, at(problem.File, problem.Line), "%s", message)
-		found.Do = "the operator does not start before that is mended"
+		found.Do = "correct it: the operator does not start with this error"
 		switch {
 		case strings.HasPrefix(message, "unknown key"):
-			found.Do = "remove the key: the operator-sdk passes over what it does not know, so that it was never in force"
+			found.Do = "remove the key: the operator-sdk ignores unknown keys, so it never had an effect"
 		case strings.Contains(message, "is bound twice"):
-			found.Do = "make one entry of the two, with the other version among its versions; the CRD has the list"
+			found.Do = "merge the two entries, and add the other version to versions"
 		}
 	}
 	if len(p.kinds) > 0 {
@@ -39,29 +39,29 @@ func (p *Project) watchesFindings(f *finder) {
 	}
 }
 
-// entryFindings returns the findings about the keys of an entry.
+// entryFindings adds findings about the keys of an entry.
 func (p *Project) entryFindings(f *finder, kind catalog.Kind) error {
 	where := at(watchesFile, kind.Line)
 	if kind.Selector != nil {
-		f.addf(Changes, where, "the selector counts. The operator-sdk since 1.34 passes over it where WATCH_NAMESPACE is empty, and serves resources without these labels, too").
-			Do = "look for resources that lack the labels, which --live does, and label them"
+		f.addf(Changes, where, "the selector takes effect. Since 1.34, the operator-sdk ignores it if WATCH_NAMESPACE is empty, and reconciles custom resources without these labels too").
+			Do = "find custom resources without the labels by --live, and label them"
 	}
 	if kind.ReconcilePeriod != nil {
-		f.addf(Changes, where, "reconcilePeriod %s: every object is applied again that often. Nothing needs it to be repaired or upgraded, but a chart that uses lookup", kind.ReconcilePeriod.Duration).
+		f.addf(Changes, where, "reconcilePeriod %s: Chartwright applies every object again at this interval. Only charts that use lookup need it: drift correction and upgrades do not", kind.ReconcilePeriod.Duration).
 			Do = "remove the key, unless the chart uses lookup"
 	}
 	if kind.DryRunOption != "" {
-		f.addf(Changes, where, "dryRunOption has no effect: lookup always works, and no dry run is needed to know whether to upgrade")
+		f.addf(Changes, where, "dryRunOption has no effect: lookup always works, and Chartwright detects changes without a dry run")
 	}
 	if kind.WatchDependentResources != nil && !*kind.WatchDependentResources {
-		f.addf(Works, where, "watchDependentResources: false: damaged objects are left as they are, as by drift.mode: Disabled")
+		f.addf(Works, where, "watchDependentResources: false disables drift correction, like drift.mode: Disabled")
 	}
 	f.overrides(where, kind)
 	return nil
 }
 
-// overrides compares overrideValues as texts, which they are to the
-// operator-sdk, with what they are here.
+// overrides adds findings about overrideValues, which are strings for the operator-sdk
+// and typed for Chartwright.
 func (f *finder) overrides(where string, kind catalog.Kind) {
 	if len(kind.OverrideValues) == 0 {
 		return
@@ -84,33 +84,33 @@ func (f *finder) overrides(where string, kind catalog.Kind) {
 	if len(typed) > 0 {
 		more := ""
 		if revision {
-			more = "; each release gets one more revision"
+			more = "; each release gets a new revision"
 		}
-		f.addf(Changes, where, "overrideValues have types, as --set gives them, and were always texts: %s. A template that compares one with a text fails, and false, which was true as a text, is false%s", strings.Join(typed, "; "), more).
-			Do = "look at what chartwright render prints for a resource of the kind"
+		f.addf(Changes, where, "overrideValues have types like values of --set; until now they were strings: %s. A template that compares such a value with a string fails; the string \"false\", which is true in a condition, becomes false%s", strings.Join(typed, "; "), more).
+			Do = "check the output of chartwright render for a custom resource of the kind"
 	}
 	slices.Sort(variables)
 	if variables = slices.Compact(variables); len(variables) > 0 {
-		f.addf(Works, where, "overrideValues are expanded from the environment (%s), which the manager's container has to have as before", strings.Join(variables, ", "))
+		f.addf(Works, where, "overrideValues use environment variables (%s): set them in the manager's container as before", strings.Join(variables, ", "))
 	}
 	if len(typed) == 0 {
-		f.addf(Works, where, "overrideValues are texts, as they were")
+		f.addf(Works, where, "overrideValues are strings as before")
 	}
 }
 
-// becomes tells of a value that is no text any more. What a variable holds may be
-// a password, and reports get around.
+// becomes describes a value that is no longer a string. It does not print values of
+// environment variables, which may be passwords.
 func becomes(raw string, value any) string {
 	if len(variablesOf(raw)) == 0 {
 		return fmt.Sprintf("%q becomes %s", raw, show(value))
 	}
-	kinds := map[reflect.Kind]string{reflect.Bool: "true or false", reflect.Invalid: "null", reflect.Slice: "a list"}
+	kinds := map[reflect.Kind]string{reflect.Bool: "a boolean", reflect.Invalid: "null", reflect.Slice: "a list"}
 	return fmt.Sprintf("%q becomes %s", raw, cmp.Or(kinds[reflect.ValueOf(value).Kind()], "a number"))
 }
 
 var variable = regexp.MustCompile(`\$(?:\{(\w+)\}|(\w+))`)
 
-// variablesOf returns the names of variables in a text.
+// variablesOf returns the names of environment variables in a text.
 func variablesOf(text string) []string {
 	found := variable.FindAllStringSubmatch(text, -1)
 	names := make([]string, 0, len(found))
@@ -120,11 +120,11 @@ func variablesOf(text string) []string {
 	return names
 }
 
-// reportedElsewhere are rules of lint that other findings report better: those
-// about the allow block and the role.
+// reportedElsewhere lists lint rules whose problems other findings report in more
+// detail.
 var reportedElsewhere = map[string]bool{"not-allowed": true, "lookup-elsewhere": true, "rights-unresolved": true, "schema-missing": true}
 
-// chartFindings returns the problems of the chart itself.
+// chartFindings adds the lint findings and other problems of the chart.
 func (p *Project) chartFindings(f *finder, kind catalog.Kind) error {
 	found, err := lint.Run(lint.Target{Path: path.Clean(kind.Watch.Chart), Kind: kind})
 	if err != nil {
@@ -142,17 +142,17 @@ func (p *Project) chartFindings(f *finder, kind catalog.Kind) error {
 	}
 	if warnings > 0 {
 		f.addf(ToDo, path.Clean(kind.Watch.Chart), "%s of chartwright lint", Counted(warnings, "warning", "warnings")).
-			Do = "look at them before the move, or after it: chartwright lint"
+			Do = "run chartwright lint before or after the migration"
 	}
 	if kind.Chart.Features.Lookup && kind.ReconcilePeriod == nil {
-		found := f.addf(Changes, path.Clean(kind.Watch.Chart), "the chart uses lookup: what it reads was looked at with every reconcile, each minute, and is from now on when the resource is edited, or every object is applied again")
-		found.Do, found.Lines = "say how often to look, if what is read changes", "  reconcilePeriod: 10m\n"
+		found := f.addf(Changes, path.Clean(kind.Watch.Chart), "the chart uses lookup: until now it read the objects every minute; Chartwright reads them when the custom resource is edited, and every reconcilePeriod")
+		found.Do, found.Lines = "set reconcilePeriod if these objects can change", "  reconcilePeriod: 10m\n"
 	}
 	return nil
 }
 
-// allowFindings tells what the chart has to be allowed, with the values of the
-// samples and others.
+// allowFindings compares the allow block of the entry with what the chart needs, for the
+// values of the samples and additional values.
 func (p *Project) allowFindings(f *finder, kind catalog.Kind, given []map[string]any) error {
 	need, notes, err := scaffold.Allow(kind, slices.Concat(p.sampleValues(kind), given)...)
 	if err != nil {
@@ -166,11 +166,11 @@ func (p *Project) allowFindings(f *finder, kind catalog.Kind, given []map[string
 	}
 	switch missing := scaffold.Lacks(kind.Allow, need); {
 	case len(missing) > 0:
-		found := f.addf(ToDo, where, "the chart goes beyond the release's namespace. An entry with none but the operator-sdk's keys allows that, with a warning at start; with any other key, what its allow block does not name is refused")
-		found.Do, found.Lines = "add to the entry what the chart has business with", lines
+		found := f.addf(ToDo, where, "the chart needs access beyond the release's namespace. An entry that has only keys of the operator-sdk allows everything, with a warning at startup; with any other key, Chartwright rejects everything that is not in the allow block")
+		found.Do, found.Lines = "add this block to the entry, without access that the chart should not have", lines
 	case lines == "":
-		found := f.addf(Works, where, "the chart stays in the release's namespace. An entry with none but the operator-sdk's keys allows it to go anywhere, should values lead it there")
-		found.Do, found.Lines = "have that refused", "  allow: {}\n"
+		found := f.addf(Works, where, "the chart only needs the release's namespace. An entry that has only keys of the operator-sdk allows everything, which matters if values change the namespace of objects")
+		found.Do, found.Lines = "allow only the release's namespace", "  allow: {}\n"
 	default:
 		f.addf(Works, where, "the entry allows what the chart needs")
 	}
@@ -183,7 +183,7 @@ func (p *Project) allowFindings(f *finder, kind catalog.Kind, given []map[string
 // roleFile is the file of the operator's role.
 const roleFile = "config/rbac/role.yaml"
 
-// roleFindings returns the permissions that the operator's role is missing.
+// roleFindings adds the permissions that are missing in the operator's role.
 func (p *Project) roleFindings(f *finder) {
 	text, exists := p.files[roleFile]
 	if !exists || len(p.kinds) == 0 {
@@ -191,7 +191,7 @@ func (p *Project) roleFindings(f *finder) {
 	}
 	report, err := permissions.Derive(p.kinds, permissions.Options{})
 	if err != nil {
-		f.addf(Unknown, roleFile, "the rights that the charts need cannot be derived: %v", err).Do = "mend that first"
+		f.addf(Unknown, roleFile, "the permissions that the charts need cannot be derived: %v", err).Do = "fix this first"
 		return
 	}
 	have := rulesOf(text)
@@ -207,19 +207,19 @@ func (p *Project) roleFindings(f *finder) {
 			lines.WriteString("- " + permissions.RuleText(one) + " # " + rule.Why + "\n")
 		}
 	}
-	generate := "or have the whole role derived: chartwright rbac --output-file " + roleFile
+	generate := "or generate the whole role: chartwright rbac --output-file " + roleFile
 	if missing > 0 {
-		found := f.addf(ToDo, roleFile, "%s of the %d that the operator and the charts need are missing, or not whole", Counted(len(report.Rules)-whole, "rule", "rules"), len(report.Rules))
+		found := f.addf(ToDo, roleFile, "%s of the %d that the operator and the charts need are missing or incomplete", Counted(len(report.Rules)-whole, "rule", "rules"), len(report.Rules))
 		found.Do, found.Lines = "add these rules; "+generate, lines.String()
 	} else {
-		f.addf(Works, roleFile, "it has all rights that the operator and the charts need").Do = generate + ", which has no wildcards"
+		f.addf(Works, roleFile, "the role has all permissions that the operator and the charts need").Do = "keep it, " + generate + " (without wildcards)"
 	}
 	for _, unresolved := range report.Unresolved {
-		f.addf(ToDo, roleFile, "%s", unresolved).Do = "add the rule to the role, as today"
+		f.addf(ToDo, roleFile, "%s", unresolved).Do = "add the rule to the role"
 	}
 }
 
-// rulesOf returns the rules of all roles in a file.
+// rulesOf returns the rules of all Roles and ClusterRoles in a file.
 func rulesOf(text string) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for document := range strings.SplitSeq(text, "\n---") {

@@ -11,28 +11,28 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Verdict is what a finding means for the move.
+// Verdict is the meaning of a finding for the migration.
 type Verdict string
 
 // Verdicts, in the order of the report.
 const (
-	// Breaks: something that runs today would be refused, lost or created twice.
+	// Breaks: something that works today would be rejected, lost or created twice.
 	Breaks Verdict = "Breaks"
-	// Unknown: it could not be checked.
+	// Unknown: a check could not be completed.
 	Unknown Verdict = "Unknown"
-	// ToDo: a step of the move itself.
+	// ToDo: a step of the migration.
 	ToDo Verdict = "ToDo"
-	// Changes: it keeps working, but differently.
+	// Changes: something continues to work, but differently.
 	Changes Verdict = "Changes"
-	// Works: it keeps working as it is.
+	// Works: something continues to work unchanged.
 	Works Verdict = "Works"
 )
 
-// verdicts are all of them, in their order.
+// verdicts lists all verdicts in the order of the report.
 var verdicts = []Verdict{Breaks, Unknown, ToDo, Changes, Works}
 
-// Topics of findings that are about no single kind. The topic of a kind is its
-// name, such as Nginx.demo.example.com, and follows these.
+// Topics of findings that do not belong to a kind. The topic of a kind is its name,
+// such as Nginx.demo.example.com, and comes after these in the report.
 const (
 	topicProject  = "project"
 	topicOperator = "operator"
@@ -46,20 +46,20 @@ func rank(topic string) int {
 	return 3
 }
 
-// Finding is one thing that was found.
+// Finding is one result of a check.
 type Finding struct {
 	Verdict Verdict `json:"verdict"`
 	// Topic is a part of the project, or a kind.
 	Topic string `json:"topic"`
-	// Where is a file, with its line where there is one.
+	// Where is a file, with the line if it is known.
 	Where string `json:"where,omitempty"`
 	// What describes the finding and its effect.
 	What string `json:"what"`
-	// Do describes what to do about it.
+	// Do describes what to do.
 	Do string `json:"do,omitempty"`
-	// Lines are what is to be written, or run, as it stands.
+	// Lines are lines to write into a file, or commands to run.
 	Lines string `json:"lines,omitempty"`
-	// Resources are the custom resources that it is about.
+	// Resources are the affected custom resources.
 	Resources []string `json:"resources,omitempty"`
 }
 
@@ -74,14 +74,14 @@ func Count(findings []Finding, verdict Verdict) int {
 	return n
 }
 
-// Blockers returns an error if the move would or may do harm.
+// Blockers returns an error if there are findings that break or are unknown.
 func Blockers(findings []Finding) error {
 	var counts []string
 	if n := Count(findings, Breaks); n > 0 {
-		counts = append(counts, Counted(n, "thing would break", "things would break"))
+		counts = append(counts, Counted(n, "breaking finding", "breaking findings"))
 	}
 	if n := Count(findings, Unknown); n > 0 {
-		counts = append(counts, fmt.Sprintf("%d could not be looked at", n))
+		counts = append(counts, Counted(n, "incomplete check", "incomplete checks"))
 	}
 	if len(counts) == 0 {
 		return nil
@@ -89,8 +89,8 @@ func Blockers(findings []Finding) error {
 	return errors.New("migrate: " + strings.Join(counts, ", "))
 }
 
-// Sort puts findings into the order of the report, and merges those that are
-// the same for several custom resources.
+// Sort sorts findings in the order of the report, and merges findings that differ only
+// in their custom resources.
 func Sort(findings []Finding) []Finding {
 	var gathered []Finding
 	for _, f := range findings {
@@ -115,7 +115,7 @@ func Sort(findings []Finding) []Finding {
 	return gathered
 }
 
-// same reports whether two findings differ at most in their resources.
+// same reports whether two findings differ at most in Resources and Lines.
 func (f Finding) same(other Finding) bool {
 	return f.Verdict == other.Verdict && f.Topic == other.Topic && f.Where == other.Where && f.What == other.What && f.Do == other.Do
 }
@@ -123,12 +123,12 @@ func (f Finding) same(other Finding) bool {
 // finder collects findings of one topic.
 type finder struct {
 	topic string
-	// resources names the custom resource that the findings are about, if any.
+	// resources contains the custom resource that is checked, if any.
 	resources []string
 	findings  []Finding
 }
 
-// addf adds a finding, which the caller may complete.
+// addf adds a finding and returns it, so that the caller can set more fields.
 func (f *finder) addf(verdict Verdict, where, format string, args ...any) *Finding {
 	f.findings = append(f.findings, Finding{
 		Verdict: verdict, Topic: f.topic, Where: where, What: fmt.Sprintf(format, args...), Resources: f.resources,
@@ -136,7 +136,7 @@ func (f *finder) addf(verdict Verdict, where, format string, args ...any) *Findi
 	return &f.findings[len(f.findings)-1]
 }
 
-// at names a line of a file, or the file where the line is not known.
+// at returns a file and line, or only the file if the line is 0.
 func at(file string, line int) string {
 	if line == 0 {
 		return file
@@ -144,17 +144,17 @@ func at(file string, line int) string {
 	return fmt.Sprintf("%s:%d", file, line)
 }
 
-// maxNamed bounds how many custom resources a finding names in the report for
-// people; the one for machines names all.
+// maxNamed is the maximum number of custom resources that Text lists per finding. The
+// JSON output lists all.
 const maxNamed = 5
 
-// titles head the parts of the report.
+// titles are the headings of the report.
 var titles = map[Verdict]string{
 	Breaks:  "WOULD BREAK",
-	Unknown: "COULD NOT BE LOOKED AT",
+	Unknown: "COULD NOT BE CHECKED",
 	ToDo:    "TO DO",
 	Changes: "CHANGES",
-	Works:   "WORKS AS IT IS",
+	Works:   "WORKS UNCHANGED",
 }
 
 // Text writes sorted findings as text.
@@ -187,7 +187,7 @@ func (f Finding) write(text *strings.Builder) {
 	}
 	fmt.Fprintf(text, "  - %s%s\n", where, f.What)
 	if len(f.Resources) > 0 {
-		fmt.Fprintf(text, "    of %s\n", named(f.Resources))
+		fmt.Fprintf(text, "    custom resources: %s\n", named(f.Resources))
 	}
 	if f.Do != "" {
 		fmt.Fprintf(text, "    do: %s\n", f.Do)
@@ -197,7 +197,7 @@ func (f Finding) write(text *strings.Builder) {
 	}
 }
 
-// named names the first of some custom resources, and counts the others.
+// named lists the first custom resources, and the number of the others.
 func named(resources []string) string {
 	if len(resources) <= maxNamed {
 		return strings.Join(resources, ", ")
@@ -205,7 +205,7 @@ func named(resources []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(resources[:maxNamed], ", "), len(resources)-maxNamed)
 }
 
-// Counted returns a number with its noun.
+// Counted returns a number with a noun in singular or plural.
 func Counted(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -12,7 +12,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
-// Plugins that a PROJECT file names.
+// Plugins in a PROJECT file.
 const (
 	helmPlugin   = "helm.sdk.operatorframework.io"
 	hybridPlugin = "hybrid.helm.sdk.operatorframework.io"
@@ -24,14 +24,13 @@ type layout struct {
 	kinds   []declaredKind
 }
 
-// declaredKind is a kind of the PROJECT file with its line.
+// declaredKind is a kind in the PROJECT file with its line.
 type declaredKind struct {
 	schema.GroupKind
 	line int
 }
 
-// readLayout reads the PROJECT file. A project without one is read by its other
-// files.
+// readLayout parses the PROJECT file, if it exists.
 func (p *Project) readLayout() error {
 	text, exists := p.files[projectFile]
 	if !exists {
@@ -44,7 +43,7 @@ func (p *Project) readLayout() error {
 	if err := yaml.Unmarshal([]byte(text), &file); err != nil {
 		return fmt.Errorf("%s: %w", projectFile, err)
 	}
-	// A list today, and a string in older projects.
+	// Older projects have a string instead of a list.
 	var one string
 	if file.Layout.Decode(&p.layout.plugins) != nil && file.Layout.Decode(&one) == nil {
 		p.layout.plugins = []string{one}
@@ -68,7 +67,7 @@ func (p *Project) readLayout() error {
 	return nil
 }
 
-// ofHelm reports whether a plugin of the operator-sdk is for Helm charts.
+// ofHelm reports whether a plugin of the operator-sdk supports Helm charts.
 func ofHelm(plugin string) bool {
 	name, _, _ := strings.Cut(plugin, "/")
 	return name == helmPlugin || name == hybridPlugin
@@ -76,30 +75,30 @@ func ofHelm(plugin string) bool {
 
 func (p *Project) layoutFindings(f *finder) {
 	if _, exists := p.files[projectFile]; !exists {
-		f.addf(Changes, "", "there is no file PROJECT, so that this is taken for a Helm project for its %s alone", watchesFile)
+		f.addf(Changes, "", "the file PROJECT is missing; the project is treated as a Helm project because it has a %s", watchesFile)
 		return
 	}
 	if slices.ContainsFunc(p.layout.plugins, func(plugin string) bool { return strings.HasPrefix(plugin, hybridPlugin) }) {
-		f.addf(Breaks, projectFile, "the project has code of its own beside its charts (plugin %s): hooks, value translators and controllers in Go have no counterpart here", hybridPlugin).
-			Do = "put into the charts what the code computes (valuesFrom and templates), and what is left into an operator of its own"
+		f.addf(Breaks, projectFile, "the project contains Go code (plugin %s): hooks, value translators and controllers have no equivalent in Chartwright", hybridPlugin).
+			Do = "move computed values into the charts (valuesFrom and templates), and the rest of the code into a separate operator"
 	}
 	for _, declared := range p.layout.kinds {
 		if !slices.ContainsFunc(p.kinds, func(k catalog.Kind) bool { return k.GVK().GroupKind() == declared.GroupKind }) {
-			f.addf(Changes, at(projectFile, declared.line), "%s stands here and in no entry of %s whose chart can be loaded: nobody serves it, today as tomorrow", declared.GroupKind, watchesFile)
+			f.addf(Changes, at(projectFile, declared.line), "%s is listed here, but %s has no entry for it with a chart that can be loaded: neither operator reconciles the kind", declared.GroupKind, watchesFile)
 		}
 	}
-	f.addf(Works, projectFile, "it may stay: nothing here reads it. Kinds are added by chartwright add, and what follows from them by chartwright generate")
+	f.addf(Works, projectFile, "you can keep the file: Chartwright does not read it. Use chartwright add to add kinds, and chartwright generate to update the generated files")
 }
 
-// theirImage matches images of the operator-sdk's Helm operator.
-var theirImage = regexp.MustCompile(`(?i)helm-operator`)
+// sdkImage matches images of the operator-sdk's Helm operator.
+var sdkImage = regexp.MustCompile(`(?i)helm-operator`)
 
 // containerFindings returns the findings about the Dockerfile.
 func (p *Project) containerFindings(f *finder) {
 	text, exists := p.files[dockerfile]
 	if !exists {
-		found := f.addf(ToDo, "", "there is no Dockerfile")
-		found.Do, found.Lines = "write one", p.newDockerfile()
+		found := f.addf(ToDo, "", "the project has no Dockerfile")
+		found.Do, found.Lines = "create it", p.newDockerfile()
 		return
 	}
 	before := len(f.findings)
@@ -107,27 +106,27 @@ func (p *Project) containerFindings(f *finder) {
 		for _, line := range stage.lines {
 			f.instruction(line)
 		}
-		if theirImage.MatchString(stage.from) {
-			found := f.addf(ToDo, at(dockerfile, stage.number), "the image is made from %s", stage.from)
-			found.Do = "make it from Chartwright's, by your registry and version; the other lines may stay"
+		if sdkImage.MatchString(stage.from) {
+			found := f.addf(ToDo, at(dockerfile, stage.number), "the image is based on %s", stage.from)
+			found.Do = "base it on Chartwright's image, with your registry and version; keep the other lines"
 			found.Lines = "- " + stage.text + "\n+ ARG CHARTWRIGHT=chartwright:latest\n+ FROM ${CHARTWRIGHT}\n"
 		}
 	}
 	if len(f.findings) == before {
-		f.addf(Works, dockerfile, "it is made from another image than the operator-sdk's")
+		f.addf(Works, dockerfile, "the image is not based on that of the operator-sdk")
 	}
 }
 
-// instruction adds a finding if an instruction cannot be in an image based on
-// Chartwright's.
+// instruction adds a finding about an instruction that does not work in an image
+// based on Chartwright's.
 func (f *finder) instruction(line numbered) {
 	where, text := at(dockerfile, line.number), strings.TrimSpace(line.text)
 	switch strings.ToUpper(strings.Fields(text)[0]) {
 	case "RUN":
-		f.addf(Breaks, where, "%s: Chartwright's image has no shell and no packages, so that nothing can be run in it", text).
-			Do = "run it in a stage of its own, and COPY --from it what comes of it"
+		f.addf(Breaks, where, "%s: Chartwright's image has no shell and no packages, so the instruction fails", text).
+			Do = "run the command in a separate stage, and copy its results with COPY --from"
 	case "ENTRYPOINT", "CMD":
-		found := f.addf(ToDo, where, "%s: the image's own are ENTRYPOINT [\"/chartwright\"] and CMD [\"run\"]", text)
+		found := f.addf(ToDo, where, "%s: Chartwright's image has ENTRYPOINT [\"/chartwright\"] and CMD [\"run\"]", text)
 		found.Do = "remove the line"
 		found.Lines = "- " + line.text + "\n"
 	}
@@ -141,7 +140,7 @@ func (p *Project) newDockerfile() string {
 	return text
 }
 
-// makefileFindings finds lines of the Makefile that run the old operator.
+// makefileFindings adds findings about recipes that run the old operator.
 func (p *Project) makefileFindings(f *finder) {
 	text, exists := p.files[makefile]
 	if !exists {
@@ -150,34 +149,34 @@ func (p *Project) makefileFindings(f *finder) {
 	before := len(f.findings)
 	for i, line := range strings.Split(text, "\n") {
 		recipe := strings.TrimSpace(strings.TrimLeft(line, "\t@"))
-		theirs := strings.Contains(recipe, "helm-operator") || strings.HasPrefix(recipe, "$(HELM_OPERATOR)")
-		if strings.HasPrefix(line, "\t") && theirs && strings.Contains(recipe+" ", " run ") {
-			found := f.addf(ToDo, at(makefile, i+1), "the operator is run on this machine by %s", recipe)
+		runsSDK := strings.Contains(recipe, "helm-operator") || strings.HasPrefix(recipe, "$(HELM_OPERATOR)")
+		if strings.HasPrefix(line, "\t") && runsSDK && strings.Contains(recipe+" ", " run ") {
+			found := f.addf(ToDo, at(makefile, i+1), "the recipe runs the old operator locally: %s", recipe)
 			found.Do = "run Chartwright instead"
 			found.Lines = "- " + line + "\n+ \tchartwright run\n"
 		}
 	}
 	if len(f.findings) == before {
-		f.addf(Works, makefile, "install, deploy and their counterparts work on config/ as before")
+		f.addf(Works, makefile, "install, deploy, uninstall and undeploy work unchanged")
 	}
 }
 
-// numbered is a line of a file, from 1.
+// numbered is a line of a file with its number, starting at 1.
 type numbered struct {
 	number int
 	text   string
 }
 
-// stage is a part of a Dockerfile: an instruction FROM, and what follows it.
+// stage is a build stage of a Dockerfile.
 type stage struct {
 	numbered
-	// from is an image, or the name of a stage before.
+	// from is an image, or the name of a previous stage.
 	from, name string
-	// lines are the instructions, with the rest of those that have several lines.
+	// lines are the lines after FROM.
 	lines []numbered
 }
 
-// stagesOf returns the stages of a Dockerfile.
+// stagesOf parses the stages of a Dockerfile.
 func stagesOf(text string) (stages []stage) {
 	for i, line := range strings.Split(text, "\n") {
 		words := strings.Fields(line)
@@ -201,7 +200,7 @@ func stagesOf(text string) (stages []stage) {
 	return stages
 }
 
-// imageStages returns the stages that the image consists of: the last one, and
+// imageStages returns the stages that become layers of the image: the last stage, and
 // those that it is based on.
 func imageStages(all []stage) (stages []stage) {
 	wanted := ""

@@ -25,7 +25,7 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// cluster is the cluster whose custom resources the project's operator serves.
+// cluster accesses the cluster that runs the project's operator.
 type cluster struct {
 	config     *rest.Config
 	namespaces []string
@@ -56,9 +56,9 @@ func newCluster(config *rest.Config, namespaces []string) (*cluster, error) {
 	return c, err
 }
 
-// LiveFindings returns the findings about the custom resources in some
-// namespaces of the cluster, or in all if none is named, unsorted. It only sends
-// reads and dry runs. The error means that the cluster could not be read at all.
+// LiveFindings returns the findings about the custom resources in the given
+// namespaces of the cluster, or in all namespaces, unsorted. It only sends reads and
+// dry runs. Missing permissions are findings, and not errors.
 func (p *Project) LiveFindings(ctx context.Context, config *rest.Config, namespaces []string) ([]Finding, error) {
 	c, err := newCluster(config, namespaces)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p *Project) LiveFindings(ctx context.Context, config *rest.Config, namespa
 	}
 	version, err := c.typed.Discovery().ServerVersion()
 	if err != nil {
-		return nil, fmt.Errorf("ask the cluster for its version: %w", err)
+		return nil, fmt.Errorf("read the version of the cluster: %w", err)
 	}
 	var findings []Finding
 	for _, kind := range p.kinds {
@@ -96,7 +96,7 @@ func (k *kindCheck) run(ctx context.Context) error {
 	var err error
 	k.mapping, err = k.mapper.RESTMapping(k.kind.GVK().GroupKind(), k.kind.Version)
 	if meta.IsNoMatchError(err) {
-		k.addf(Changes, "", "the cluster does not serve the kind in version %s: there are no resources to look at", k.kind.Version)
+		k.addf(Changes, "", "the cluster does not serve the kind in version %s: there are no custom resources to check", k.kind.Version)
 		return k.project.allowFindings(&k.finder, k.kind, nil)
 	}
 	if err != nil {
@@ -133,22 +133,22 @@ func (k *kindCheck) run(ctx context.Context) error {
 		}
 	}
 	if adoptable > 0 {
-		k.addf(Works, "", "%d of %s in the cluster can be taken over: nothing that they have is refused or lost", adoptable, Counted(len(resources), "resource", "resources"))
+		k.addf(Works, "", "%d of %s in the cluster can be adopted without loss", adoptable, Counted(len(resources), "custom resource", "custom resources"))
 	}
 	return k.project.allowFindings(&k.finder, k.kind, given)
 }
 
-// definition compares the CRD in the cluster with the derived one.
+// definition compares the CRD in the cluster with the derived CRD.
 func (k *kindCheck) definition(ctx context.Context) error {
 	resource := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 	name := k.mapping.Resource.GroupResource().String()
 	object, err := k.objects.Dynamic.Resource(resource).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsForbidden(err):
-		k.forbidden(resource.GroupResource(), "get", "to compare the kind's definition")
+		k.forbidden(resource.GroupResource(), "get", "to compare the CRD")
 		return nil
 	case apierrors.IsNotFound(err):
-		k.addf(Breaks, "", "the kind is served by no CustomResourceDefinition %s, but by another server", name)
+		k.addf(Breaks, "", "the cluster has no CustomResourceDefinition %s: another API server serves the kind", name)
 		return nil
 	case err != nil:
 		return err
@@ -160,12 +160,12 @@ func (k *kindCheck) definition(ctx context.Context) error {
 	before := len(k.findings)
 	k.definitions("", old, k.rules.admission.Definition())
 	for i := range k.findings[before:] {
-		k.findings[before+i].What += " (the definition in the cluster)"
+		k.findings[before+i].What += " (CRD in the cluster)"
 	}
 	return nil
 }
 
-// list returns the custom resources.
+// list returns the custom resources of the kind.
 func (k *kindCheck) list(ctx context.Context) ([]unstructured.Unstructured, error) {
 	var all []unstructured.Unstructured
 	for _, namespace := range k.namespaces {
@@ -179,7 +179,7 @@ func (k *kindCheck) list(ctx context.Context) ([]unstructured.Unstructured, erro
 			return nil
 		})
 		if apierrors.IsForbidden(err) {
-			k.forbidden(k.mapping.Resource.GroupResource(), "list", "to look at the custom resources"+in(namespace))
+			k.forbidden(k.mapping.Resource.GroupResource(), "list", "to check the custom resources"+in(namespace))
 		} else if err != nil {
 			return nil, err
 		}
@@ -195,8 +195,8 @@ type resourceCheck struct {
 	cr *unstructured.Unstructured
 }
 
-// resource adds the findings about a custom resource, and reports whether it can
-// be adopted without harm.
+// resource adds the findings about a custom resource, and reports whether it can be
+// adopted without loss.
 func (k *kindCheck) resource(ctx context.Context, cr *unstructured.Unstructured) (adoptable bool, err error) {
 	refused := k.rules.spec(cr)
 	r := &resourceCheck{kindCheck: k, cr: cr, finder: finder{topic: k.topic, resources: []string{resourceName(cr)}, findings: refused}}
@@ -208,18 +208,18 @@ func (k *kindCheck) resource(ctx context.Context, cr *unstructured.Unstructured)
 	return !slices.ContainsFunc(r.findings, func(f Finding) bool { return f.Verdict == Breaks || f.Verdict == Unknown }), nil
 }
 
-// forbidden adds a finding about a missing permission, whichever custom resource
-// it was needed for.
+// forbidden adds a finding about a missing permission. It names no custom resource, so
+// that Sort can merge it.
 func (f *finder) forbidden(resource schema.GroupResource, verb, purpose string) {
-	found := f.addf(Unknown, "", "you may not %s %s, which it takes %s", verb, resource, purpose)
-	found.Do = "run it with more rights; the rule that allows it:"
+	found := f.addf(Unknown, "", "missing permission to %s %s, which is needed %s", verb, resource, purpose)
+	found.Do = "run the command with a role that has this rule:"
 	found.Lines = fmt.Sprintf("- {apiGroups: [%q], resources: [%q], verbs: [%q]}\n", resource.Group, resource.Resource, verb)
 	found.Resources = nil
 }
 
 func in(namespace string) string {
 	if namespace == "" {
-		return " of all namespaces (--namespace limits them)"
+		return " in all namespaces (--namespace limits them)"
 	}
-	return " of namespace " + namespace
+	return " in namespace " + namespace
 }

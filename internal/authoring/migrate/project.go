@@ -23,31 +23,32 @@ const (
 	makefile    = "Makefile"
 )
 
-// Project is what the files of a project hold.
+// Project is the content of the files of a project.
 type Project struct {
 	dir string
-	// files are texts by their paths, which are relative to the folder and have
-	// slashes: those of the root, and the manifests of config/.
+	// files maps paths, relative to the folder and with slashes, to contents. It has
+	// the files in the root that are known, and the manifests of config/.
 	files  map[string]string
 	layout layout
-	// kinds are those of the watches file whose charts could be loaded, and
-	// problems those of the file.
+	// kinds are the kinds of the watches file whose charts could be loaded, and
+	// problems the errors in the file.
 	kinds    []catalog.Kind
 	problems watches.LineErrors
 	// charts is the folder of the charts.
 	charts string
 }
 
-// Options are what the findings depend on beside the project.
+// Options are inputs of the findings other than the project.
 type Options struct {
 	// Flags reports whether the command "chartwright run" has a flag.
 	Flags func(name string) bool
-	// Live: LiveFindings follow, which know better what charts have to be allowed.
+	// Live is set if LiveFindings follow. They include the allow block, for the values
+	// of all custom resources.
 	Live bool
 }
 
-// ErrNoProject marks a folder that is no operator-sdk Helm project.
-var ErrNoProject = errors.New("this is no project of the operator-sdk's Helm operator")
+// ErrNoProject means that a folder is not an operator-sdk Helm project.
+var ErrNoProject = errors.New("not a project of the operator-sdk's Helm operator")
 
 // Read reads a project. If expand is not nil, it gets the environment variables
 // of the manager's container before overrideValues are expanded.
@@ -93,8 +94,7 @@ func (p *Project) readFiles() error {
 	})
 }
 
-// readKinds loads the kinds of the watches file. Problems of the file become
-// findings.
+// readKinds loads the kinds of the watches file. Errors in the file become findings.
 func (p *Project) readKinds() error {
 	if _, exists := p.files[watchesFile]; !exists {
 		return fmt.Errorf("%w: %s has no %s", ErrNoProject, p.dir, watchesFile)
@@ -119,7 +119,7 @@ func (p *Project) readKinds() error {
 	return nil
 }
 
-// under returns the paths of the files in folders, sorted in each folder.
+// under returns the paths of the files in folders, sorted by folder and path.
 func (p *Project) under(folders ...string) []string {
 	var found []string
 	names := slices.Sorted(maps.Keys(p.files))
@@ -133,7 +133,7 @@ func (p *Project) under(folders ...string) []string {
 	return found
 }
 
-// topicOf is the topic of findings about a kind.
+// topicOf returns the topic of findings about a kind.
 func topicOf(kind catalog.Kind) string { return kind.GVK().GroupKind().String() }
 
 // Findings returns the findings about the files, unsorted.
@@ -169,95 +169,95 @@ func (p *Project) Findings(o Options) ([]Finding, error) {
 
 // behavior is a difference between the operators that affects every project.
 type behavior struct {
-	// what is a word or two, was the behavior of the operator-sdk, is that of
-	// Chartwright, and do what to do about it, if anything.
+	// what is the subject. was describes the operator-sdk, is describes Chartwright,
+	// and do is what users can do about the difference, if anything.
 	what, was, is, do string
 }
 
 var behaviors = []behavior{
 	{
 		what: "Schema",
-		was:  "the CRD takes any spec, and a wrong one fails in Helm",
-		is:   "the CRD is made of the chart, and the API server refuses what it does not take",
-		do:   "`chartwright migrate --live` finds resources that it would refuse or cut",
+		was:  "the CRD accepts any spec; errors appear during the Helm action",
+		is:   "the CRD is derived from the chart, and the API server rejects specs that do not conform to it",
+		do:   "`chartwright migrate --live` finds custom resources with fields that the API server would reject or drop",
 	},
 	{
 		what: "Upgrades",
-		was:  "the chart is rendered with every reconcile, and an upgrade made where the text differs, so that a random value makes a revision each minute",
-		is:   "an upgrade is made where spec, chart or overrideValues differ; nothing is rendered to find that out",
+		was:  "the chart is rendered in every reconciliation, and upgraded if the output differs; a random value creates a revision every minute",
+		is:   "an upgrade runs if spec, chart or overrideValues differ; detecting that needs no render",
 	},
 	{
 		what: "Drift",
-		was:  "objects are compared each `reconcilePeriod`, one minute; what somebody removed from a list of a custom resource, or from another namespace, is seen late or never",
-		is:   "a change of a field that the chart sets is undone as it happens; fields that others add stay",
-		do:   "`drift.ignore`, or `drift.mode: Warn`, where somebody changes objects on purpose",
+		was:  "objects are compared every `reconcilePeriod`, one minute by default; changes in lists of custom resources and in other namespaces are detected late or never",
+		is:   "a change of a field that the chart sets is corrected at once; fields that others add remain",
+		do:   "`drift.ignore`, or `drift.mode: Warn`, for objects that users change on purpose",
 	},
 	{
 		what: "Server-side apply",
-		was:  "objects are patched from the client",
-		is:   "objects are applied by the server, field manager `chartwright`; list items that have one key twice are made one, fields that the kind has not are dropped, each with an event",
+		was:  "objects are patched by the client",
+		is:   "objects are applied by the API server, field manager `chartwright`; duplicate list items are merged and unknown fields are dropped, each with an event",
 		do:   "`chartwright migrate --live` finds them by dry run",
 	},
 	{
 		what: "History",
 		was:  "one revision is kept",
-		is:   "the last 10 that were deployed are kept, to roll back to (`maxHistory`)",
+		is:   "the last 10 deployed revisions are kept for rollbacks (`maxHistory`)",
 	},
 	{
 		what: "Failed install",
-		was:  "it is uninstalled at once, and installed again",
-		is:   "it is tried again where it stands, ever more slowly",
+		was:  "it is uninstalled at once and installed again",
+		is:   "it is retried in place, with backoff",
 	},
 	{
 		what: "Failed upgrade",
-		was:  "it is rolled back at once, and tried again for ever",
-		is:   "it is tried again, ever more slowly",
-		do:   "`onFailure: Rollback` in the entry rolls it back after `retries`, and holds it there until the spec is edited",
+		was:  "it is rolled back at once and retried without limit",
+		is:   "it is retried with backoff",
+		do:   "`onFailure: Rollback` in the entry rolls back after `retries`, and holds the release until the spec is edited",
 	},
 	{
 		what: "Release names",
-		was:  "that of the resource, up to 53 characters; longer ones fail",
-		is:   "that of the resource, with dashes for dots, and cut with a hash where it is longer; where another resource's release has it, `<name>-<kind>`",
+		was:  "the name of the custom resource, up to 53 characters; longer names fail",
+		is:   "the name of the custom resource, with dots replaced by dashes, and shortened with a hash if it is too long; `<name>-<kind>` if the release of another custom resource has that name",
 	},
 	{
 		what: "Hooks",
-		was:  "a hook that hangs holds a worker for ever",
-		is:   "each has `timeout`, 5 minutes",
-		do:   "set `timeout` in the entry where a hook takes longer",
+		was:  "a hook that hangs blocks a worker without limit",
+		is:   "each hook has the `timeout`, 5 minutes by default",
+		do:   "set `timeout` in the entry if a hook takes longer",
 	},
 	{
-		what: "Beyond the namespace",
-		was:  "a chart may make objects in any namespace, cluster-scoped ones, and look up all",
-		is:   "what the entry's `allow` names",
-		do:   "write the block that is shown for the kind",
+		what: "Access beyond the namespace",
+		was:  "a chart may create objects in any namespace and cluster-scoped objects, and look up all objects",
+		is:   "only the access that the entry's `allow` block lists",
+		do:   "add the `allow` block that the report prints for the kind",
 	},
 	{
 		what: "Finalizer",
-		was:  "`helm.sdk.operatorframework.io/uninstall-release`, put on after the install",
-		is:   "`chartwright.dev/uninstall`, put on before it",
+		was:  "`helm.sdk.operatorframework.io/uninstall-release`, added after the install",
+		is:   "`chartwright.dev/uninstall`, added before the install",
 	},
 	{
 		what: "Conditions",
-		was:  "`Initialized`, `Deployed`, `ReleaseFailed`, `Irreconcilable`; `Deployed` once Helm is through",
-		is:   "`Ready` once the objects do their work, `Reconciling`, `Stalled`, and `Deployed`; the others on resources that carry them already",
-		do:   "wait for `Ready` rather than `Deployed`",
+		was:  "`Initialized`, `Deployed`, `ReleaseFailed`, `Irreconcilable`; `Deployed` is set when Helm has finished",
+		is:   "`Ready` when all objects are ready, `Reconciling`, `Stalled`, and `Deployed`; the other conditions only on custom resources that already have them",
+		do:   "wait for `Ready` instead of `Deployed`",
 	},
 	{
 		what: "Status",
-		was:  "`deployedRelease.manifest` holds all that was rendered, Secrets too",
-		is:   "`deployedRelease.name` stays, the manifest goes",
-		do:   "`helm get manifest` shows it",
+		was:  "`deployedRelease.manifest` contains all rendered objects, including Secrets",
+		is:   "`deployedRelease.name` remains, `deployedRelease.manifest` is removed",
+		do:   "use `helm get manifest`",
 	},
 	{
 		what: "Metrics",
 		was:  "`helm_operator_build_info`, `resource_created_at_seconds`",
 		is:   "`chartwright_build_info`, `chartwright_releases` and more, by kind",
-		do:   "look through dashboards and alerts",
+		do:   "check dashboards and alerts",
 	},
 	{
-		what: "Rights",
-		was:  "`*` on what the chart makes, and on Secrets",
-		is:   "the verbs that are used; what is missing is told by `/readyz` and on each resource",
+		what: "Permissions",
+		was:  "`*` on the objects of the chart and on Secrets",
+		is:   "only the verbs that are used; `/readyz` and each custom resource report missing permissions",
 		do:   "`chartwright rbac` derives the role",
 	},
 }

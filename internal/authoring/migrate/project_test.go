@@ -11,10 +11,11 @@ import (
 	"github.com/chartwright/chartwright/internal/authoring/migrate"
 )
 
-// flags are those of the command run, which has all of the projects here but one.
+// flags reports whether the command run has a flag. It has all flags of the projects
+// here except --config.
 func flags(name string) bool { return name != "config" }
 
-// findings reads a project of testdata.
+// findings returns the findings about a project.
 func findings(t *testing.T, dir string, expand func(map[string]string) error) []migrate.Finding {
 	t.Helper()
 	project, err := migrate.Read(dir, expand)
@@ -28,14 +29,14 @@ func findings(t *testing.T, dir string, expand func(map[string]string) error) []
 	return migrate.Sort(found)
 }
 
-// want is a finding by its verdict, its place, and some of its texts.
+// want is an expected finding: its verdict and place, and parts of its texts.
 type want struct {
 	verdict           migrate.Verdict
 	where, what, more string
 }
 
-// expect holds findings against those that are wanted: all of some verdicts,
-// and these among the others.
+// expect checks that the findings contain the wanted ones and, for the verdicts in
+// whole, no others.
 func expect(t *testing.T, found []migrate.Finding, whole []migrate.Verdict, wanted []want) {
 	t.Helper()
 	used := map[int]bool{}
@@ -44,39 +45,38 @@ func expect(t *testing.T, found []migrate.Finding, whole []migrate.Verdict, want
 			return f.Verdict == w.verdict && f.Where == w.where && strings.Contains(f.What, w.what) && strings.Contains(f.Do+"\n"+f.Lines, w.more)
 		})
 		if at < 0 {
-			t.Errorf("no finding %s %s: %q, %q", w.verdict, w.where, w.what, w.more)
+			t.Errorf("missing finding %s %s: %q, %q", w.verdict, w.where, w.what, w.more)
 		}
 		used[at] = true
 	}
 	for i, f := range found {
 		if slices.Contains(whole, f.Verdict) && !used[i] && f.Topic != "behavior" {
-			t.Errorf("not expected: %s %s: %s: %s (%s)", f.Verdict, f.Topic, f.Where, f.What, f.Do)
+			t.Errorf("unexpected finding: %s %s: %s: %s (%s)", f.Verdict, f.Topic, f.Where, f.What, f.Do)
 		}
 	}
 }
 
-// The project as the operator-sdk lays it out, with the chart of its tutorial:
-// nothing breaks, and what is to be done is the move itself.
-func TestProjectOfTheTutorial(t *testing.T) {
+// TestFindings_TutorialProjectDoesNotBreak checks the project of the operator-sdk's
+// tutorial, which only needs the steps of the migration.
+func TestFindings_TutorialProjectDoesNotBreak(t *testing.T) {
 	found := findings(t, filepath.Join("testdata", "nginx"), nil)
 	const manager = "config/manager/manager.yaml"
 	expect(t, found, []migrate.Verdict{migrate.Breaks, migrate.Unknown, migrate.ToDo, migrate.Changes}, []want{
 		{migrate.ToDo, "Dockerfile:1", "quay.io/operator-framework/helm-operator:v1.42.0", "+ FROM ${CHARTWRIGHT}"},
 		{migrate.ToDo, "Makefile:5", "$(HELM_OPERATOR) run", "chartwright run"},
 		{migrate.ToDo, manager + ":50", "10 seconds", "terminationGracePeriodSeconds: 30"},
-		{migrate.ToDo, "config/rbac/role.yaml", "are missing, or not whole", `- {apiGroups: ["apps"], resources: ["replicasets"], verbs: ["list"]} # `},
-		{migrate.ToDo, "config/default/kustomization.yaml", "must have stopped", "kubectl -n nginx-operator-system scale deployment/nginx-operator-controller-manager --replicas=0\n"},
-		{migrate.ToDo, "config/default/kustomization.yaml", "must have stopped", "(cd config/manager && kustomize edit set image controller=$IMG)\nkubectl apply"},
+		{migrate.ToDo, "config/rbac/role.yaml", "are missing or incomplete", `- {apiGroups: ["apps"], resources: ["replicasets"], verbs: ["list"]} # `},
+		{migrate.ToDo, "config/default/kustomization.yaml", "stop the old operator", "kubectl -n nginx-operator-system scale deployment/nginx-operator-controller-manager --replicas=0\n"},
+		{migrate.ToDo, "config/default/kustomization.yaml", "stop the old operator", "(cd config/manager && kustomize edit set image controller=$IMG)\nkubectl apply"},
 		{migrate.Changes, "config/crd/bases/demo.example.com_nginxes.yaml", "no values.schema.json", "chartwright crd"},
 		{migrate.Works, "config", "--health-probe-bind-address, --leader-elect, --leader-election-id, --metrics-bind-address, --metrics-require-rbac, --metrics-secure", ""},
-		{migrate.Works, "config/samples/demo_v1alpha1_nginx.yaml", "taken as it is", ""},
-		{migrate.Works, "watches.yaml:2", "stays in the release's namespace", "  allow: {}\n"},
+		{migrate.Works, "config/samples/demo_v1alpha1_nginx.yaml", "the CRD accepts the sample", ""},
+		{migrate.Works, "watches.yaml:2", "only needs the release's namespace", "  allow: {}\n"},
 		{migrate.Works, "watches.yaml", "1 kind can be loaded", ""},
 	})
 }
 
-// A project with whatever can be wrong with one.
-func TestProjectWithEveryHazard(t *testing.T) {
+func TestFindings_OfProjectWithHazards(t *testing.T) {
 	expanded := map[string]string{}
 	found := findings(t, filepath.Join("testdata", "hazards"), func(environment map[string]string) error {
 		for name, value := range environment {
@@ -93,36 +93,37 @@ func TestProjectWithEveryHazard(t *testing.T) {
 		{migrate.Breaks, "watches.yaml:12", "Store.shop.example.com is bound twice", "versions"},
 		{migrate.Breaks, "watches.yaml:21", `unknown key "reconcilePeriods"`, "remove the key"},
 		{migrate.Breaks, "watches.yaml:25", "helm-charts/missing: not found", "does not start"},
-		{migrate.Breaks, "Dockerfile:5", "RUN microdnf install jq", "stage of its own"},
+		{migrate.Breaks, "Dockerfile:5", "RUN microdnf install jq", "separate stage"},
 		{migrate.Breaks, crd, "plural changed from storehouses to stores", "  plural: storehouses\n"},
 		{migrate.Breaks, crd, "version v1beta1 was removed", "    - {name: v1, storage: true}\n    - {name: v1beta1}\n"},
-		{migrate.Breaks, "config/samples/store.yaml", "spec.color: the CRD has no such field", `"color": {"type": "string"}`},
-		{migrate.Breaks, "config/samples/store.yaml", "spec.replicas: the CRD refuses it", `write 3 in place of "3"`},
+		{migrate.Breaks, "config/samples/store.yaml", "spec.color: the CRD does not have this field", `"color": {"type": "string"}`},
+		{migrate.Breaks, "config/samples/store.yaml", "spec.replicas: the CRD rejects the value", `write 3 instead of "3"`},
 		{migrate.ToDo, "Dockerfile:1", "helm-operator:v1.42.0", ""},
 		{migrate.ToDo, "Dockerfile:6", "ENTRYPOINT", "remove the line"},
 		{migrate.ToDo, "Makefile:2", "helm-operator run", "chartwright run"},
 		{migrate.ToDo, manager + ":14", "/usr/local/bin/helm-operator", "remove the command"},
-		{migrate.ToDo, manager + ":17", "no flag --config", "remove it; it had no effect"},
+		{migrate.ToDo, manager + ":17", "unknown flag --config", "remove the argument; it had no effect"},
 		{migrate.ToDo, "config/prometheus/rules.yaml:5", "resource_created_at_seconds", "kube-state-metrics"},
 		{migrate.ToDo, "config/prometheus/rules.yaml:7", "helm_operator_build_info", "chartwright_build_info"},
 		{migrate.ToDo, "", "no CustomResourceDefinition plains.shop.example.com", "chartwright crd"},
-		{migrate.ToDo, "helm-charts/plain/templates/words.yaml:4", "the same for every release", "Release.Name"},
-		{migrate.ToDo, "watches.yaml:1", "goes beyond the release's namespace", "  allow:\n    otherNamespaces: true\n    clusterScoped: [ClusterRole.rbac.authorization.k8s.io]\n    lookup: all\n"},
+		{migrate.ToDo, "helm-charts/plain/templates/words.yaml:4", "has the same name in every release", "Release.Name"},
+		{migrate.ToDo, "watches.yaml:1", "needs access beyond the release's namespace", "  allow:\n    otherNamespaces: true\n    clusterScoped: [ClusterRole.rbac.authorization.k8s.io]\n    lookup: all\n"},
 		{migrate.Changes, "PROJECT:7", "Forgotten.shop.example.com", ""},
 		{migrate.Changes, crd, "short name st was removed", "  shortNames: [st]\n"},
-		{migrate.Changes, "watches.yaml:1", "the selector counts", "label them"},
+		{migrate.Changes, "watches.yaml:1", "the selector takes effect", "label them"},
 		{migrate.Changes, "watches.yaml:1", "reconcilePeriod 30s", ""},
 		{migrate.Changes, "watches.yaml:1", "dryRunOption has no effect", ""},
 		{migrate.Changes, "watches.yaml:1", `metrics: "false" becomes false; replicas: "2" becomes 2`, ""},
 		{migrate.Works, "watches.yaml:1", "RELATED_IMAGE_STORE", ""},
 		{migrate.Works, "watches.yaml:16", "watchDependentResources: false", ""},
-		{migrate.Works, "config/rbac/role.yaml", "it has all rights", "chartwright rbac"},
+		{migrate.Works, "config/rbac/role.yaml", "the role has all permissions", "chartwright rbac"},
 		{migrate.Works, manager + ":19", "OPERATOR_NAME", ""},
 		{migrate.Works, manager + ":21", "WATCH_NAMESPACE", ""},
 	})
 }
 
-// write makes a project of files.
+// write creates a project in a temporary folder: testdata/nginx with changed files. An
+// empty text removes a file.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -144,7 +145,7 @@ func write(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-func TestOtherProjects(t *testing.T) {
+func TestFindings_OfChangedProject(t *testing.T) {
 	const scaled = `- group: demo.example.com
   version: v1alpha1
   kind: Nginx
@@ -156,48 +157,48 @@ func TestOtherProjects(t *testing.T) {
 		files map[string]string
 		want  want
 	}{
-		"layout as one text":        {map[string]string{"PROJECT": helmLayout}, want{migrate.Works, "PROJECT", "may stay", ""}},
-		"no PROJECT":                {map[string]string{"PROJECT": ""}, want{migrate.Changes, "", "no file PROJECT", ""}},
-		"code of its own":           {map[string]string{"PROJECT": "layout: [hybrid.helm.sdk.operatorframework.io/v1-alpha]\n"}, want{migrate.Breaks, "PROJECT", "code of its own", "valuesFrom"}},
-		"no Dockerfile":             {map[string]string{"Dockerfile": ""}, want{migrate.ToDo, "", "no Dockerfile", "COPY helm-charts ./helm-charts/"}},
-		"a Dockerfile that is done": {map[string]string{"Dockerfile": "FROM registry.example/chartwright:v1\n"}, want{migrate.Works, "Dockerfile", "another image", ""}},
-		"a patch with a flag that is gone": {
+		"layout as a string":    {map[string]string{"PROJECT": helmLayout}, want{migrate.Works, "PROJECT", "you can keep the file", ""}},
+		"no PROJECT":            {map[string]string{"PROJECT": ""}, want{migrate.Changes, "", "the file PROJECT is missing", ""}},
+		"Go code":               {map[string]string{"PROJECT": "layout: [hybrid.helm.sdk.operatorframework.io/v1-alpha]\n"}, want{migrate.Breaks, "PROJECT", "contains Go code", "valuesFrom"}},
+		"no Dockerfile":         {map[string]string{"Dockerfile": ""}, want{migrate.ToDo, "", "no Dockerfile", "COPY helm-charts ./helm-charts/"}},
+		"a migrated Dockerfile": {map[string]string{"Dockerfile": "FROM registry.example/chartwright:v1\n"}, want{migrate.Works, "Dockerfile", "not based on that of the operator-sdk", ""}},
+		"a patch with an unknown flag": {
 			map[string]string{"config/default/manager_metrics_patch.yaml": "- {op: add, path: /spec/template/spec/containers/0/args/0, value: --config=a.yaml}\n"},
-			want{migrate.ToDo, "config/default/manager_metrics_patch.yaml:1", "no flag --config", "remove the whole operation; it had no effect"},
+			want{migrate.ToDo, "config/default/manager_metrics_patch.yaml:1", "unknown flag --config", "remove the whole operation; it had no effect"},
 		},
 		"a patch with all arguments": {
 			map[string]string{"config/default/manager_metrics_patch.yaml": "spec: {template: {spec: {containers: [{name: kube-rbac-proxy, args: [--v=0]}, {name: manager, args: [--leader-elect, --reconcile-period=1m]}]}}}\n"},
 			want{migrate.Works, "config", "--leader-election-id, --reconcile-period", ""},
 		},
-		"an image that is made in stages": {
+		"an image with several stages": {
 			map[string]string{"Dockerfile": "FROM golang AS tool\nRUN go install a\nCMD a\nFROM registry.example/chartwright:v1\nCOPY --from=tool a b\n"},
-			want{migrate.Works, "Dockerfile", "another image", ""},
+			want{migrate.Works, "Dockerfile", "not based on that of the operator-sdk", ""},
 		},
-		"what is run in a stage that the image is made of": {
+		"an instruction in a stage that the image is based on": {
 			map[string]string{"Dockerfile": "FROM --platform=$BUILDPLATFORM golang AS Tool\nFROM quay.io/operator-framework/helm-operator:v1 AS base\nRUN a\nFROM base\nCOPY --from=tool a b\n"},
-			want{migrate.Breaks, "Dockerfile:3", "RUN a", "stage of its own"},
+			want{migrate.Breaks, "Dockerfile:3", "RUN a", "separate stage"},
 		},
 		"lookup": {
 			map[string]string{"helm-charts/nginx/templates/look.yaml": `{{ if lookup "v1" "Secret" .Release.Namespace "a" }}{{ end }}`},
 			want{migrate.Changes, "helm-charts/nginx", "uses lookup", "  reconcilePeriod: 10m\n"},
 		},
-		"a definition that cannot be made": {
+		"a CRD that cannot be derived": {
 			map[string]string{
 				"watches.yaml":                         scaled,
 				"helm-charts/nginx/values.schema.json": `{"type": "object", "additionalProperties": false}`,
 			},
-			want{migrate.Breaks, "watches.yaml:4", "no CustomResourceDefinition can be made", "mend"},
+			want{migrate.Breaks, "watches.yaml:4", "no CRD can be derived", "fix"},
 		},
-		"rights that cannot be derived": {
+		"permissions that cannot be derived": {
 			map[string]string{
 				"watches.yaml":                         scaled,
 				"helm-charts/nginx/values.schema.json": `{"type": "object", "additionalProperties": false}`,
 			},
-			want{migrate.Unknown, "config/rbac/role.yaml", "cannot be derived", "mend"},
+			want{migrate.Unknown, "config/rbac/role.yaml", "cannot be derived", "fix"},
 		},
 		"a sample that the chart cannot render": {
 			map[string]string{"helm-charts/nginx/templates/service.yaml": `{{ fail "never" }}`},
-			want{migrate.Breaks, "config/samples/demo_v1alpha1_nginx.yaml", "cannot be rendered", "mend"},
+			want{migrate.Breaks, "config/samples/demo_v1alpha1_nginx.yaml", "cannot be rendered", "fix"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -206,9 +207,9 @@ func TestOtherProjects(t *testing.T) {
 	}
 }
 
-// TestVariablesAreNotTold: what they hold may be a password.
-func TestVariablesAreNotTold(t *testing.T) {
-	for value, becomes := range map[string]string{"48151623": "a number", "true": "true or false", "{48151623}": "a list", "null": "null"} {
+// TestFindings_DoNotPrintEnvironmentVariables uses a value that could be a password.
+func TestFindings_DoNotPrintEnvironmentVariables(t *testing.T) {
+	for value, becomes := range map[string]string{"48151623": "a number", "true": "a boolean", "{48151623}": "a list", "null": "null"} {
 		t.Setenv("NGINX_PIN", value)
 		found := findings(t, write(t, map[string]string{"watches.yaml": `- group: demo.example.com
   version: v1alpha1
@@ -219,13 +220,13 @@ func TestVariablesAreNotTold(t *testing.T) {
 		expect(t, found, nil, []want{{migrate.Changes, "watches.yaml:1", `pin: "${NGINX_PIN}" becomes ` + becomes, ""}})
 		for _, f := range found {
 			if strings.Contains(f.What+f.Do+f.Lines, "48151623") {
-				t.Errorf("it tells what the variable holds: %+v", f)
+				t.Errorf("the finding contains the value of the variable: %+v", f)
 			}
 		}
 	}
 }
 
-func TestNoProject(t *testing.T) {
+func TestRead_RejectsOtherProjects(t *testing.T) {
 	for name, test := range map[string]struct {
 		files map[string]string
 		text  string
@@ -244,10 +245,10 @@ func TestNoProject(t *testing.T) {
 	}
 }
 
-func TestReport(t *testing.T) {
+func TestText_SortsAndMergesFindings(t *testing.T) {
 	many := make([]migrate.Finding, 0, 8)
 	for _, name := range []string{"g", "b", "a", "c", "d", "e", "f", "a"} {
-		many = append(many, migrate.Finding{Verdict: migrate.Breaks, Topic: "Web.example.com", What: "it breaks", Do: "mend it", Lines: "mend " + name + "\n", Resources: []string{"default/" + name}})
+		many = append(many, migrate.Finding{Verdict: migrate.Breaks, Topic: "Web.example.com", What: "it breaks", Do: "fix it", Lines: "fix " + name + "\n", Resources: []string{"default/" + name}})
 	}
 	sorted := migrate.Sort(append([]migrate.Finding{
 		{Verdict: migrate.Works, Topic: "project", Where: "PROJECT", What: "it stays"},
@@ -263,15 +264,15 @@ func TestReport(t *testing.T) {
 
   Web.example.com
   - it breaks
-    of default/a, default/b, default/c, default/d, default/e and 2 more
-    do: mend it
-      mend g
-      mend b
-      mend a
-      mend c
-      mend d
-      mend e
-      mend f
+    custom resources: default/a, default/b, default/c, default/d, default/e and 2 more
+    do: fix it
+      fix g
+      fix b
+      fix a
+      fix c
+      fix d
+      fix e
+      fix f
 
 TO DO (2)
 
@@ -281,7 +282,7 @@ TO DO (2)
   Web.example.com
   - label it
 
-WORKS AS IT IS (1)
+WORKS UNCHANGED (1)
 
   project
   - PROJECT: it stays

@@ -23,8 +23,8 @@ import (
 
 var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
-// readRecords reads the metadata of all release records. The index is nil if the
-// user lacks the permission.
+// readRecords indexes the metadata of all release records. It returns nil if the user
+// does not have the permission.
 func (k *kindCheck) readRecords(ctx context.Context) (*release.Index, error) {
 	index := release.NewIndex(nil)
 	for _, namespace := range k.namespaces {
@@ -33,7 +33,7 @@ func (k *kindCheck) readRecords(ctx context.Context) (*release.Index, error) {
 			FieldSelector: "type=" + release.SecretType,
 		})
 		if apierrors.IsForbidden(err) {
-			k.forbidden(secrets.GroupResource(), "list", "to look at the records of releases"+in(namespace))
+			k.forbidden(secrets.GroupResource(), "list", "to read the release records"+in(namespace))
 			return nil, nil
 		}
 		if err != nil {
@@ -59,9 +59,9 @@ func findHistory(index *release.Index, cr *unstructured.Unstructured, name strin
 	return history, false, slices.ContainsFunc(history, func(r release.Record) bool { return r.Controller != "" })
 }
 
-// release adds the findings about the release of the custom resource and the
-// objects that it renders. If the CRD refuses the custom resource, a refusal by
-// the chart's schema is not reported again.
+// release adds the findings about the release of the custom resource and its rendered
+// objects. If the CRD already rejects the custom resource, errors of the chart's
+// schema are not reported again.
 func (r *resourceCheck) release(ctx context.Context, refused bool) error {
 	given, err := values.FromSpec(r.cr.Object)
 	if err != nil {
@@ -78,10 +78,10 @@ func (r *resourceCheck) release(ctx context.Context, refused bool) error {
 	history, inherited, taken := findHistory(r.records, r.cr, name)
 	switch {
 	case len(history) == 0:
-		r.addf(Works, "", "it has no release yet, and gets its first")
+		r.addf(Works, "", "there is no release yet: Chartwright installs it")
 	case taken:
 		name = names[1]
-		r.addf(Changes, "", "it has no release, and its name is taken by that of another custom resource: its own is called <name>-%s", strings.ToLower(r.kind.Kind))
+		r.addf(Changes, "", "there is no release yet, and another custom resource uses the release name: Chartwright installs <name>-%s", strings.ToLower(r.kind.Kind))
 	default:
 		if stored, err = r.read(ctx, history[0]); stored == nil {
 			return err
@@ -100,26 +100,26 @@ func (r *resourceCheck) release(ctx context.Context, refused bool) error {
 	return r.dryRun(ctx, name, stored != nil, rendered)
 }
 
-// read reads a whole record, nil if it cannot be read.
+// read returns a whole record, or nil and a finding if it cannot be read.
 func (r *resourceCheck) read(ctx context.Context, record release.Record) (*release.Stored, error) {
 	secret, err := r.typed.CoreV1().Secrets(record.Namespace).Get(ctx, record.Secret, metav1.GetOptions{})
 	if apierrors.IsForbidden(err) {
-		r.forbidden(secrets.GroupResource(), "get", "to read the records of releases")
+		r.forbidden(secrets.GroupResource(), "get", "to read the release records")
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the record %s/%s: %w", record.Namespace, record.Secret, err)
+		return nil, fmt.Errorf("read release record %s/%s: %w", record.Namespace, record.Secret, err)
 	}
 	stored, err := release.ReadRecord(secret)
 	if errors.Is(err, release.ErrDamaged) {
-		r.addf(ToDo, "", "the record of its release cannot be read: %v", err).
-			Do = "nothing: it is set aside, and the release goes on from the spec as revision 1"
+		r.addf(ToDo, "", "the release record cannot be read: %v", err).
+			Do = "nothing: Chartwright sets the record aside, and deploys the spec as revision 1"
 		return nil, nil
 	}
 	return stored, err
 }
 
-// render renders an upgrade of the stored revision or, without one, an install.
+// render renders an upgrade of the stored revision, or an install without a revision.
 func (r *resourceCheck) render(ctx context.Context, stored *release.Stored, name string, given map[string]any) (*chart.Rendered, error) {
 	loaded := r.kind.Chart
 	if stored != nil {
@@ -128,22 +128,22 @@ func (r *resourceCheck) render(ctx context.Context, stored *release.Stored, name
 	return loaded.Render(chart.Offline{Release: name, Namespace: r.cr.GetNamespace(), Values: given, KubeVersion: r.kubeVersion, APIVersions: loaded.Features.APIs})
 }
 
-// adoption adds a finding about how the release is adopted: as it is, by another
+// adoption adds a finding about how the release is adopted: unchanged, with a new
 // revision, or not at all. An inherited release is one that the operator-sdk has
 // installed for this custom resource.
 func (r *resourceCheck) adoption(stored *release.Stored, inherited bool, given map[string]any) {
 	chart := r.kind.Chart
 	switch {
 	case stored.Chart != chart.Name() && !inherited:
-		r.addf(Breaks, "", "there is a release of its name, which is of the chart %s and not of %s, and of no custom resource: a second one would be made, called <name>-%s", stored.Chart, chart.Name(), strings.ToLower(r.kind.Kind)).
-			Do = "rename the chart as it was, or uninstall that release first"
+		r.addf(Breaks, "", "a release with this name exists, but its chart is %s and not %s, and no custom resource owns it: Chartwright would install a second release <name>-%s", stored.Chart, chart.Name(), strings.ToLower(r.kind.Kind)).
+			Do = "restore the name of the chart, or uninstall that release first"
 		return
 	case strings.HasPrefix(stored.Status, "pending-"):
-		r.addf(ToDo, "", "an action runs on its release, or was cut short (revision %d is %s)", stored.Revision, stored.Status).
-			Do = "let the old operator end it; if nothing runs, it is recorded as failed after the entry's timeout, and done again"
+		r.addf(ToDo, "", "an action on the release is running or was interrupted (revision %d is %s)", stored.Revision, stored.Status).
+			Do = "wait until the old operator has finished; if nothing is running, Chartwright marks the revision as failed after the entry's timeout, and repeats the action"
 		return
 	case stored.Status == api.StatusUninstalling:
-		r.addf(ToDo, "", "its release is being uninstalled").Do = "let the old operator end that before it stops"
+		r.addf(ToDo, "", "the release is being uninstalled").Do = "wait until the old operator has finished, before you stop it"
 		return
 	}
 	var reasons []string
@@ -151,17 +151,17 @@ func (r *resourceCheck) adoption(stored *release.Stored, inherited bool, given m
 		reasons = append(reasons, "the newest revision is "+stored.Status)
 	}
 	if stored.Chart != chart.Name() {
-		reasons = append(reasons, fmt.Sprintf("the chart is %s, and the release's %s", chart.Name(), stored.Chart))
+		reasons = append(reasons, fmt.Sprintf("the chart is %s, and that of the release %s", chart.Name(), stored.Chart))
 	}
 	if stored.ChartVersion != chart.Version() {
-		reasons = append(reasons, fmt.Sprintf("the chart's version is %s, and the release's %s", chart.Version(), stored.ChartVersion))
+		reasons = append(reasons, fmt.Sprintf("the chart version is %s, and that of the release %s", chart.Version(), stored.ChartVersion))
 	}
 	if before := values.Retype(stored.Values, r.kind.Overrides); values.Digest(before) != values.Digest(given) {
-		reasons = append(reasons, "these values are not those of the release: "+strings.Join(differences(before, given, ""), ", "))
+		reasons = append(reasons, "these values differ: "+strings.Join(differences(before, given, ""), ", "))
 	}
 	if len(reasons) > 0 {
-		r.addf(Changes, "", "its release gets one more revision when it is taken over: %s", strings.Join(reasons, "; "))
+		r.addf(Changes, "", "the adoption of the release creates a revision: %s", strings.Join(reasons, "; "))
 		return
 	}
-	r.addf(Works, "", "its release is taken over as it is, with no new revision")
+	r.addf(Works, "", "the release is adopted without a new revision")
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
-// rules are what a custom resource of a kind has to conform to.
+// rules check custom resources of a kind.
 type rules struct {
 	topic     string
 	admission *preview.Admission
@@ -40,28 +40,28 @@ func newRules(kind catalog.Kind) (*rules, error) {
 	return r, err
 }
 
-// resourceName is the name of a custom resource in findings.
+// resourceName returns the name of a custom resource in findings.
 func resourceName(cr *unstructured.Unstructured) string {
 	return strings.TrimPrefix(cr.GetNamespace()+"/"+cr.GetName(), "/")
 }
 
-// spec returns findings about the fields that the derived CRD would drop or
-// refuse.
+// spec returns findings about fields that the API server would drop or reject with the
+// derived CRD.
 func (r *rules) spec(cr *unstructured.Unstructured) []Finding {
 	f := finder{topic: r.topic, resources: []string{resourceName(cr)}}
 	kept := cr.DeepCopy()
 	for _, path := range r.admission.Prune(kept) {
 		value, _ := fieldAt(cr.Object, path)
-		found := f.addf(Breaks, "", "%s: the CRD has no such field, and drops it", path)
-		found.Do = fmt.Sprintf("if the chart uses it, declare it in values.schema.json (%s); if not, take it out", propertyFor(path, value))
+		found := f.addf(Breaks, "", "%s: the CRD does not have this field: the API server drops it", path)
+		found.Do = fmt.Sprintf("if the chart uses the field, declare it in values.schema.json (%s); otherwise remove it", propertyFor(path, value))
 		found.Lines = r.patchCommand(cr, map[string]any{"op": "remove", "path": pointerTo(path)})
 	}
 	for _, problem := range r.admission.Invalid(kept) {
-		found := f.addf(Breaks, "", "%s: the CRD refuses it: %s", problem.Field, problem.ErrorBody())
-		found.Do = "mend the value, or let values.schema.json take it"
+		found := f.addf(Breaks, "", "%s: the CRD rejects the value: %s", problem.Field, problem.ErrorBody())
+		found.Do = "correct the value, or allow it in values.schema.json"
 		if value, exists := fieldAt(cr.Object, problem.Field); exists {
 			if better, ok := converted(value, problem.Detail); ok {
-				found.Do = fmt.Sprintf("write %s in place of %s, or let values.schema.json take it", show(better), show(value))
+				found.Do = fmt.Sprintf("write %s instead of %s, or allow the value in values.schema.json", show(better), show(value))
 				found.Lines = r.patchCommand(cr, map[string]any{"op": "replace", "path": pointerTo(problem.Field), "value": better})
 			}
 		}
@@ -69,15 +69,15 @@ func (r *rules) spec(cr *unstructured.Unstructured) []Finding {
 	return f.findings
 }
 
-// metadata adds findings about the labels, finalizers, annotations and
-// conditions of the custom resource.
+// metadata adds findings about labels, finalizers, annotations and conditions of the
+// custom resource.
 func (r *resourceCheck) metadata() {
 	if selector := r.rules.selector; !selector.Matches(labels.Set(r.cr.GetLabels())) {
-		r.addf(Breaks, "", "its labels do not match the selector %s of the entry, so that nobody would serve it, and delete its objects when it goes", selector).
-			Do = "label it, or change the selector"
+		r.addf(Breaks, "", "the labels do not match the selector %s of the entry: Chartwright would not reconcile the custom resource, nor uninstall its release when it is deleted", selector).
+			Do = "add the labels, or change the selector"
 	}
 	if r.cr.GetDeletionTimestamp() != nil {
-		r.addf(ToDo, "", "it is being deleted").Do = "let the old operator end that before it stops"
+		r.addf(ToDo, "", "the custom resource is being deleted").Do = "wait until the old operator has finished, before you stop it"
 	}
 	for _, finalizer := range r.cr.GetFinalizers() {
 		if finalizer == sdkDomain+"uninstall-release" || finalizer == "uninstall-helm-release" {
@@ -92,8 +92,8 @@ func (r *resourceCheck) metadata() {
 			continue
 		}
 		if kind := condition["type"]; kind == "Irreconcilable" || kind == "ReleaseFailed" {
-			r.addf(ToDo, "", "it fails today (condition %s): %v", kind, condition["message"]).
-				Do = "mend it first, or know that it goes on failing: it is tried again ever more slowly, and never uninstalled for that"
+			r.addf(ToDo, "", "the custom resource is failing (condition %s): %v", kind, condition["message"]).
+				Do = "fix it before or after the migration: Chartwright retries with backoff, and does not uninstall the release"
 		}
 	}
 }
@@ -110,16 +110,16 @@ func (r *resourceCheck) annotations() {
 		case !annotations.IsKnown(key):
 			r.addf(Changes, "", "the annotation %s has no effect", key)
 		case len(annotations.Parse(map[string]string{key: values[key]}).Problems) > 0:
-			r.addf(Changes, "", "the annotation %s has the value %q, which cannot be understood: it stops nothing, and the condition InvalidAnnotations says so", key, values[key]).
-				Do = "mend the value, or remove the annotation"
+			r.addf(Changes, "", "the annotation %s has the invalid value %q: Chartwright ignores it, and reports it in the condition InvalidAnnotations", key, values[key]).
+				Do = "correct the value, or remove the annotation"
 		default:
-			r.addf(Works, "", "the annotation %s", key)
+			r.addf(Works, "", "the annotation %s works unchanged", key)
 		}
 	}
 }
 
-// step matches the steps of a path as the API server writes it:
-// spec.list[0].name. A key with a dot in it cannot be told from two.
+// step matches the steps of a path in the notation of the API server, such as
+// spec.list[0].name. A key that contains a dot is taken for two keys.
 var step = regexp.MustCompile(`[^.\[\]]+`)
 
 // pointerTo returns the JSON pointer of a path.
@@ -131,7 +131,7 @@ func pointerTo(path string) string {
 	return pointer.String()
 }
 
-// fieldAt returns the value at a path.
+// fieldAt returns the value at a path, and whether it exists.
 func fieldAt(object any, path string) (any, bool) {
 	pointer, err := jsonpointer.New(pointerTo(path))
 	if err != nil {
@@ -141,11 +141,11 @@ func fieldAt(object any, path string) (any, bool) {
 	return value, err == nil
 }
 
-// expectedType finds the type that the API server expects.
+// expectedType captures the type that the API server expects.
 var expectedType = regexp.MustCompile(`must be of type (\w+):`)
 
-// converted returns the value as the type that the API server expects, if the
-// conversion is unambiguous.
+// converted converts a value to the type that the API server expects, if the conversion
+// is unambiguous.
 func converted(value any, complaint string) (any, bool) {
 	match := expectedType.FindStringSubmatch(complaint)
 	if match == nil {
@@ -170,7 +170,8 @@ func converted(value any, complaint string) (any, bool) {
 	return nil, false
 }
 
-// patchCommand returns the command line that changes one field of the spec.
+// patchCommand returns a kubectl command that changes one field of the spec, or nothing
+// for other fields.
 func (r *rules) patchCommand(cr *unstructured.Unstructured, operation map[string]any) string {
 	patch, err := json.Marshal([]any{operation})
 	if err != nil || !strings.HasPrefix(fmt.Sprint(operation["path"]), "/spec/") {
@@ -203,7 +204,7 @@ func propertyFor(path string, value any) string {
 	return fmt.Sprintf("%q: {%s}", parts[len(parts)-1], declared)
 }
 
-// show writes a value as JSON.
+// show returns a value as JSON.
 func show(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {

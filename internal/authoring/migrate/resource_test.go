@@ -16,7 +16,7 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// project reads the one with every hazard, of which the first kind is Store.
+// project reads the project with hazards. Its first kind is Store.
 func project(t *testing.T) *Project {
 	t.Helper()
 	p, err := Read("testdata/hazards", nil)
@@ -34,7 +34,7 @@ func store(spec map[string]any) *unstructured.Unstructured {
 	}}
 }
 
-func TestSpecsThatTheDefinitionRefuses(t *testing.T) {
+func TestSpec_ReportsDroppedAndRejectedFields(t *testing.T) {
 	rules, err := newRules(project(t).kinds[0])
 	if err != nil {
 		t.Fatal(err)
@@ -42,26 +42,26 @@ func TestSpecsThatTheDefinitionRefuses(t *testing.T) {
 	const command = "kubectl patch -n shops stores.shop.example.com a --type=json -p "
 	for name, test := range map[string]struct {
 		spec map[string]any
-		// want are what is told and the lines, by turns.
+		// want alternates between What and Lines of the expected findings.
 		want []string
 	}{
 		"good": {map[string]any{"replicas": int64(1), "image": "it's"}, nil},
 		"null": {map[string]any{"replicas": nil}, nil},
-		// The API server drops it on its way in.
-		"null for a word":  {map[string]any{"pace": nil}, nil},
-		"a field too many": {map[string]any{"color": "red"}, []string{"spec.color: the CRD has no such field", command + `'[{"op":"remove","path":"/spec/color"}]'`}},
-		"a text for a number": {map[string]any{"replicas": "3"}, []string{
-			"spec.replicas: the CRD refuses it", command + `'[{"op":"replace","path":"/spec/replicas","value":3}]'`,
+		// The API server removes such nulls before validation.
+		"null for a string": {map[string]any{"pace": nil}, nil},
+		"an unknown field":  {map[string]any{"color": "red"}, []string{"spec.color: the CRD does not have this field", command + `'[{"op":"remove","path":"/spec/color"}]'`}},
+		"a string for a number": {map[string]any{"replicas": "3"}, []string{
+			"spec.replicas: the CRD rejects the value", command + `'[{"op":"replace","path":"/spec/replicas","value":3}]'`,
 		}},
-		"a text for a truth value": {map[string]any{"metrics": "false"}, []string{
-			"spec.metrics: the CRD refuses it", command + `'[{"op":"replace","path":"/spec/metrics","value":false}]'`,
+		"a string for a boolean": {map[string]any{"metrics": "false"}, []string{
+			"spec.metrics: the CRD rejects the value", command + `'[{"op":"replace","path":"/spec/metrics","value":false}]'`,
 		}},
-		"a number for a text": {map[string]any{"image": int64(3)}, []string{
-			"spec.image: the CRD refuses it", command + `'[{"op":"replace","path":"/spec/image","value":"3"}]'`,
+		"a number for a string": {map[string]any{"image": int64(3)}, []string{
+			"spec.image: the CRD rejects the value", command + `'[{"op":"replace","path":"/spec/image","value":"3"}]'`,
 		}},
-		// Nobody can say what is meant.
-		"a word for a number": {map[string]any{"replicas": "three"}, []string{"spec.replicas: the CRD refuses it", ""}},
-		"a number too small":  {map[string]any{"replicas": int64(0)}, []string{"spec.replicas: the CRD refuses it", ""}},
+		// The intended value is not known.
+		"a word for a number": {map[string]any{"replicas": "three"}, []string{"spec.replicas: the CRD rejects the value", ""}},
+		"a number too small":  {map[string]any{"replicas": int64(0)}, []string{"spec.replicas: the CRD rejects the value", ""}},
 	} {
 		found := rules.spec(store(test.spec))
 		if len(found) != len(test.want)/2 {
@@ -77,7 +77,7 @@ func TestSpecsThatTheDefinitionRefuses(t *testing.T) {
 	}
 }
 
-func TestResourcesOfTheOperatorSDK(t *testing.T) {
+func TestMetadata_OfOperatorSDKResources(t *testing.T) {
 	rules, err := newRules(project(t).kinds[0])
 	if err != nil {
 		t.Fatal(err)
@@ -92,22 +92,22 @@ func TestResourcesOfTheOperatorSDK(t *testing.T) {
 		what    string
 	}{
 		"nothing":            {func(*unstructured.Unstructured) {}, "", ""},
-		"without its labels": {func(cr *unstructured.Unstructured) { cr.SetLabels(nil) }, Breaks, "its labels do not match the selector tier=gold"},
-		"being deleted":      {func(cr *unstructured.Unstructured) { cr.SetDeletionTimestamp(&deleted) }, ToDo, "it is being deleted"},
+		"without its labels": {func(cr *unstructured.Unstructured) { cr.SetLabels(nil) }, Breaks, "the labels do not match the selector tier=gold"},
+		"being deleted":      {func(cr *unstructured.Unstructured) { cr.SetDeletionTimestamp(&deleted) }, ToDo, "the custom resource is being deleted"},
 		"finalizer": {func(cr *unstructured.Unstructured) {
 			cr.SetFinalizers([]string{"helm.sdk.operatorframework.io/uninstall-release"})
 		}, Works, "the finalizer helm.sdk.operatorframework.io/uninstall-release is replaced by chartwright.dev/uninstall"},
-		"finalizer of old":     {func(cr *unstructured.Unstructured) { cr.SetFinalizers([]string{"uninstall-helm-release"}) }, Works, "the finalizer uninstall-helm-release is replaced"},
-		"finalizer of others":  {func(cr *unstructured.Unstructured) { cr.SetFinalizers([]string{"example.com/stay"}) }, "", ""},
-		"annotation":           {annotated("helm.sdk.operatorframework.io/uninstall-wait", "true"), Works, "the annotation helm.sdk.operatorframework.io/uninstall-wait"},
-		"annotation, unknown":  {annotated("helm.sdk.operatorframework.io/what", "x"), Changes, "the annotation helm.sdk.operatorframework.io/what has no effect"},
-		"annotation, no truth": {annotated("helm.sdk.operatorframework.io/upgrade-force", "yes"), Changes, `has the value "yes", which cannot be understood`},
-		"annotation, no time":  {annotated("helm.sdk.operatorframework.io/reconcile-period", "1"), Changes, `has the value "1", which cannot be understood`},
-		"annotation, a text":   {annotated("helm.sdk.operatorframework.io/install-description", "why"), Works, "install-description"},
+		"finalizer, legacy":            {func(cr *unstructured.Unstructured) { cr.SetFinalizers([]string{"uninstall-helm-release"}) }, Works, "the finalizer uninstall-helm-release is replaced"},
+		"finalizer, foreign":           {func(cr *unstructured.Unstructured) { cr.SetFinalizers([]string{"example.com/stay"}) }, "", ""},
+		"annotation":                   {annotated("helm.sdk.operatorframework.io/uninstall-wait", "true"), Works, "the annotation helm.sdk.operatorframework.io/uninstall-wait"},
+		"annotation, unknown":          {annotated("helm.sdk.operatorframework.io/what", "x"), Changes, "the annotation helm.sdk.operatorframework.io/what has no effect"},
+		"annotation, invalid boolean":  {annotated("helm.sdk.operatorframework.io/upgrade-force", "yes"), Changes, `has the invalid value "yes"`},
+		"annotation, invalid duration": {annotated("helm.sdk.operatorframework.io/reconcile-period", "1"), Changes, `has the invalid value "1"`},
+		"annotation, a string":         {annotated("helm.sdk.operatorframework.io/install-description", "why"), Works, "install-description"},
 		"failing": {func(cr *unstructured.Unstructured) {
 			cr.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Irreconcilable", "status": "True", "message": "no such thing"}}}
-		}, ToDo, "it fails today (condition Irreconcilable): no such thing"},
-		"failing no more": {func(cr *unstructured.Unstructured) {
+		}, ToDo, "the custom resource is failing (condition Irreconcilable): no such thing"},
+		"recovered": {func(cr *unstructured.Unstructured) {
 			cr.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "ReleaseFailed", "status": "False"}}}
 		}, "", ""},
 	} {
@@ -124,13 +124,14 @@ func TestResourcesOfTheOperatorSDK(t *testing.T) {
 	}
 }
 
-// checkOf returns the check of a custom resource.
+// checkOf returns a check of a custom resource without findings.
 func checkOf(k *kindCheck, cr *unstructured.Unstructured) *resourceCheck {
 	return &resourceCheck{kindCheck: k, cr: cr, finder: finder{resources: []string{resourceName(cr)}}}
 }
 
-func TestTakenOver(t *testing.T) {
-	// Its chart is store-1.0.0, and its overrides image, replicas 2, metrics false.
+func TestAdoption_ReportsNewRevision(t *testing.T) {
+	// The chart of the kind is store-1.0.0. It overrides image, replicas: 2 and
+	// metrics: false.
 	kind := project(t).kinds[0]
 	given := map[string]any{"image": "", "replicas": int64(2), "metrics": false, "reader": true}
 	was := func(change func(*release.Stored)) *release.Stored {
@@ -149,17 +150,17 @@ func TestTakenOver(t *testing.T) {
 		verdict   Verdict
 		what      string
 	}{
-		"as it is":                             {was(nil), true, Works, "with no new revision"},
-		"false was a text":                     {was(func(s *release.Stored) { s.Values["metrics"] = "false" }), true, Changes, "one more revision when it is taken over: these values are not those of the release: metrics"},
-		"values":                               {was(func(s *release.Stored) { s.Values["reader"] = false }), true, Changes, "reader"},
-		"another version of the chart":         {was(func(s *release.Stored) { s.ChartVersion = "0.9.0" }), true, Changes, "the chart's version is 1.0.0, and the release's 0.9.0"},
-		"another chart":                        {was(func(s *release.Stored) { s.Chart = "shop" }), true, Changes, "the chart is store, and the release's shop"},
-		"another chart, and of nobody":         {was(func(s *release.Stored) { s.Chart = "shop" }), false, Breaks, "of the chart shop and not of store"},
-		"of nobody":                            {was(nil), false, Works, "with no new revision"},
-		"failed":                               {was(func(s *release.Stored) { s.Status = "failed" }), true, Changes, "the newest revision is failed"},
-		"pending":                              {was(func(s *release.Stored) { s.Status = "pending-upgrade" }), true, ToDo, "revision 3 is pending-upgrade"},
-		"uninstalling":                         {was(func(s *release.Stored) { s.Status = "uninstalling" }), true, ToDo, "being uninstalled"},
-		"of another name, whatever that means": {was(func(s *release.Stored) { s.Release = "a.b" }), true, Works, "with no new revision"},
+		"unchanged":               {was(nil), true, Works, "without a new revision"},
+		"false was a string":      {was(func(s *release.Stored) { s.Values["metrics"] = "false" }), true, Changes, "creates a revision: these values differ: metrics"},
+		"values":                  {was(func(s *release.Stored) { s.Values["reader"] = false }), true, Changes, "reader"},
+		"another chart version":   {was(func(s *release.Stored) { s.ChartVersion = "0.9.0" }), true, Changes, "the chart version is 1.0.0, and that of the release 0.9.0"},
+		"another chart":           {was(func(s *release.Stored) { s.Chart = "shop" }), true, Changes, "the chart is store, and that of the release shop"},
+		"another chart, no owner": {was(func(s *release.Stored) { s.Chart = "shop" }), false, Breaks, "its chart is shop and not store"},
+		"no owner":                {was(nil), false, Works, "without a new revision"},
+		"failed":                  {was(func(s *release.Stored) { s.Status = "failed" }), true, Changes, "the newest revision is failed"},
+		"pending":                 {was(func(s *release.Stored) { s.Status = "pending-upgrade" }), true, ToDo, "revision 3 is pending-upgrade"},
+		"uninstalling":            {was(func(s *release.Stored) { s.Status = "uninstalling" }), true, ToDo, "being uninstalled"},
+		"another release name":    {was(func(s *release.Stored) { s.Release = "a.b" }), true, Works, "without a new revision"},
 	} {
 		check := checkOf(&kindCheck{kind: kind}, store(nil))
 		check.adoption(test.stored, test.inherited, given)
@@ -170,7 +171,7 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-func TestRecordIndex(t *testing.T) {
+func TestFindHistory_InheritedOrTaken(t *testing.T) {
 	index := release.NewIndex(nil)
 	secret := func(release string, version int, owner string) *metav1.PartialObjectMetadata {
 		m := &metav1.PartialObjectMetadata{}
@@ -181,7 +182,7 @@ func TestRecordIndex(t *testing.T) {
 		}
 		return m
 	}
-	// In any order, and with what is no record among them.
+	// Unordered, and with metadata that is not of a record.
 	for _, m := range []*metav1.PartialObjectMetadata{secret("a", 10, "one"), secret("a", 9, "one"), secret("x", 1, "two"), secret("b", 2, ""), {}} {
 		if record, ok := release.FromMeta(m); ok {
 			index.Put(record)
@@ -193,12 +194,12 @@ func TestRecordIndex(t *testing.T) {
 		inherited bool
 		taken     bool
 	}{
-		"its own":                           {"a", "one", 10, true, false},
-		"its own, of another name":          {"c", "two", 1, true, false},
-		"of nobody":                         {"b", "three", 2, false, false},
-		"of another resource of its name":   {"a", "three", 10, false, true},
-		"none":                              {"none", "three", 0, false, false},
-		"none, for the release's is fitted": {"a.b", "three", 0, false, false},
+		"own release":                        {"a", "one", 10, true, false},
+		"own release with another name":      {"c", "two", 1, true, false},
+		"no owner":                           {"b", "three", 2, false, false},
+		"release of another custom resource": {"a", "three", 10, false, true},
+		"no release":                         {"none", "three", 0, false, false},
+		"no release, name with a dot":        {"a.b", "three", 0, false, false},
 	} {
 		cr := store(nil)
 		cr.SetName(test.name)
@@ -214,7 +215,7 @@ func TestRecordIndex(t *testing.T) {
 	}
 }
 
-func TestPointers(t *testing.T) {
+func TestPointerTo_EscapesKeys(t *testing.T) {
 	content := map[string]any{"spec": map[string]any{"list": []any{map[string]any{"a/b~c": int64(7)}}}}
 	for path, pointer := range map[string]string{
 		"spec.list[0].a/b~c": "/spec/list/0/a~1b~0c", "spec": "/spec", "": "",
@@ -232,7 +233,7 @@ func TestPointers(t *testing.T) {
 	}
 }
 
-func TestDifferences(t *testing.T) {
+func TestDifferences_ListsPaths(t *testing.T) {
 	was := map[string]any{"a": map[string]any{"b": int64(1), "c": "x"}, "d": []any{"e"}, "gone": true}
 	is := map[string]any{"a": map[string]any{"b": int64(2), "c": "x"}, "d": []any{"f"}, "more": true}
 	if got := strings.Join(differences(was, is, "spec"), " "); got != "spec.a.b spec.d spec.gone spec.more" {

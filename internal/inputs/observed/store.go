@@ -53,12 +53,12 @@ const unseen = "it is not known yet what is there"
 // their names, or why they cannot be told. Nobody may change them. From then on
 // the user is told of changes of what these selections contain, and of no other.
 func (s *Store) Select(user types.UID, selections []Selection) (objects map[string]any, missing map[string]string) {
-	s.users.Lock()
-	defer s.users.Unlock()
+	s.users.Mu.Lock()
+	defer s.users.Mu.Unlock()
 	objects, missing = map[string]any{}, map[string]string{}
 	places := make([]bucket, len(selections))
 	for i, selection := range selections {
-		places[i] = selection.Watch.bucket(selection.Namespace, selection.Labels)
+		places[i] = selection.bucket(selection.Namespace, selection.Labels)
 		if !s.synced[selection.Watch] {
 			missing[selection.Name] = selection.Kind + ": " + cmp.Or(s.failed[selection.Watch], unseen)
 			continue
@@ -76,8 +76,8 @@ func (s *Store) Select(user types.UID, selections []Selection) (objects map[stri
 
 // Forget ends what a user looks at.
 func (s *Store) Forget(user types.UID) {
-	s.users.Lock()
-	defer s.users.Unlock()
+	s.users.Mu.Lock()
+	defer s.users.Mu.Unlock()
 	s.users.Set(user, nil)
 }
 

@@ -57,8 +57,8 @@ func NewStore(read Reader, changed func(types.UID)) *Store {
 func (s *Store) Merge(ctx context.Context, user types.UID, from []Source, over map[string]any) (map[string]any, Secrets, error) {
 	s.use(user, from)
 	over, secrets, err := s.merge(ctx, from, over)
-	s.users.Lock()
-	defer s.users.Unlock()
+	s.users.Mu.Lock()
+	defer s.users.Mu.Unlock()
 	if err != nil {
 		return nil, slices.Concat(secrets, s.lastSecrets[user]), err
 	}
@@ -92,8 +92,8 @@ func (s *Store) merge(ctx context.Context, from []Source, over map[string]any) (
 // Versions returns a text that differs if an object of the sources has come,
 // changed or gone. It makes no request.
 func (s *Store) Versions(from []Source) string {
-	s.users.Lock()
-	defer s.users.Unlock()
+	s.users.Mu.Lock()
+	defer s.users.Mu.Unlock()
 	var text strings.Builder
 	for _, source := range from {
 		fmt.Fprintf(&text, "%s %s %s %s\n", source.Ref, source.Key, source.TargetPath, s.versions[source.Ref])
@@ -104,15 +104,15 @@ func (s *Store) Versions(from []Source) string {
 // Forget ends what a custom resource uses.
 func (s *Store) Forget(user types.UID) {
 	s.use(user, nil)
-	s.users.Lock()
-	defer s.users.Unlock()
+	s.users.Mu.Lock()
+	defer s.users.Mu.Unlock()
 	delete(s.lastSecrets, user)
 }
 
 // use notes what a custom resource uses, and drops what nobody uses any more.
 func (s *Store) use(user types.UID, from []Source) {
-	s.users.Lock()
-	defer s.users.Unlock()
+	s.users.Mu.Lock()
+	defer s.users.Mu.Unlock()
 	refs := make([]Ref, len(from))
 	for i, source := range from {
 		refs[i] = source.Ref
@@ -128,7 +128,7 @@ var errGone = errors.New("not found")
 // content returns what a key of a source holds: what is in memory, unless the
 // watch has seen something newer.
 func (s *Store) content(ctx context.Context, source Source) (content, error) {
-	s.users.Lock()
+	s.users.Mu.Lock()
 	version, exists := s.versions[source.Ref]
 	known := s.objects[source.Ref]
 	if known == nil {
@@ -138,7 +138,7 @@ func (s *Store) content(ctx context.Context, source Source) (content, error) {
 			s.objects[source.Ref] = known
 		}
 	}
-	s.users.Unlock()
+	s.users.Mu.Unlock()
 	if !exists {
 		return content{}, errGone
 	}

@@ -19,7 +19,7 @@ func TestCauseIsALine(t *testing.T) {
 		{"a reason", Cause{Object: web, Reason: "R"}, "Pod default/web: R"},
 		{"a message", Cause{Object: web, Message: "m"}, "Pod default/web: m"},
 		{"an event", Cause{Object: web, Event: "E: e"}, "Pod default/web: last warning: E: e"},
-		{"nothing", Cause{Object: web}, "Pod default/web: nothing says why it is not ready"},
+		{"nothing", Cause{Object: web}, "Pod default/web: no cause found"},
 		{"lines and controls", Cause{web, "R", "a\n\tb\x1b[31mc", ""}, "Pod default/web: R: a b [31mc"},
 		{"bytes that are no text", Cause{web, "R", "a\xff\xfeb", ""}, "Pod default/web: R: ab"},
 	} {

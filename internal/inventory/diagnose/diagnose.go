@@ -17,43 +17,42 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// Why finds out why an object is not ready. Its UID, if known, tells its events
-// from those of an earlier object of that name; of kinds that are not
-// Kubernetes' workloads nothing else does.
+// Why returns the cause why an object is not ready. The UID, if not empty, excludes events
+// about an earlier object with the same name.
 //
-// Each read is one request, three or four in all, within the deadline of the
-// context. With an error comes what was found before it. That a right is
-// missing is no error: the message names it.
+// Why sends three or four requests, within the deadline of the context. If it returns an
+// error, the Cause has what was found before. A missing permission is not an error: the
+// message names it.
 func Why(ctx context.Context, client kubernetes.Interface, key apply.Key, uid types.UID) (Cause, error) {
-	cause, lacked, err := Find(ctx, client, key, uid)
-	if rights := prefixed("rights to say more are missing: ", strings.Join(lacked, ", ")); rights != "" {
-		// A long message must not push out what a person can mend.
-		cause.Message = join("; ", api.Truncate(oneLine(cause.Message), maxMessage), rights)
+	cause, missing, err := Find(ctx, client, key, uid)
+	if note := prefixed("missing permissions: ", strings.Join(missing, ", ")); note != "" {
+		// A long message must not displace the missing permissions.
+		cause.Message = join("; ", api.Truncate(oneLine(cause.Message), maxMessage), note)
 	}
 	return cause, err
 }
 
-// Find is Why for who tells of missing rights elsewhere: it returns them by
-// themselves, as "list pods" and "get deployments.apps".
-func Find(ctx context.Context, client kubernetes.Interface, key apply.Key, uid types.UID) (cause Cause, lacked []string, err error) {
+// Find is like Why, but returns the missing permissions separately, in the form "list pods"
+// or "get deployments.apps".
+func Find(ctx context.Context, client kubernetes.Interface, key apply.Key, uid types.UID) (cause Cause, missing []string, err error) {
 	s := &search{client: client}
 	cause, err = s.why(ctx, key, uid)
 	cause.Message, cause.Event = s.redactor.redact(cause.Message), s.redactor.redact(cause.Event)
 	if err != nil {
-		return cause, s.missing, fmt.Errorf("find out why %s is not ready: %w", key, err)
+		return cause, s.missing, fmt.Errorf("diagnose %s: %w", key, err)
 	}
 	return cause, s.missing, nil
 }
 
-// kindJob is the kind of most hooks. All other hooks that an action waits for are Pods.
+// kindJob is the kind of most hooks. All other hooks for which an action waits are Pods.
 var kindJob = schema.GroupKind{Group: "batch", Kind: "Job"}
 
-// search is one question, and what came up on the way to its answer.
+// search is the state of one diagnosis.
 type search struct {
 	client kubernetes.Interface
-	// missing are the rights that were missing, as "list pods".
+	// missing are the missing permissions, such as "list pods".
 	missing []string
-	// redactor is what must not be told.
+	// redactor removes private values from messages.
 	redactor redactor
 }
 
@@ -81,8 +80,8 @@ func (s *search) why(ctx context.Context, key apply.Key, uid types.UID) (Cause, 
 	}
 }
 
-// read reads an object, and returns the cause that find returns for it. If the
-// object cannot be read, only its events report a cause.
+// read reads an object and returns the cause that find returns for it. If a permission
+// is missing, the cause has only the last warning event.
 func read[T any](ctx context.Context, s *search, from interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (*T, error)
 }, permission string, key apply.Key, uid types.UID, find func(context.Context, Cause, *T) (Cause, error),
@@ -91,7 +90,7 @@ func read[T any](ctx context.Context, s *search, from interface {
 	o, err := from.Get(ctx, key.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return Cause{Object: key, Reason: "NotFound", Message: "it is gone"}, nil
+		return Cause{Object: key, Reason: "NotFound", Message: "object not found"}, nil
 	case s.isForbidden(permission, err):
 		return s.withWarning(ctx, own, uid)
 	case err != nil:
@@ -100,57 +99,57 @@ func read[T any](ctx context.Context, s *search, from interface {
 	return find(ctx, own, o)
 }
 
-// listLimit is how many objects one request may ask for. Who has more pods than that
-// gets an answer from the first of them.
+// listLimit limits the number of objects that one request returns.
 const listLimit = 500
 
-// isForbidden reports whether a read failed for want of a right, and notes which.
-func (s *search) isForbidden(right string, err error) bool {
+// isForbidden reports whether a read failed because of a missing permission, and records
+// the permission.
+func (s *search) isForbidden(permission string, err error) bool {
 	if !apierrors.IsForbidden(err) {
 		return false
 	}
-	if !slices.Contains(s.missing, right) {
-		s.missing = append(s.missing, right)
+	if !slices.Contains(s.missing, permission) {
+		s.missing = append(s.missing, permission)
 	}
 	return true
 }
 
-// unlessForbidden returns the error of a read, or nil if a permission is missing,
-// which it notes.
-func (s *search) unlessForbidden(right string, err error) error {
-	if s.isForbidden(right, err) {
+// unlessForbidden returns the error of a read, or nil if a permission is missing, which it
+// records.
+func (s *search) unlessForbidden(permission string, err error) error {
+	if s.isForbidden(permission, err) {
 		return nil
 	}
 	return err
 }
 
 const (
-	// maxLine is the length of an answer, in bytes: a condition's message holds
-	// several.
+	// maxLine limits a cause to this number of bytes. The message of a condition contains
+	// several causes.
 	maxLine = 512
-	// maxMessage and longestEvent are what is left of its parts where they
-	// do not fit together.
+	// maxMessage and maxEvent limit the message and the event of a cause that exceeds
+	// maxLine.
 	maxMessage = 240
 	maxEvent   = 160
 )
 
-// Cause is why an object is not ready, as far as it could be found out.
+// Cause is the cause why an object is not ready.
 type Cause struct {
-	// Object is what the cause was found at: the object that was asked about,
-	// or one that it made.
+	// Object is the object in which the cause was found: the diagnosed object or one
+	// that it created.
 	Object apply.Key
-	// Reason is a word of Kubernetes' own: ImagePullBackOff.
+	// Reason is a reason of Kubernetes, such as ImagePullBackOff.
 	Reason string
-	// Message says more, in a sentence.
+	// Message describes the cause in a sentence.
 	Message string
-	// Event is the last warning about Object, if it adds something.
+	// Event is the last warning about Object that differs from Message.
 	Event string
 }
 
-// Known reports whether anything was found out.
+// Known reports whether a cause was found.
 func (c Cause) Known() bool { return c.Reason != "" || c.Message != "" || c.Event != "" }
 
-// String returns the cause as one line of 512 bytes at most:
+// String returns the cause as one line of at most 512 bytes:
 //
 //	Pod default/web-5cf: ImagePullBackOff: Back-off pulling image "web:1"; last warning: Failed: …
 func (c Cause) String() string {
@@ -164,21 +163,21 @@ func (c Cause) String() string {
 
 func (c Cause) line() string {
 	if !c.Known() {
-		return c.Object.String() + ": nothing says why it is not ready"
+		return c.Object.String() + ": no cause found"
 	}
-	said := join("; ", c.said(), prefixed("last warning: ", c.Event))
-	return oneLine(c.Object.String() + ": " + said)
+	description := join("; ", c.description(), prefixed("last warning: ", c.Event))
+	return oneLine(c.Object.String() + ": " + description)
 }
 
-// said is the cause without the object and the event.
-func (c Cause) said() string { return join(": ", c.Reason, c.Message) }
+// description returns the cause without object and event.
+func (c Cause) description() string { return join(": ", c.Reason, c.Message) }
 
-// join puts those texts together that are not empty.
+// join joins the texts that are not empty.
 func join(separator string, texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), separator)
 }
 
-// prefixed returns a text with a prefix, and nothing where there is no text.
+// prefixed returns a text with a prefix, or "" if the text is empty.
 func prefixed(prefix, text string) string {
 	if text == "" {
 		return ""
@@ -186,8 +185,8 @@ func prefixed(prefix, text string) string {
 	return prefix + text
 }
 
-// oneLine makes a line of what others wrote: what cannot be printed becomes
-// space, and space becomes one blank.
+// oneLine returns a text in one line: it replaces characters that cannot be printed, and
+// collapses white space.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {

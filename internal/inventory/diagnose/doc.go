@@ -1,14 +1,12 @@
-// Package diagnose finds out why an object of a release is not ready, and says
-// so in one sentence for kubectl describe. It is asked once a release is late,
-// not in every pass: an answer costs a few reads of the API server.
+// Package diagnose finds out why an object of a release is not ready, and reports the cause
+// in one line for kubectl describe. A diagnosis takes a few read requests, so it runs only
+// when a release is late, and not in every reconciliation.
 //
-// An object is rarely what is wrong; what it made is. From a Deployment the way
-// leads to its newest ReplicaSet, from there to a pod that is not ready, and to
-// the last warning that somebody wrote about that pod. Where the way ends
-// early, for there is no pod or it may not be read, the object at which it ends
-// answers by its conditions and warnings.
+// The cause is rarely in the object itself, but in an object that it created: in the pod of
+// the newest ReplicaSet of a Deployment, for example, and in the last warning event about
+// that pod. If there is no such pod, or a permission is missing, the diagnosis reports the
+// conditions and warnings of the last object that it found.
 //
-// What a pod was given to keep, by environment, arguments or annotations, is no
-// part of an answer, also where a kubelet quotes it; nor is what a container
-// wrote when it ended.
+// Messages do not contain values from the environment, the arguments or the annotations of
+// a pod, even where a kubelet quotes them, nor the termination message of a container.
 package diagnose

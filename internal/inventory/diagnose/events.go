@@ -15,8 +15,8 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// withWarning adds the last warning about the cause's object, if it says more than
-// the cause does.
+// withWarning adds the last warning about the object of a cause, unless it repeats the
+// cause.
 func (s *search) withWarning(ctx context.Context, cause Cause, uid types.UID) (Cause, error) {
 	events, err := s.events(ctx, cause.Object, uid)
 	last := newest(events, func(e *corev1.Event) bool {
@@ -28,14 +28,14 @@ func (s *search) withWarning(ctx context.Context, cause Cause, uid types.UID) (C
 	return cause, err
 }
 
-// events returns what was written about an object: by its UID, or by its name
-// where that is not known.
+// events returns the events about the object with the given UID, or with the name and kind
+// if the UID is empty.
 func (s *search) events(ctx context.Context, of apply.Key, uid types.UID) ([]corev1.Event, error) {
 	about := fields.Set{"involvedObject.uid": string(uid)}
 	if uid == "" {
 		about = fields.Set{"involvedObject.kind": of.Kind, "involvedObject.name": of.Name}
 	}
-	// Events about cluster-scoped objects are kept in the default namespace.
+	// The namespace of events about cluster-scoped objects is "default".
 	namespace := cmp.Or(of.Namespace, metav1.NamespaceDefault)
 	options := metav1.ListOptions{FieldSelector: about.AsSelector().String(), Limit: listLimit}
 	list, err := s.client.CoreV1().Events(namespace).List(ctx, options)
@@ -45,7 +45,7 @@ func (s *search) events(ctx context.Context, of apply.Key, uid types.UID) ([]cor
 	return list.Items, nil
 }
 
-// newest returns the last of those events that pass, nil if none does.
+// newest returns the newest event for which passes is true, or nil.
 func newest(events []corev1.Event, passes func(*corev1.Event) bool) *corev1.Event {
 	events = slices.DeleteFunc(events, func(e corev1.Event) bool { return !passes(&e) })
 	if len(events) == 0 {
@@ -54,8 +54,8 @@ func newest(events []corev1.Event, passes func(*corev1.Event) bool) *corev1.Even
 	return new(slices.MaxFunc(events, func(a, b corev1.Event) int { return seen(&a).Compare(seen(&b)) }))
 }
 
-// seen returns when an event was last seen. Which of the times is set depends
-// on the API that wrote it, and on whether it was seen more than once.
+// seen returns the time at which an event was last observed. Which time field is set depends
+// on the API of the writer, and on whether the event occurred more than once.
 func seen(e *corev1.Event) time.Time {
 	times := []time.Time{e.CreationTimestamp.Time, e.FirstTimestamp.Time, e.LastTimestamp.Time, e.EventTime.Time}
 	if e.Series != nil {
@@ -64,8 +64,8 @@ func seen(e *corev1.Event) time.Time {
 	return slices.MaxFunc(times, time.Time.Compare)
 }
 
-// repeats reports whether an event says only what the cause says: the message
-// itself, or, as kubelets do beside a telling event, "Error: ErrImagePull".
+// repeats reports whether an event only repeats a cause: it has the same message, or it is
+// an event like "Error: ErrImagePull", which kubelets emit next to a detailed one.
 func repeats(cause Cause, e *corev1.Event) bool {
 	message := strings.TrimPrefix(e.Message, "Error creating: ")
 	message, isError := strings.CutPrefix(message, "Error: ")

@@ -49,7 +49,7 @@ func TestEventsThatRepeatTheCause(t *testing.T) {
 		{Cause{}, "", false},
 	} {
 		if got := repeats(test.cause, &corev1.Event{Message: test.message}); got != test.want {
-			t.Errorf("%q beside %q: got %t", test.message, test.cause.said(), got)
+			t.Errorf("%q beside %q: got %t", test.message, test.cause.description(), got)
 		}
 	}
 }

@@ -17,35 +17,35 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// stuckAfter is how long a pod may wait for a node, for a volume, or to be created
-// before its hook counts as stuck. Less is normal in a busy cluster.
+// stuckAfter is how long a pod may wait for a node, for a volume, or to be created before its
+// hook counts as stuck. Shorter waits are normal in a busy cluster.
 const stuckAfter = 20 * time.Second
 
-// cannotStart are the reasons by which a kubelet reports that it cannot start a
-// container. It retries, but without a change of the pod or of what the pod
-// refers to the outcome is the same.
+// cannotStart are the reasons with which a kubelet reports that it cannot start a container.
+// The kubelet retries, but without a change of the pod, or of an object to which the pod
+// refers, every attempt fails.
 var cannotStart = []string{
 	"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
 	"CreateContainerConfigError", "CreateContainerError", "RunContainerError",
 }
 
-// crashLoopBackOff is the reason by which a kubelet reports that a container has failed
-// and is started again later.
+// crashLoopBackOff is the reason with which a kubelet reports that a container has failed and
+// will be restarted.
 const crashLoopBackOff = "CrashLoopBackOff"
 
-// cannotMount are the reasons of warnings about pods whose containers wait for a
-// volume, or for a Secret or ConfigMap that is mounted as one.
+// cannotMount are the reasons of warnings about pods that wait for a volume, or for a Secret
+// or ConfigMap that is mounted as a volume.
 var cannotMount = []string{"FailedMount", "FailedAttachVolume"}
 
-// Hook is how far a hook is, and why it is no farther.
+// Hook is the progress of a hook.
 type Hook struct {
 	State api.HookState
-	// Cause is not Known where there is nothing to report, as of a hook that runs.
+	// Cause is not Known if there is nothing to report, for example of a running hook.
 	Cause Cause
 }
 
-// Why returns the cause in a line, without the name of the pod: each try has
-// another, and its failure is the same.
+// Why returns the cause in one line. It omits the name of the pod, because each attempt has
+// another pod with the same cause.
 func (h Hook) Why() string {
 	if !h.Cause.Known() {
 		return ""
@@ -53,15 +53,14 @@ func (h Hook) Why() string {
 	return strings.TrimPrefix(h.Cause.String(), h.Cause.Object.String()+": ")
 }
 
-// CheckHook returns how far a hook is: a Job or a Pod, of which the action waits for
-// the end. It takes three or four reads. Pods that are being deleted say nothing
-// about a hook, unless one of their containers still runs.
+// CheckHook returns the progress of a Job or Pod that is a hook. It sends three or four
+// requests. Pods that are being deleted count only if one of their containers still runs.
 func CheckHook(ctx context.Context, clients kubernetes.Interface, key apply.Key, uid types.UID, now time.Time) (Hook, error) {
 	s := &search{client: clients}
 	hook, err := s.hook(ctx, key, uid, now)
 	hook.Cause.Message, hook.Cause.Event = s.redactor.redact(hook.Cause.Message), s.redactor.redact(hook.Cause.Event)
 	if err != nil {
-		return hook, fmt.Errorf("find out what hook %s waits for: %w", key, err)
+		return hook, fmt.Errorf("check hook %s: %w", key, err)
 	}
 	return hook, nil
 }
@@ -89,27 +88,27 @@ func (s *search) hook(ctx context.Context, key apply.Key, uid types.UID, now tim
 	if len(pods) == 0 {
 		return s.withoutPods(ctx, Cause{Object: key}, job.UID, now.Sub(job.CreationTimestamp.Time) >= stuckAfter)
 	}
-	// Each try has a pod of its own.
+	// Each attempt has its own pod.
 	slices.Reverse(pods)
 	return s.hookOfPods(ctx, pods, now)
 }
 
-// absentHook returns the state of a hook that could not be read, or whose name
-// another object has.
-func (s *search) absentHook(key apply.Key, right string, err error) (Hook, error) {
-	if s.isForbidden(right, err) {
+// absentHook returns the state of a hook that could not be read, or that another object has
+// replaced.
+func (s *search) absentHook(key apply.Key, permission string, err error) (Hook, error) {
+	if s.isForbidden(permission, err) {
 		return s.unknown(key), nil
 	}
 	return Hook{State: api.HookStarting}, client.IgnoreNotFound(err)
 }
 
-// unknown is how a hook is whose pods may not be read: perhaps one runs.
+// unknown returns the state of a hook whose pods cannot be read: a pod may be running.
 func (s *search) unknown(key apply.Key) Hook {
-	return Hook{State: api.HookRunning, Cause: Cause{Object: key, Message: "whether it runs is unknown; missing permission: " + s.missing[0]}}
+	return Hook{State: api.HookRunning, Cause: Cause{Object: key, Message: "state unknown; missing permission: " + s.missing[0]}}
 }
 
-// withoutPods answers for a Job that has no pods. Its warnings say why, where
-// they are refused.
+// withoutPods returns the state of a Job that has no pods. If pods cannot be created, a
+// warning event has the reason.
 func (s *search) withoutPods(ctx context.Context, own Cause, uid types.UID, late bool) (Hook, error) {
 	hook := Hook{State: api.HookStarting, Cause: own}
 	events, err := s.events(ctx, own.Object, uid)
@@ -124,8 +123,8 @@ func (s *search) withoutPods(ctx context.Context, own Cause, uid types.UID, late
 	return hook, err
 }
 
-// hookOfPods answers for a hook by its pods, the newest first. A container that runs
-// counts more than all else, then a pod that may still start.
+// hookOfPods returns the state of a hook with the given pods, newest first. If a container
+// runs, the hook runs; if a pod may still start, the hook is starting.
 func (s *search) hookOfPods(ctx context.Context, pods []corev1.Pod, now time.Time) (Hook, error) {
 	hook := Hook{State: api.HookStarting}
 	var alive []corev1.Pod
@@ -140,14 +139,15 @@ func (s *search) hookOfPods(ctx context.Context, pods []corev1.Pod, now time.Tim
 			in[stateOf(p, now)]++
 		}
 	}
-	// The pod of this try comes before those of the tries that have failed.
+	// The pod of the current attempt ranks before the pods of failed attempts.
 	worst := culprit(alive, rank)
 	if worst == nil {
 		return hook, nil
 	}
 	cause, err := s.causeOfPod(ctx, worst)
 	if cause.Reason == crashLoopBackOff {
-		// Kubelets name the pod and the time until the next try, in the warning, too.
+		// The message and the warning of a kubelet contain the name of the pod and the
+		// time until the next attempt.
 		cause.Message, cause.Event = lastEnd(worst), ""
 	}
 	hook.Cause = cause
@@ -160,8 +160,8 @@ func (s *search) hookOfPods(ctx context.Context, pods []corev1.Pod, now time.Tim
 	return hook, err
 }
 
-// stateOf is how far a pod is of which no container runs. One that has succeeded
-// ends its hook, or others follow.
+// stateOf returns the state of a pod without a running container. A pod that succeeded
+// counts as starting: the hook has ended, or other pods follow.
 func stateOf(p *corev1.Pod, now time.Time) api.HookState {
 	if p.Status.Phase == corev1.PodFailed {
 		return api.HookCrashing
@@ -187,8 +187,8 @@ func stateOf(p *corev1.Pod, now time.Time) api.HookState {
 	return api.HookStarting
 }
 
-// lacksVolume reports whether a pod that has a node has waited for a volume for
-// some time. Only its last warning says so.
+// lacksVolume reports whether a scheduled pod has waited for a volume for stuckAfter. Only
+// its last warning shows that.
 func lacksVolume(p *corev1.Pod, cause Cause, now time.Time) bool {
 	scheduled := podCondition(p, corev1.PodScheduled)
 	reason, _, _ := strings.Cut(cause.Event, ":")

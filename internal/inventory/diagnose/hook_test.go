@@ -66,23 +66,23 @@ func TestHook_State(t *testing.T) {
 		{"no pod can be made, but not for long", []runtime.Object{hookJob(), warning("migrate", "FailedCreate", "exceeded quota", 0)}, 0, api.HookStarting, "Job default/migrate: FailedCreate: exceeded quota"},
 		{"no pod can be made", []runtime.Object{hookJob(), warning("migrate", "FailedCreate", "exceeded quota", 0)}, 1, api.HookStuck, "Job default/migrate: FailedCreate: exceeded quota"},
 		{"an odd warning about the Job", []runtime.Object{hookJob(), warning("migrate", "Odd", "hm", 0)}, 1, api.HookStarting, "Job default/migrate: Odd: hm"},
-		{"the container is being created", []runtime.Object{hookJob(), hookPod("a", waits("ContainerCreating", ""))}, 1, api.HookStarting, "Pod default/a: Pending: node node-1 has not started it yet"},
+		{"the container is being created", []runtime.Object{hookJob(), hookPod("a", waits("ContainerCreating", ""))}, 1, api.HookStarting, "Pod default/a: Pending: node node-1 has not started the pod yet"},
 		{"the image cannot be pulled", []runtime.Object{hookJob(), hookPod("a", pulls)}, 0, api.HookStuck, `Pod default/a: ImagePullBackOff: Back-off pulling image "postgres:18.99"`},
 		{"the image could not be pulled once", []runtime.Object{hookJob(), hookPod("a", waits("ErrImagePull", "not found"))}, 0, api.HookStuck, "Pod default/a: ErrImagePull: not found"},
 		{"a Secret is missing", []runtime.Object{hookJob(), hookPod("a", waits("CreateContainerConfigError", `secret "db" not found`))}, 0, api.HookStuck, `Pod default/a: CreateContainerConfigError: secret "db" not found`},
 		{"no node fits, but not for long", []runtime.Object{hookJob(), hookPod("a", unplaced(1))}, 1, api.HookStarting, "Pod default/a: Unschedulable: 0/2 nodes are available"},
 		{"no node fits", []runtime.Object{hookJob(), hookPod("a", unplaced(0))}, 1, api.HookStuck, "Pod default/a: Unschedulable: 0/2 nodes are available"},
 		{"a Secret that is to be mounted is missing", []runtime.Object{hookJob(), hookPod("a", placed, waits("ContainerCreating", "")), warning("a", "FailedMount", `secret "tls" not found`, 0)}, 1, api.HookStuck,
-			`Pod default/a: Pending: node node-1 has not started it yet; last warning: FailedMount: secret "tls" not found`},
+			`Pod default/a: Pending: node node-1 has not started the pod yet; last warning: FailedMount: secret "tls" not found`},
 		{"it has been mounted late, and the image is being pulled", []runtime.Object{hookJob(), hookPod("a", placed, waits("ContainerCreating", "")), warning("a", "FailedMount", "m", 0), warning("a", "Odd", "the disk is slow", 1)}, 1, api.HookStarting,
-			"Pod default/a: Pending: node node-1 has not started it yet; last warning: Odd: the disk is slow"},
+			"Pod default/a: Pending: node node-1 has not started the pod yet; last warning: Odd: the disk is slow"},
 		{"it crashes and is started again", []runtime.Object{hookJob(), hookPod("a", func(p *corev1.Pod) {
 			crashLoop(p)
 			p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 3}
-		}), warning("a", "BackOff", "Back-off restarting failed container web in pod a", 0)}, 0, api.HookCrashing, "Pod default/a: CrashLoopBackOff: it last ended with Error, exit code 3"},
+		}), warning("a", "BackOff", "Back-off restarting failed container web in pod a", 0)}, 0, api.HookCrashing, "Pod default/a: CrashLoopBackOff: last terminated with Error, exit code 3"},
 		{"the next try waits", []runtime.Object{hookJob(), hookPod("a", phase(corev1.PodFailed), ended("Error", 3))}, 0, api.HookCrashing, "Pod default/a: Error: exit code 3"},
 		{"the newest try of several", []runtime.Object{hookJob(), hookPod("a", phase(corev1.PodFailed), ended("Error", 3)), hookPod("b", at(1), phase(corev1.PodFailed), ended("OOMKilled", 137))}, 0, api.HookCrashing, "Pod default/b: OOMKilled: exit code 137"},
-		{"the next try is about to start", []runtime.Object{hookJob(), hookPod("a", phase(corev1.PodFailed), ended("Error", 3)), hookPod("b", at(1), waits("ContainerCreating", ""))}, 1, api.HookStarting, "Pod default/b: Pending: node node-1 has not started it yet"},
+		{"the next try is about to start", []runtime.Object{hookJob(), hookPod("a", phase(corev1.PodFailed), ended("Error", 3)), hookPod("b", at(1), waits("ContainerCreating", ""))}, 1, api.HookStarting, "Pod default/b: Pending: node node-1 has not started the pod yet"},
 		{"the next try cannot start", []runtime.Object{hookJob(), hookPod("a", phase(corev1.PodFailed), ended("Error", 3)), hookPod("b", at(1), pulls)}, 0, api.HookStuck, `Pod default/b: ImagePullBackOff: Back-off pulling image "postgres:18.99"`},
 
 		{"it runs", []runtime.Object{hookJob(), hookPod("a", phase(corev1.PodRunning), runs("web"))}, 9, api.HookRunning, ""},

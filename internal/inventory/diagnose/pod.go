@@ -12,7 +12,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// pod returns the cause of a pod that a chart renders.
+// pod returns the cause of a pod that belongs to the release itself.
 func (s *search) pod(ctx context.Context, own Cause, pod *corev1.Pod) (Cause, error) {
 	if isReadyOrDone(pod) {
 		return own, nil
@@ -20,7 +20,7 @@ func (s *search) pod(ctx context.Context, own Cause, pod *corev1.Pod) (Cause, er
 	return s.causeOfPod(ctx, pod)
 }
 
-// causeOfPod is what a pod that is not ready says, and the last warning about it.
+// causeOfPod returns the cause why a pod is not ready, with the last warning about it.
 func (s *search) causeOfPod(ctx context.Context, pod *corev1.Pod) (Cause, error) {
 	s.redactor.add(&pod.ObjectMeta, &pod.Spec)
 	cause := Cause{Object: apply.Key{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}}
@@ -28,7 +28,7 @@ func (s *search) causeOfPod(ctx context.Context, pod *corev1.Pod) (Cause, error)
 	return s.withWarning(ctx, cause, pod.UID)
 }
 
-// podsOf returns the pods that an object controls, the oldest first.
+// podsOf returns the pods that an object controls, oldest first.
 func (s *search) podsOf(ctx context.Context, object metav1.Object, labels *metav1.LabelSelector) ([]corev1.Pod, error) {
 	selector, err := metav1.LabelSelectorAsSelector(labels)
 	if err != nil {
@@ -47,8 +47,7 @@ func (s *search) podsOf(ctx context.Context, object metav1.Object, labels *metav
 	return pods, nil
 }
 
-// culprit returns the pod that is not ready and has the lowest rank, the first
-// of several.
+// culprit returns the first pod with the lowest rank among those that are not ready, or nil.
 func culprit(pods []corev1.Pod, rank func(*corev1.Pod) int) *corev1.Pod {
 	var worst *corev1.Pod
 	for i := range pods {
@@ -59,8 +58,8 @@ func culprit(pods []corev1.Pod, rank func(*corev1.Pod) int) *corev1.Pod {
 	return worst
 }
 
-// rank ranks the pods of those that replace pods: one that is over, or on
-// its way out, has a successor that tells more.
+// rank returns the rank of a pod whose controller replaces pods. A failed or deleted pod
+// ranks last, because its successor reports more.
 func rank(p *corev1.Pod) int {
 	switch {
 	case p.DeletionTimestamp != nil:
@@ -75,7 +74,7 @@ func rank(p *corev1.Pod) int {
 	return 2
 }
 
-// rankOfJobPod ranks the pods of Jobs, where one that is over is what counts.
+// rankOfJobPod returns the rank of a pod of a Job. A failed pod ranks first.
 func rankOfJobPod(p *corev1.Pod) int {
 	if p.Status.Phase == corev1.PodFailed {
 		return 0
@@ -83,8 +82,8 @@ func rankOfJobPod(p *corev1.Pod) int {
 	return rank(p)
 }
 
-// isReadyOrDone reports whether nothing is wrong with a pod: it is ready, or done. The
-// conditions of one that failed may be from when it ran.
+// isReadyOrDone reports whether a pod is ready or has succeeded. The conditions of a failed
+// pod may be from the time when it was running.
 func isReadyOrDone(p *corev1.Pod) bool {
 	switch p.Status.Phase {
 	case corev1.PodSucceeded:
@@ -96,15 +95,15 @@ func isReadyOrDone(p *corev1.Pod) bool {
 	return ready != nil && ready.Status == corev1.ConditionTrue
 }
 
-// state returns why a pod is not ready, in a word and in a sentence.
+// state returns the reason and the message why a pod is not ready.
 func state(p *corev1.Pod) (reason, message string) {
 	if p.DeletionTimestamp != nil {
-		return "Terminating", "it is being deleted"
+		return "Terminating", "being deleted"
 	}
 	if c := unscheduled(p); c != nil {
 		return c.Reason, c.Message
 	}
-	// A node that evicts a pod says so here, and ends its containers.
+	// A node that evicts a pod sets this reason, and terminates the containers.
 	if p.Status.Reason != "" {
 		return p.Status.Reason, p.Status.Message
 	}
@@ -115,36 +114,36 @@ func state(p *corev1.Pod) (reason, message string) {
 		if c := podCondition(p, corev1.PodReady); c != nil && c.Reason != "" {
 			return c.Reason, join("; ", c.Message, lastEnd(p))
 		}
-		return "NotReady", "it runs and does not say that it is ready"
+		return "NotReady", "running but not ready"
 	}
 	return string(p.Status.Phase), join("; ", waiting(p), p.Status.Message)
 }
 
-// waiting says what a pod that was told no reason waits for.
+// waiting returns the reason why a pod without a message has not started.
 func waiting(p *corev1.Pod) string {
 	switch {
 	case p.Status.Phase == corev1.PodFailed:
 		return ""
 	case p.Spec.NodeName == "":
-		return "it is not scheduled to a node yet"
+		return "not scheduled to a node yet"
 	}
 	for _, s := range p.Status.InitContainerStatuses {
 		if s.State.Running != nil && !isSidecar(p, s.Name) {
-			return "its init container " + s.Name + " has not ended yet"
+			return "init container " + s.Name + " has not finished yet"
 		}
 	}
-	return "node " + p.Spec.NodeName + " has not started it yet"
+	return "node " + p.Spec.NodeName + " has not started the pod yet"
 }
 
-// isSidecar reports whether an init container is one that goes on running.
+// isSidecar reports whether an init container keeps running next to the other containers.
 func isSidecar(p *corev1.Pod, name string) bool {
 	return slices.ContainsFunc(p.Spec.InitContainers, func(c corev1.Container) bool {
 		return c.Name == name && c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 	})
 }
 
-// containerState returns what keeps the first container that is kept from
-// running. What a container itself wrote when it ended is not told.
+// containerState returns the reason and message of the first container that cannot run. It
+// never returns the termination message, which the container itself has written.
 func containerState(p *corev1.Pod) (reason, message string) {
 	for _, s := range statuses(p) {
 		switch {
@@ -158,7 +157,7 @@ func containerState(p *corev1.Pod) (reason, message string) {
 	return "", ""
 }
 
-// lastEnd tells how a container that runs again ended before.
+// lastEnd returns how a container that is restarting terminated the last time.
 func lastEnd(p *corev1.Pod) string {
 	for _, s := range statuses(p) {
 		if last := end(s.LastTerminationState.Terminated); last != "" && !s.Ready {
@@ -172,16 +171,16 @@ func end(ended *corev1.ContainerStateTerminated) string {
 	if ended == nil {
 		return ""
 	}
-	return fmt.Sprintf("it last ended with %s, exit code %d", cmp.Or(ended.Reason, "Error"), ended.ExitCode)
+	return fmt.Sprintf("last terminated with %s, exit code %d", cmp.Or(ended.Reason, "Error"), ended.ExitCode)
 }
 
-// stuck reports whether a pod says why it will not run by itself.
+// stuck reports whether the status of a pod has a reason why the pod does not run.
 func stuck(p *corev1.Pod) bool {
 	reason, _ := containerState(p)
 	return reason != "" || unscheduled(p) != nil
 }
 
-// unscheduled returns the condition by which a pod says why it has no node.
+// unscheduled returns the condition with the reason why a pod has no node, or nil.
 func unscheduled(p *corev1.Pod) *corev1.PodCondition {
 	if c := podCondition(p, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
 		return c
@@ -189,12 +188,12 @@ func unscheduled(p *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// isStarting reports whether a container waits for no more than its turn.
+// isStarting reports whether a container is waiting in the normal course of a start.
 func isStarting(w *corev1.ContainerStateWaiting) bool {
 	return w.Reason == "" || w.Reason == "ContainerCreating" || w.Reason == "PodInitializing"
 }
 
-// containerPrefix names a container where there are several.
+// containerPrefix returns the name of a container as a prefix if the pod has several.
 func containerPrefix(p *corev1.Pod, name string) string {
 	if len(containers(&p.Spec)) < 2 {
 		return ""

@@ -25,7 +25,7 @@ func TestState(t *testing.T) {
 		with            []func(*corev1.Pod)
 		reason, message string
 	}{
-		{"on its way out", []func(*corev1.Pod){deleted, crashLoop}, "Terminating", "it is being deleted"},
+		{"on its way out", []func(*corev1.Pod){deleted, crashLoop}, "Terminating", "being deleted"},
 		{"gated", []func(*corev1.Pod){pending, condition(corev1.PodScheduled, corev1.ConditionFalse, "SchedulingGated", "Scheduling is blocked")}, "SchedulingGated", "Scheduling is blocked"},
 		{"evicted", []func(*corev1.Pod){phase(corev1.PodFailed), ended("Error", 137), func(p *corev1.Pod) {
 			p.Status.Reason, p.Status.Message = "Evicted", "the node was low on memory"
@@ -36,11 +36,11 @@ func TestState(t *testing.T) {
 			Name:                 "web",
 			State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off"}},
 			LastTerminationState: crashed,
-		})}, "CrashLoopBackOff", "back-off; it last ended with Error, exit code 3"},
+		})}, "CrashLoopBackOff", "back-off; last terminated with Error, exit code 3"},
 		{"it runs again after a crash", []func(*corev1.Pod){
 			condition(corev1.PodReady, corev1.ConditionFalse, "ContainersNotReady", "containers with unready status: [web]"),
 			status(corev1.ContainerStatus{Name: "web", State: running, LastTerminationState: crashed}),
-		}, "ContainersNotReady", "containers with unready status: [web]; it last ended with Error, exit code 3"},
+		}, "ContainersNotReady", "containers with unready status: [web]; last terminated with Error, exit code 3"},
 		{"one runs again and is ready: not its fault", []func(*corev1.Pod){
 			condition(corev1.PodReady, corev1.ConditionFalse, "ReadinessGatesNotReady", "gate"),
 			status(corev1.ContainerStatus{Name: "web", Ready: true, State: running, LastTerminationState: crashed}),
@@ -50,11 +50,11 @@ func TestState(t *testing.T) {
 			status(corev1.ContainerStatus{Name: "proxy", State: crashed})(p)
 		}}, "Error", "container proxy: exit code 3"},
 		{"an init container fails", []func(*corev1.Pod){pending, initially("migrate", crashed, nil), waits("PodInitializing", "")}, "Error", "container migrate: exit code 3"},
-		{"an init container runs", []func(*corev1.Pod){pending, initially("migrate", running, nil), waits("PodInitializing", "")}, "Pending", "its init container migrate has not ended yet"},
-		{"a sidecar runs", []func(*corev1.Pod){pending, initially("proxy", running, &always), waits("PodInitializing", "")}, "Pending", "node node-1 has not started it yet"},
-		{"the node is slow", []func(*corev1.Pod){pending, waits("ContainerCreating", "")}, "Pending", "node node-1 has not started it yet"},
-		{"there is no scheduler", []func(*corev1.Pod){pending, func(p *corev1.Pod) { p.Spec.NodeName = "" }}, "Pending", "it is not scheduled to a node yet"},
-		{"it says nothing", nil, "NotReady", "it runs and does not say that it is ready"},
+		{"an init container runs", []func(*corev1.Pod){pending, initially("migrate", running, nil), waits("PodInitializing", "")}, "Pending", "init container migrate has not finished yet"},
+		{"a sidecar runs", []func(*corev1.Pod){pending, initially("proxy", running, &always), waits("PodInitializing", "")}, "Pending", "node node-1 has not started the pod yet"},
+		{"the node is slow", []func(*corev1.Pod){pending, waits("ContainerCreating", "")}, "Pending", "node node-1 has not started the pod yet"},
+		{"there is no scheduler", []func(*corev1.Pod){pending, func(p *corev1.Pod) { p.Spec.NodeName = "" }}, "Pending", "not scheduled to a node yet"},
+		{"it says nothing", nil, "NotReady", "running but not ready"},
 		{"it failed and says nothing", []func(*corev1.Pod){phase(corev1.PodFailed)}, "Failed", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// minLength is the length from which a text is kept private. Shorter ones
-	// are words like "true" and "8080", which are in every message.
+	// minLength is the length from which a value is redacted. Shorter values such as "true"
+	// and "8080" occur in many messages.
 	minLength = 8
-	// redacted stands in place of a private text, as everywhere.
+	// redacted replaces private values.
 	redacted = "[redacted]"
 )
 
-// redactor are texts that pods were given to keep. Nobody puts them in an
-// answer; but kubelets quote commands, and probes what they were told.
+// redactor holds values from the specs of pods that must not occur in messages. Kubelets
+// quote commands and the output of probes.
 type redactor []string
 
-// add adds what a pod, or the template of one, was given.
+// add adds the values of a pod or a pod template.
 func (p *redactor) add(meta *metav1.ObjectMeta, spec *corev1.PodSpec) {
 	all := containers(spec)
 	public := make([]string, 0, 4+2*len(all))
@@ -41,15 +41,14 @@ func (p *redactor) add(meta *metav1.ObjectMeta, spec *corev1.PodSpec) {
 	}
 }
 
-// given returns the texts in a container that may be anything.
+// given returns the values of a container that may be private.
 func given(c *corev1.Container) []string {
 	texts := slices.Clone(c.Args)
 	for _, variable := range c.Env {
 		texts = append(texts, variable.Value)
 	}
 	for _, command := range commands(c) {
-		// The first word is the program, and worth knowing where it cannot be
-		// started.
+		// The program is not private, and helps if it cannot be started.
 		if len(command) > 1 {
 			texts = append(texts, command[1:]...)
 		}
@@ -57,7 +56,7 @@ func given(c *corev1.Container) []string {
 	return texts
 }
 
-// commands returns what is run in a container, and beside it.
+// commands returns the commands of a container, its probes and its lifecycle hooks.
 func commands(c *corev1.Container) [][]string {
 	all := [][]string{c.Command}
 	for _, probe := range []*corev1.Probe{c.LivenessProbe, c.ReadinessProbe, c.StartupProbe} {
@@ -74,9 +73,9 @@ func commands(c *corev1.Container) [][]string {
 	return all
 }
 
-// redact returns a message without the texts, as they are and as Go quotes them.
+// redact replaces the values in a message, both as they are and as quoted by Go.
 func (p redactor) redact(message string) string {
-	// A text may be part of another.
+	// A value may be part of another one, so the longest come first.
 	slices.SortFunc(p, func(a, b string) int { return len(b) - len(a) })
 	for _, text := range p {
 		quoted := strconv.Quote(text)

@@ -27,27 +27,27 @@ func TestWhatMayNotBeRead(t *testing.T) {
 	}{
 		{
 			"the deployment", [][2]string{{"get", "deployments"}},
-			"Deployment default/web: rights to say more are missing: get deployments.apps; last warning: Odd: of the deployment",
+			"Deployment default/web: missing permissions: get deployments.apps; last warning: Odd: of the deployment",
 		},
 		{
 			"its sets", [][2]string{{"list", "replicasets"}},
-			"Deployment default/web: available: 0 of 1 pods, up to date: 0; rights to say more are missing: list replicasets.apps; last warning: Odd: of the deployment",
+			"Deployment default/web: available: 0 of 1 pods, up to date: 0; missing permissions: list replicasets.apps; last warning: Odd: of the deployment",
 		},
 		{
 			"their pods", [][2]string{{"list", "pods"}},
-			"ReplicaSet default/web-1: rights to say more are missing: list pods; last warning: Odd: of the set",
+			"ReplicaSet default/web-1: missing permissions: list pods; last warning: Odd: of the set",
 		},
 		{
 			"events", [][2]string{{"list", "events"}},
-			"Pod default/a: CrashLoopBackOff: back-off 5m0s restarting failed container; rights to say more are missing: list events",
+			"Pod default/a: CrashLoopBackOff: back-off 5m0s restarting failed container; missing permissions: list events",
 		},
 		{
 			"pods and events, of which two are asked for", [][2]string{{"list", "pods"}, {"list", "events"}},
-			"Deployment default/web: available: 0 of 1 pods, up to date: 0; rights to say more are missing: list pods, list events",
+			"Deployment default/web: available: 0 of 1 pods, up to date: 0; missing permissions: list pods, list events",
 		},
 		{
 			"anything", [][2]string{{"*", "*"}},
-			"Deployment default/web: rights to say more are missing: get deployments.apps, list events",
+			"Deployment default/web: missing permissions: get deployments.apps, list events",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -76,9 +76,9 @@ func TestFailuresKeepWhatIsKnown(t *testing.T) {
 	for _, test := range []struct {
 		verb, resource, want string
 	}{
-		{"get", "deployments", "Deployment default/web: nothing says why it is not ready"},
+		{"get", "deployments", "Deployment default/web: no cause found"},
 		{"list", "replicasets", "Deployment default/web: available: 0 of 1 pods, up to date: 0"},
-		{"list", "pods", "ReplicaSet default/web-1: nothing says why it is not ready"},
+		{"list", "pods", "ReplicaSet default/web-1: no cause found"},
 		{"list", "events", "Pod default/a: CrashLoopBackOff: back-off 5m0s restarting failed container"},
 	} {
 		t.Run(test.verb+" "+test.resource, func(t *testing.T) {

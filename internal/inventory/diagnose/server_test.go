@@ -42,7 +42,7 @@ func TestTheServerFindsEventsByUID(t *testing.T) {
 		}
 	}
 	cause, err := Why(t.Context(), client, key(kindPod, "web"), "")
-	if want := "Pod default/web: Pending: it is not scheduled to a node yet; last warning: FailedMount: of its own"; err != nil || cause.String() != want {
+	if want := "Pod default/web: Pending: not scheduled to a node yet; last warning: FailedMount: of its own"; err != nil || cause.String() != want {
 		t.Errorf("got %q, %v, want %q", cause, err, want)
 	}
 	// By name alone the newest is the predecessor's.

@@ -128,7 +128,7 @@ func TestWhy(t *testing.T) {
 			[]runtime.Object{deployment(func(d *appsv1.Deployment) {
 				d.Status.AvailableReplicas, d.Status.UpdatedReplicas, d.Status.Replicas = 1, 1, 3
 			})},
-			`Deployment default/web: pods from before its rollout that are still there: 2`,
+			`Deployment default/web: pods of older revisions that still exist: 2`,
 		},
 		{
 			"a deployment that is paused: its pods are of an earlier spec", kindDeployment, "web",
@@ -136,7 +136,7 @@ func TestWhy(t *testing.T) {
 				deployment(func(d *appsv1.Deployment) { d.Spec.Paused = true }),
 				numbered("web-1", "1"), makePod("a", "web-1", crashLoop),
 			},
-			`Deployment default/web: Paused: its rollout is paused by spec.paused`,
+			`Deployment default/web: Paused: rollout paused by spec.paused`,
 		},
 		{
 			"a deployment that nobody has looked at", kindDeployment, "web",
@@ -144,7 +144,7 @@ func TestWhy(t *testing.T) {
 				deployment(func(d *appsv1.Deployment) { d.Generation = 2 }),
 				numbered("web-1", "1"), makePod("a", "web-1", crashLoop),
 			},
-			`Deployment default/web: NotObserved: its controller has not acted on it yet`,
+			`Deployment default/web: NotObserved: controller has not observed the latest generation yet`,
 		},
 		{
 			"a replica set", kindReplicaSet, "web-1",
@@ -181,7 +181,7 @@ func TestWhy(t *testing.T) {
 			[]runtime.Object{
 				&appsv1.DaemonSet{ObjectMeta: func() metav1.ObjectMeta { m := meta("agent", ""); m.Generation = 1; return m }(), Spec: appsv1.DaemonSetSpec{Selector: selector}},
 			},
-			`DaemonSet default/agent: NotObserved: its controller has not acted on it yet`,
+			`DaemonSet default/agent: NotObserved: controller has not observed the latest generation yet`,
 		},
 		{
 			"a job: its last try", kindJob, "load",
@@ -219,7 +219,7 @@ func TestWhy(t *testing.T) {
 		{
 			"a pod that has become ready: what was wrong is over", kindPod, "a",
 			[]runtime.Object{makePod("a", "", ready), warning("a", "Unhealthy", "probe failed", 1)},
-			`Pod default/a: nothing says why it is not ready`,
+			`Pod default/a: no cause found`,
 		},
 		{
 			"a claim without a class", kindClaim, "data",
@@ -232,12 +232,12 @@ func TestWhy(t *testing.T) {
 		},
 		{
 			"a claim that nothing is said of", kindClaim, "data", []runtime.Object{claim(corev1.ClaimPending)},
-			`PersistentVolumeClaim default/data: Pending: it has no volume yet`,
+			`PersistentVolumeClaim default/data: Pending: no volume is bound yet`,
 		},
 		{
 			"a claim that is bound: what was wrong is over", kindClaim, "data",
 			[]runtime.Object{claim(corev1.ClaimBound), warning("data", "ProvisioningFailed", "earlier", 1)},
-			`PersistentVolumeClaim default/data: nothing says why it is not ready`,
+			`PersistentVolumeClaim default/data: no cause found`,
 		},
 		{
 			"a claim that is on its way out", kindClaim, "data",
@@ -247,11 +247,11 @@ func TestWhy(t *testing.T) {
 				c.DeletionTimestamp, c.Finalizers = &now, []string{"kubernetes.io/pvc-protection"}
 				return c
 			}()},
-			`PersistentVolumeClaim default/data: Terminating: it is being deleted`,
+			`PersistentVolumeClaim default/data: Terminating: being deleted`,
 		},
 		{
 			"a claim that has lost its volume", kindClaim, "data", []runtime.Object{claim(corev1.ClaimLost)},
-			`PersistentVolumeClaim default/data: Lost: its volume pv-1 is gone`,
+			`PersistentVolumeClaim default/data: Lost: volume pv-1 no longer exists`,
 		},
 		{
 			"anything else: its last warning", schema.GroupKind{Group: "example.com", Kind: "Widget"}, "w",
@@ -265,7 +265,7 @@ func TestWhy(t *testing.T) {
 		},
 		{
 			"what is gone", kindDeployment, "web", []runtime.Object{warning("web", "Odd", "something", 1)},
-			`Deployment default/web: NotFound: it is gone`,
+			`Deployment default/web: NotFound: object not found`,
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

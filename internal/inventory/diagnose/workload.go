@@ -24,7 +24,7 @@ func (s *search) podCause(ctx context.Context, own Cause, workload metav1.Object
 	s.redactor.add(&template.ObjectMeta, &template.Spec)
 	if observed < workload.GetGeneration() {
 		// The pods are from an older spec.
-		own.Reason, own.Message = "NotObserved", "its controller has not acted on it yet"
+		own.Reason, own.Message = "NotObserved", "controller has not observed the latest generation yet"
 		return s.withWarning(ctx, own, workload.GetUID())
 	}
 	pods, err := s.podsOf(ctx, workload, selector)
@@ -63,8 +63,8 @@ func (s *search) daemonSet(ctx context.Context, own Cause, set *appsv1.DaemonSet
 	return counted(cause, set.Status.NumberAvailable, set.Status.UpdatedNumberScheduled, set.Status.DesiredNumberScheduled), err
 }
 
-// counted lets the numbers speak where nothing else does: pods are ready and
-// have to stay so for minReadySeconds, say, or are too few.
+// counted adds the numbers of pods to a cause without reason and message: for example, if
+// there are too few pods, or if ready pods wait for minReadySeconds.
 func counted(cause Cause, available, updated, want int32) Cause {
 	if cause.Reason == "" && cause.Message == "" && (available < want || updated < want) {
 		cause.Message = fmt.Sprintf("available: %d of %d pods, up to date: %d", available, want, updated)
@@ -72,8 +72,7 @@ func counted(cause Cause, available, updated, want int32) Cause {
 	return cause
 }
 
-// revision is the annotation by which the ReplicaSets of a Deployment are
-// numbered.
+// revision is the annotation with the revision number of a ReplicaSet of a Deployment.
 const revision = "deployment.kubernetes.io/revision"
 
 func (s *search) deployment(ctx context.Context, own Cause, d *appsv1.Deployment) (Cause, error) {
@@ -81,9 +80,9 @@ func (s *search) deployment(ctx context.Context, own Cause, d *appsv1.Deployment
 	own.Reason, own.Message = rollout(d)
 	own = counted(own, d.Status.AvailableReplicas, d.Status.UpdatedReplicas, ptr.Deref(d.Spec.Replicas, 1))
 	if old := d.Status.Replicas - d.Status.UpdatedReplicas; old > 0 && !own.Known() {
-		own.Message = fmt.Sprintf("pods from before its rollout that are still there: %d", old)
+		own.Message = fmt.Sprintf("pods of older revisions that still exist: %d", old)
 	}
-	// A rollout that has not begun is not what the ReplicaSets tell of.
+	// Before the rollout has begun, the ReplicaSets are those of an older spec.
 	if begun := d.Status.ObservedGeneration >= d.Generation && !d.Spec.Paused; begun {
 		set, err := s.newestSet(ctx, d)
 		if err != nil {
@@ -99,13 +98,13 @@ func (s *search) deployment(ctx context.Context, own Cause, d *appsv1.Deployment
 	return s.withWarning(ctx, own, d.UID)
 }
 
-// rollout returns what a Deployment says of its rollout.
+// rollout returns the reason and message of a rollout that does not progress.
 func rollout(d *appsv1.Deployment) (reason, message string) {
 	if d.Status.ObservedGeneration < d.Generation {
-		return "NotObserved", "its controller has not acted on it yet"
+		return "NotObserved", "controller has not observed the latest generation yet"
 	}
 	if d.Spec.Paused {
-		return "Paused", "its rollout is paused by spec.paused"
+		return "Paused", "rollout paused by spec.paused"
 	}
 	for _, c := range d.Status.Conditions {
 		switch {
@@ -118,8 +117,8 @@ func rollout(d *appsv1.Deployment) (reason, message string) {
 	return reason, message
 }
 
-// newestSet returns the ReplicaSet that a rollout leads to, nil if there is
-// none or it may not be known.
+// newestSet returns the ReplicaSet of the current rollout. It returns nil if there is none,
+// or if the permission to list ReplicaSets is missing.
 func (s *search) newestSet(ctx context.Context, d *appsv1.Deployment) (*appsv1.ReplicaSet, error) {
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 	if err != nil {
@@ -137,14 +136,14 @@ func (s *search) newestSet(ctx context.Context, d *appsv1.Deployment) (*appsv1.R
 	return new(slices.MaxFunc(sets, func(a, b appsv1.ReplicaSet) int { return cmp.Compare(number(&a), number(&b)) })), nil
 }
 
-// number returns the revision of a ReplicaSet, 0 for one that has none.
+// number returns the revision number of a ReplicaSet, or 0.
 func number(set *appsv1.ReplicaSet) int64 {
-	// The API server stores any text.
+	// The API server accepts any string.
 	n, _ := strconv.ParseInt(set.Annotations[revision], 10, 64)
 	return n
 }
 
-// job answers for a Job: that it failed, and what its last pod says of that.
+// job returns the cause of a Job: its own failure, with the cause of its last pod.
 func (s *search) job(ctx context.Context, own Cause, job *batchv1.Job) (Cause, error) {
 	s.redactor.add(&job.Spec.Template.ObjectMeta, &job.Spec.Template.Spec)
 	own.Reason, own.Message = failure(job)
@@ -152,7 +151,7 @@ func (s *search) job(ctx context.Context, own Cause, job *batchv1.Job) (Cause, e
 	if err != nil {
 		return own, err
 	}
-	// Each try has a pod of its own.
+	// Each attempt has its own pod.
 	slices.Reverse(pods)
 	last := culprit(pods, rankOfJobPod)
 	if last == nil {
@@ -162,12 +161,12 @@ func (s *search) job(ctx context.Context, own Cause, job *batchv1.Job) (Cause, e
 	if own.Reason == "" {
 		return cause, err
 	}
-	own.Message = join("; ", own.Message, cause.Object.String()+": "+cause.said())
+	own.Message = join("; ", own.Message, cause.Object.String()+": "+cause.description())
 	own.Event = cause.Event
 	return own, err
 }
 
-// failure returns why a Job has failed or does not run.
+// failure returns the reason and message of a Job that has failed or is suspended.
 func failure(job *batchv1.Job) (reason, message string) {
 	for _, c := range job.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {
@@ -183,21 +182,20 @@ func failure(job *batchv1.Job) (reason, message string) {
 	return reason, message
 }
 
-// waitsFor are reasons of events that are no warnings and yet say what a claim
-// waits for.
+// waitsFor are the reasons of normal events that explain what a claim waits for.
 var waitsFor = []string{"FailedBinding", "WaitForFirstConsumer", "WaitForPodScheduled", "ExternalProvisioning"}
 
-// claim answers for a PersistentVolumeClaim, which tells by events alone why it
-// gets no volume.
+// claim returns the cause of a PersistentVolumeClaim. Only events explain why a claim is
+// not bound.
 func (s *search) claim(ctx context.Context, cause Cause, claim *corev1.PersistentVolumeClaim) (Cause, error) {
 	switch {
 	case claim.DeletionTimestamp != nil:
-		cause.Reason, cause.Message = "Terminating", "it is being deleted"
+		cause.Reason, cause.Message = "Terminating", "being deleted"
 		return cause, nil
 	case claim.Status.Phase == corev1.ClaimBound:
 		return cause, nil
 	case claim.Status.Phase == corev1.ClaimLost:
-		cause.Reason, cause.Message = "Lost", "its volume "+claim.Spec.VolumeName+" is gone"
+		cause.Reason, cause.Message = "Lost", "volume "+claim.Spec.VolumeName+" no longer exists"
 		return s.withWarning(ctx, cause, claim.UID)
 	}
 	events, err := s.events(ctx, cause.Object, claim.UID)
@@ -205,7 +203,7 @@ func (s *search) claim(ctx context.Context, cause Cause, claim *corev1.Persisten
 		return e.Type == corev1.EventTypeWarning || slices.Contains(waitsFor, e.Reason)
 	})
 	if last == nil {
-		cause.Reason, cause.Message = string(corev1.ClaimPending), "it has no volume yet"
+		cause.Reason, cause.Message = string(corev1.ClaimPending), "no volume is bound yet"
 		return cause, err
 	}
 	cause.Reason, cause.Message = last.Reason, last.Message

@@ -12,7 +12,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Groups and kinds of Kubernetes' own that need a correction of kstatus.
+// Built-in kinds for which the result of kstatus is corrected.
 var (
 	deployment  = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	statefulSet = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
@@ -29,7 +29,7 @@ func evaluateBuiltIn(o *unstructured.Unstructured) Result {
 	}
 	found, err := compute(o)
 	if err != nil {
-		return Result{OpenEnded: true, Reason: reasonUnreadable, Message: api.Truncate(fmt.Sprintf("its status cannot be read: %v", err), maxMessage)}
+		return Result{OpenEnded: true, Reason: reasonUnreadable, Message: api.Truncate(fmt.Sprintf("cannot read the status: %v", err), maxMessage)}
 	}
 	switch found.Status {
 	case status.CurrentStatus:
@@ -41,8 +41,7 @@ func evaluateBuiltIn(o *unstructured.Unstructured) Result {
 	}
 }
 
-// compute calls kstatus, which may panic on a status that the API server would
-// not have stored.
+// compute calls kstatus, which may panic on a status that violates its schema.
 func compute(o *unstructured.Unstructured) (result *status.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -52,20 +51,20 @@ func compute(o *unstructured.Unstructured) (result *status.Result, err error) {
 	return status.Compute(o)
 }
 
-// corrected returns the health of objects that kstatus takes for something else.
+// corrected returns the health of objects for which the result of kstatus is wrong.
 func corrected(o *unstructured.Unstructured) Result {
 	switch o.GroupVersionKind().GroupKind() {
 	case deployment:
 		if paused, _ := valueAt(o.Object, "spec.paused").(bool); paused {
-			return suspended("its rollout is paused by spec.paused")
+			return suspended("rollout paused by spec.paused")
 		}
 	case job:
 		if suspend, _ := valueAt(o.Object, "spec.suspend").(bool); suspend {
-			return suspended("it is suspended by spec.suspend")
+			return suspended("suspended by spec.suspend")
 		}
 	case pod:
 		if valueAt(o.Object, "status.phase") == "Failed" {
-			return failed(scalar(valueAt(o.Object, "status.reason")), cmp.Or(scalar(valueAt(o.Object, "status.message")), "the pod has failed"))
+			return failed(scalar(valueAt(o.Object, "status.reason")), cmp.Or(scalar(valueAt(o.Object, "status.message")), "pod failed"))
 		}
 	case claim:
 		return waitsForConsumer(o)
@@ -77,14 +76,14 @@ func corrected(o *unstructured.Unstructured) Result {
 	return Result{}
 }
 
-// finishedJob recognizes a finished Job that Kubernetes deletes after its
-// ttlSecondsAfterFinished. Its deletion is no news.
+// finishedJob returns the health of a finished Job that is being deleted after its
+// ttlSecondsAfterFinished. The deletion does not change its health.
 func finishedJob(o *unstructured.Unstructured) Result {
 	if o.GroupVersionKind().GroupKind() != job || valueAt(o.Object, "spec.ttlSecondsAfterFinished") == nil {
 		return Result{}
 	}
 	conditions, _ := conditionsOf(valueAt(o.Object, "status.conditions"))
-	for kind, result := range map[string]Result{"Complete": {Ready: true}, "Failed": failed("JobFailed", "the Job failed")} {
+	for kind, result := range map[string]Result{"Complete": {Ready: true}, "Failed": failed("JobFailed", "Job failed")} {
 		if c, ok := find(conditions, kind); ok && c.holds("True") {
 			return result
 		}
@@ -98,11 +97,10 @@ var claimAnnotations = []string{
 	"volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner", "volume.kubernetes.io/selected-node",
 }
 
-// waitsForConsumer recognizes a claim that waits for its first consumer: it has a
-// class, and nothing has begun to provision it. A class that provisions at once
-// gets the annotation of its provisioner within seconds. The pod that needs the
-// claim, if any, is not ready without it, so that a release whose claims wait for
-// no pod of its own is not held up.
+// waitsForConsumer returns the health of a claim that waits for its first consumer: it has
+// a storage class, and provisioning has not started. A class with immediate binding gets
+// the annotation of its provisioner within seconds. If a pod needs the claim, the pod is
+// not ready without it. A claim that no pod of the release uses must not delay the release.
 func waitsForConsumer(o *unstructured.Unstructured) Result {
 	phase := scalar(valueAt(o.Object, "status.phase"))
 	annotations := o.GetAnnotations()
@@ -112,13 +110,13 @@ func waitsForConsumer(o *unstructured.Unstructured) Result {
 	}
 	return Result{
 		OpenEnded: true, Until: o.GetCreationTimestamp().Add(Grace).Unix(), Reason: ReasonFirstConsumer,
-		Message: "the claim is not bound: nothing has begun to provision it, which is so while no pod uses it",
+		Message: "claim not bound: provisioning starts when a pod uses the claim",
 	}
 }
 
-// onDelete recognizes pods of an older revision that stay until a person deletes
-// them. They are not what the release asks for, and no time limit applies to the
-// person. The status is trusted only for the present generation.
+// onDelete returns the health of a workload with the update strategy OnDelete. Its pods
+// stay on an older revision until a user deletes them, so no time limit applies. The
+// status counts only if it is about the current generation.
 func onDelete(o *unstructured.Unstructured, wanted, updated, readyPods string) Result {
 	observed, known := integer(valueAt(o.Object, "status.observedGeneration"))
 	if valueAt(o.Object, "spec.updateStrategy.type") != "OnDelete" || !known || observed < o.GetGeneration() {
@@ -128,14 +126,14 @@ func onDelete(o *unstructured.Unstructured, wanted, updated, readyPods string) R
 	if !ok {
 		want = 1
 	}
-	// Kubernetes omits zero.
+	// The API server omits zero.
 	have, _ := integer(valueAt(o.Object, updated))
 	running, _ := integer(valueAt(o.Object, readyPods))
 	switch {
 	case have < want && running >= want:
 		return Result{
 			OpenEnded: true, Reported: true, Reason: ReasonOnDelete,
-			Message: fmt.Sprintf("%d of %d pods run an older revision until somebody deletes them (update strategy OnDelete)", want-have, want),
+			Message: fmt.Sprintf("%d of %d pods run an older revision: delete them to update them (update strategy OnDelete)", want-have, want),
 		}
 	case running < want:
 		return progressing("LessReady", fmt.Sprintf("Ready: %d/%d", running, want))

@@ -13,27 +13,26 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// condition is one condition of a status, as far as it can be read.
+// condition is the readable part of a condition.
 type condition struct {
 	kind    string
 	status  string
 	reason  string
 	message string
-	// generation is the generation that the condition speaks of, and known
-	// whether it names one.
+	// generation is the observedGeneration of the condition, valid if known is true.
 	generation int64
 	known      bool
 }
 
-// holds reports whether a condition has a status: True, False or Unknown.
+// holds reports whether the condition has the given status: True, False or Unknown.
 func (c condition) holds(status string) bool { return strings.EqualFold(c.status, status) }
 
 // outdated reports whether the condition is about an older spec.
 func (c condition) outdated(generation int64) bool { return c.known && c.generation < generation }
 
-// conditionsOf reads conditions in the forms that controllers write: a list of
-// maps, or a map by type. What has another form is left out. Read is false where
-// there is something of which nothing can be read.
+// conditionsOf reads conditions from a list of maps or from a map by type, which some
+// controllers write. It skips everything else. It returns false if there is content of
+// which nothing can be read.
 func conditionsOf(value any) (conditions []condition, read bool) {
 	switch v := value.(type) {
 	case nil:
@@ -80,17 +79,17 @@ func find(conditions []condition, kind string) (condition, bool) {
 	return condition{}, false
 }
 
-// never is the time of conditions that the API server has filled in by default
-// and no controller has written, as Gateway API has them.
+// never is the lastTransitionTime of conditions that are defaults of the CRD, as in the
+// Gateway API. No controller has written them.
 const never = "1970-01-01T00:00:00Z"
 
-// placeholder reports whether a condition is such a default.
+// placeholder reports whether a condition is a default of the CRD.
 func placeholder(fields map[string]any) bool {
 	return scalar(fields["lastTransitionTime"]) == never && strings.EqualFold(scalar(fields["status"]), "Unknown")
 }
 
-// reported reports whether a controller has written a status. Defaults of the
-// API server are no report.
+// reported reports whether a controller has written a status. Defaults of the CRD do not
+// count.
 func reported(status any) bool {
 	fields, ok := status.(map[string]any)
 	if !ok {
@@ -98,7 +97,7 @@ func reported(status any) bool {
 	}
 	for key, value := range fields {
 		if key == "observedGeneration" {
-			// Some controllers default it to -1.
+			// Some CRDs default it to -1.
 			if generation, isWhole := integer(value); isWhole && generation <= 0 {
 				continue
 			}
@@ -110,7 +109,7 @@ func reported(status any) bool {
 	return false
 }
 
-// filled reports whether a value is anything but empty or zero.
+// filled reports whether a value is neither empty nor zero.
 func filled(value any) bool {
 	switch v := value.(type) {
 	case nil:
@@ -138,7 +137,7 @@ func filled(value any) bool {
 	}
 }
 
-// scalar returns a scalar as text, and the empty text for anything else.
+// scalar returns a string, boolean or number as a string, and "" for other values.
 func scalar(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -155,7 +154,7 @@ func scalar(value any) string {
 	}
 }
 
-// integer reads a whole number, which some controllers write as text.
+// integer returns a whole number. Some controllers write numbers as strings.
 func integer(value any) (int64, bool) {
 	switch v := value.(type) {
 	case int64:
@@ -173,21 +172,21 @@ func integer(value any) (int64, bool) {
 	}
 }
 
-// valueAt returns the value of a path such as status.phase, nil where there is none.
+// valueAt returns the value of a path such as status.phase, or nil.
 func valueAt(object map[string]any, path string) any {
 	value, _, _ := unstructured.NestedFieldNoCopy(object, strings.Split(path, ".")...)
 	return value
 }
 
-// conditions that say, of a kind without the condition Ready, that it is not
-// ready.
+// Types of conditions that show whether an object without the condition Ready is ready: the
+// negative ones must not be True, the positive ones must be.
 var (
 	negative = []string{"NotReady", "Degraded"}
 	positive = []string{"Available", "Healthy", "Synced", "Established", "Installed", "Programmed", "Accepted"}
 )
 
-// words that a phase or a state has while an object is not ready. They are
-// compared without regard to case.
+// Values of status.phase and status.state, in lower case, of objects that have failed or
+// are not ready yet.
 var (
 	failures = []string{"failed", "failure"}
 	pending  = []string{
@@ -196,8 +195,8 @@ var (
 	}
 )
 
-// evaluateGeneric returns the health of an object of a kind of which nothing is known
-// beside the conventions of Kubernetes.
+// evaluateGeneric returns the health of an object of an unknown kind by the conventions of
+// Kubernetes.
 func evaluateGeneric(s subject) Result {
 	if r := cmp.Or(s.notReported(false), s.outdated()); r.decided() {
 		return r
@@ -216,17 +215,17 @@ func evaluateGeneric(s subject) Result {
 	}
 	r := ready()
 	if !read {
-		r.Message = "it counts as ready: its status has conditions that cannot be read"
+		r.Message = "assumed ready: cannot read the conditions in the status"
 	}
 	return cmp.Or(s.unready(conditions), s.word(), r)
 }
 
-// unready looks for conditions by which kinds without a condition Ready report.
+// unready returns the result of an object with a condition that shows that it is not ready.
 func (s subject) unready(conditions []condition) Result {
 	for _, c := range conditions {
 		switch {
 		case slices.Contains(negative, c.kind) && c.holds("True"):
-			return progressing(cmp.Or(c.reason, c.kind), cmp.Or(c.message, fmt.Sprintf("the condition %s is True", c.kind)))
+			return progressing(cmp.Or(c.reason, c.kind), cmp.Or(c.message, fmt.Sprintf("condition %s is True", c.kind)))
 		case slices.Contains(positive, c.kind):
 			if r := s.required([]condition{c}, c.kind); r.decided() {
 				return r
@@ -236,14 +235,14 @@ func (s subject) unready(conditions []condition) Result {
 	return Result{}
 }
 
-// word looks for a phase or a state that says that the object is not ready.
+// word returns the result of an object whose phase or state shows that it is not ready.
 func (s subject) word() Result {
 	for _, field := range []string{"phase", "state"} {
 		word, ok := valueAt(s.Object, "status."+field).(string)
 		if !ok {
 			continue
 		}
-		message := cmp.Or(scalar(valueAt(s.Object, "status.message")), fmt.Sprintf("its %s is %s", field, api.Truncate(word, maxMessage)))
+		message := cmp.Or(scalar(valueAt(s.Object, "status.message")), fmt.Sprintf("status.%s is %s", field, api.Truncate(word, maxMessage)))
 		switch lower := strings.ToLower(word); {
 		case slices.Contains(failures, lower):
 			return failed(reasonFailed, message)

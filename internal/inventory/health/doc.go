@@ -1,19 +1,17 @@
-// Package health decides whether one object does what it is there for.
+// Package health decides whether one object is ready.
 //
-// Of takes an object as the API server returned it and gives a Result. It is
-// pure: it makes no request and reads no clock. The first of these that applies
-// decides:
+// Evaluate takes an object as the API server returned it and returns a Result. It is
+// pure: it sends no request and reads no clock. The first of these that applies decides:
 //
-//  1. the health rule that the watches entry has for the kind, in CEL (Rule);
-//  2. the table of well-known kinds (table.go, known_*.go);
-//  3. for Kubernetes' own workloads kstatus, with corrections (builtin.go);
-//  4. for every other kind its conditions, phase and state (generic.go).
+//  1. the health rule in watches.yaml for the kind, in CEL (rule.go);
+//  2. the table of well-known kinds (table.go, known.go);
+//  3. kstatus for built-in workloads, with corrections (builtin.go);
+//  4. the conditions, phase and state of every other kind (conditions.go).
 //
-// Whatever a status holds, an evaluation ends without a panic. A status that
-// cannot be read and a controller that has not reported are never failures:
-// such a Result is OpenEnded, so that nothing is rolled back for it.
+// Evaluate does not panic, whatever the status contains. A status that cannot be read is
+// never a failure, and neither is a controller that has not reported: the Result is
+// OpenEnded, so that it causes no rollback.
 //
-// One question cannot be answered from one object: how long to wait for a
-// controller that has not reported. Result.At answers it from the time and from
-// what other objects of the kind show.
+// How long to wait for a controller that has not reported depends on more than the
+// object. Result.At decides it by the time and by the other objects of the kind.
 package health

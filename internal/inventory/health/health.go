@@ -12,19 +12,19 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Kind is what is known of an object's kind beside the object.
+// Kind is the information about a kind on which the health of its objects depends.
 type Kind struct {
-	// Rule is the health rule of the watches entry, nil for none.
+	// Rule is the health rule in watches.yaml, or nil.
 	Rule *Rule
-	// NoStatus reports whether the API server serves no status of a kind, so that
-	// no report is waited for; nil means that this is not known.
+	// NoStatus reports whether the API server serves no status for a kind, so that no
+	// controller can report one. Nil means that this is not known.
 	NoStatus func(schema.GroupVersionKind) bool
 }
 
-// Evaluate returns the health of an object that was read whole.
+// Evaluate returns the health of an object, which must be complete.
 func Evaluate(o *unstructured.Unstructured, k Kind) Result {
 	if o.GetDeletionTimestamp() != nil {
-		return cmp.Or(finishedJob(o), Result{Reason: reasonTerminating, Message: "it is being deleted"})
+		return cmp.Or(finishedJob(o), Result{Reason: reasonTerminating, Message: "being deleted"})
 	}
 	s := subject{o, k}
 	switch entry := lookup(o.GroupVersionKind().GroupKind()); {
@@ -41,7 +41,7 @@ func Evaluate(o *unstructured.Unstructured, k Kind) Result {
 	}
 }
 
-// subject is an object with what is known of its kind.
+// subject is an object with the information about its kind.
 type subject struct {
 	*unstructured.Unstructured
 	Kind
@@ -54,9 +54,9 @@ func (s subject) conditions() (conditions []condition, read bool) {
 	return conditionsOf(valueAt(s.Object, "status.conditions"))
 }
 
-// notReported returns the result of an object that no controller has reported on.
-// If expected is true, controllers report on the kind, whatever the API server
-// says about its status.
+// notReported returns the result of an object on which no controller has reported. If
+// expected is true, controllers are known to report on the kind, even if the API server
+// serves no status for it.
 func (s subject) notReported(expected bool) Result {
 	switch {
 	case reported(s.status()):
@@ -66,7 +66,7 @@ func (s subject) notReported(expected bool) Result {
 	default:
 		return Result{
 			OpenEnded: true, Silent: true, Until: s.GetCreationTimestamp().Add(Grace).Unix(),
-			Reason: ReasonNotReported, Message: "its controller has not reported on it yet",
+			Reason: ReasonNotReported, Message: "controller has not reported a status yet",
 		}
 	}
 }
@@ -77,43 +77,43 @@ func (s subject) outdated() Result {
 	if !known || observed >= s.GetGeneration() {
 		return Result{}
 	}
-	return progressing(reasonOutdated, fmt.Sprintf("its controller has seen generation %d of %d", observed, s.GetGeneration()))
+	return progressing(reasonOutdated, fmt.Sprintf("controller has observed generation %d, want %d", observed, s.GetGeneration()))
 }
 
-// required returns the result of an object for which a condition is not True.
+// required returns the result of an object unless the given condition is True.
 func (s subject) required(conditions []condition, kind string) Result {
 	c, ok := find(conditions, kind)
 	switch {
 	case !ok:
-		return progressing(reasonInProgress, fmt.Sprintf("its controller has not reported the condition %s yet", kind))
+		return progressing(reasonInProgress, fmt.Sprintf("controller has not reported condition %s yet", kind))
 	case c.outdated(s.GetGeneration()):
-		return progressing(reasonOutdated, fmt.Sprintf("the condition %s is about generation %d of %d", kind, c.generation, s.GetGeneration()))
+		return progressing(reasonOutdated, fmt.Sprintf("condition %s is for generation %d, want %d", kind, c.generation, s.GetGeneration()))
 	case !c.holds("True"):
-		return progressing(c.reason, cmp.Or(c.message, fmt.Sprintf("the condition %s is %s", kind, cmp.Or(c.status, "empty"))))
+		return progressing(c.reason, cmp.Or(c.message, fmt.Sprintf("condition %s is %s", kind, cmp.Or(c.status, "empty"))))
 	default:
 		return Result{}
 	}
 }
 
-// ready is the result of an object that its controller reports as ready.
+// ready returns the result of an object whose controller reports it as ready.
 func ready() Result { return Result{Ready: true, Reported: true} }
 
-// Grace is how long after its creation an object waits for a controller that
-// may not exist.
+// Grace is the time after its creation for which an object waits for a report. The object
+// may be of a kind without a controller.
 const Grace = 60 * time.Second
 
-// Reasons that this package gives; others come from the objects.
+// Reasons that this package sets. Other reasons are copied from the objects.
 const (
-	// ReasonNotReported: no controller has written a status yet.
+	// ReasonNotReported means that no controller has written a status yet.
 	ReasonNotReported = "NotReported"
-	// ReasonSuspended: the spec, or a person, keeps the object from progressing.
+	// ReasonSuspended means that the spec or a user has suspended the object.
 	ReasonSuspended = "Suspended"
-	// ReasonFirstConsumer: a claim gets its volume when a pod uses it.
+	// ReasonFirstConsumer means that a claim gets its volume when a pod uses it.
 	ReasonFirstConsumer = "WaitForFirstConsumer"
-	// ReasonOnDelete: pods are replaced when a person deletes them.
+	// ReasonOnDelete means that pods are replaced only when a user deletes them.
 	ReasonOnDelete = "OnDelete"
-	// The reasons of health rules: ready is false, failed is true, or ready cannot
-	// be evaluated.
+	// Reasons of health rules: ready is false, failed is true, ready cannot be
+	// evaluated.
 	ReasonRuleNotReady     = "RuleNotReady"
 	ReasonRuleFailed       = "RuleFailed"
 	ReasonRuleNotEvaluated = "RuleNotEvaluated"
@@ -125,25 +125,25 @@ const (
 	reasonFailed      = "Failed"
 )
 
-// Result is the health of one object. Neither Ready nor Failed means that the
-// object is in progress. Checks return the zero value if they do not apply.
+// Result is the health of one object. If neither Ready nor Failed is set, the object is in
+// progress. Checks return the zero value if they do not apply.
 type Result struct {
 	Ready bool
-	// Failed: the object does not become ready without intervention.
+	// Failed means that the object does not become ready without intervention.
 	Failed bool
-	// OpenEnded: the object is not ready, and that is no failure however long it
-	// lasts: a person is waited for, or its state is not known.
+	// OpenEnded means that the object is not ready, but never fails by a timeout: it
+	// waits for a user, or its state is not known.
 	OpenEnded bool
-	// Silent: no controller has reported on the object. See At.
+	// Silent means that no controller has reported on the object. See At.
 	Silent bool
-	// Reported: a controller has reported, so that other objects of the kind
-	// can be expected to get a report, too.
+	// Reported means that a controller has reported, and is therefore expected to
+	// report on other objects of the kind.
 	Reported bool
-	// Until is when an object that is not ready counts as ready all the same, in
-	// Unix seconds; 0 means never.
+	// Until is the Unix time from which an object that is not ready counts as ready; 0
+	// means never.
 	Until int64
-	// Reason is one word and Message a sentence. Both are empty where there is
-	// nothing to add to Ready.
+	// Reason is one word, and Message a short text. Both may be empty if the object is
+	// ready.
 	Reason  string
 	Message string
 }
@@ -151,22 +151,21 @@ type Result struct {
 // decided reports whether a check applied.
 func (r Result) decided() bool { return r != Result{} }
 
-// assumed are the messages of objects that count as ready after their grace
-// period, by reason.
+// assumed are the messages of objects that count as ready after Grace, by reason.
 var assumed = map[string]string{
-	ReasonNotReported:   "it counts as ready: no controller has reported on it within 60 seconds",
-	ReasonFirstConsumer: "it counts as ready: it gets its volume when the first pod uses it",
+	ReasonNotReported:   "assumed ready: no controller reported a status within 60 seconds",
+	ReasonFirstConsumer: "assumed ready: the claim gets its volume when a pod uses it",
 }
 
-// At resolves what depends on the time and on other objects of the kind.
-// OthersReport tells that a controller has reported on one of them. Next is when
-// the answer changes by itself, the zero time for never.
+// At resolves the part of a result that depends on the time and on other objects of the
+// kind: othersReport is true if a controller has reported on one of them. Next is the time
+// at which the result changes by itself, or the zero time.
 func (r Result) At(now time.Time, othersReport bool) (at Result, next time.Time) {
 	switch until := time.Unix(r.Until, 0); {
 	case r.Silent && othersReport:
 		return Result{
 			OpenEnded: true, Silent: true, Reason: ReasonNotReported,
-			Message: "its controller has not reported on it yet, and does so on other objects of the kind",
+			Message: "controller has not reported a status yet, but reports on other objects of this kind",
 		}, time.Time{}
 	case r.Ready || r.Until == 0:
 		return r, time.Time{}
@@ -178,21 +177,21 @@ func (r Result) At(now time.Time, othersReport bool) (at Result, next time.Time)
 	}
 }
 
-// maxMessage bounds the message of one object, which is kept in memory.
+// maxMessage limits the message of one object, which the index stores.
 const maxMessage = 512
 
 // progressing returns the result of an object that is not ready yet.
 func progressing(reason, message string) Result {
-	return Result{Reported: true, Reason: cmp.Or(reason, reasonInProgress), Message: api.Truncate(cmp.Or(message, "it is in progress"), maxMessage)}
+	return Result{Reported: true, Reason: cmp.Or(reason, reasonInProgress), Message: api.Truncate(cmp.Or(message, "in progress"), maxMessage)}
 }
 
 // failed returns the result of an object that does not become ready by itself.
 func failed(reason, message string) Result {
-	return Result{Failed: true, Reported: true, Reason: cmp.Or(reason, reasonFailed), Message: api.Truncate(cmp.Or(message, "it has failed"), maxMessage)}
+	return Result{Failed: true, Reported: true, Reason: cmp.Or(reason, reasonFailed), Message: api.Truncate(cmp.Or(message, "failed"), maxMessage)}
 }
 
-// suspended returns the result of an object that is kept from progressing, and
-// counts as ready: it is as its spec asks.
+// suspended returns the result of a suspended object, which counts as ready because its
+// spec asks for it.
 func suspended(message string) Result {
 	return Result{Ready: true, Reason: ReasonSuspended, Message: message}
 }

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// table is the table of well-known kinds. The first entry that has a kind counts.
+// table is the table of well-known kinds. The first entry that matches a kind counts.
 var table = slices.Concat(kubernetes, delivery, networks, databases, platforms)
 
-// byGroup returns the entries of each group, by their place in the table.
+// byGroup returns the indexes of the entries of each group.
 var byGroup = sync.OnceValue(func() map[string][]int {
 	groups := map[string][]int{}
 	for i, e := range table {
@@ -17,8 +17,7 @@ var byGroup = sync.OnceValue(func() map[string][]int {
 	return groups
 })
 
-// kubernetes are kinds of Kubernetes itself and of its subprojects that kstatus
-// does not know.
+// kubernetes are kinds of Kubernetes and its subprojects that kstatus does not know.
 var kubernetes = []entry{
 	{product: "Kubernetes", group: "", kinds: []string{"ConfigMap", "Secret", "ServiceAccount", "Namespace", "Endpoints", "LimitRange", "ResourceQuota", "PodTemplate"}, always: true},
 	{product: "Kubernetes", group: "", kinds: []string{"ReplicationController"}, equal: [][2]string{{"spec.replicas", "status.readyReplicas"}}},

@@ -14,26 +14,25 @@ import (
 	"github.com/chartwright/chartwright/internal/watches/expression"
 )
 
-// Rules are the health rules of a watches entry, by the kind of the objects.
+// Rules are the health rules of an entry in watches.yaml, by the kind of the objects.
 type Rules map[schema.GroupKind]*Rule
 
-// Rule is one compiled health rule. It may be used concurrently.
+// Rule is a compiled health rule. It is safe for concurrent use.
 type Rule struct {
 	ready, failed, message cel.Program
-	// ownGeneration: the rule itself reads observedGeneration.
+	// ownGeneration is true if the rule itself reads observedGeneration.
 	ownGeneration bool
 }
 
-// self is the variable that holds the object, as in the validation rules of a
-// CustomResourceDefinition.
+// self is the CEL variable that holds the object, as in the validation rules of a CRD.
 const self = "self"
 
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return expression.Environment(cel.Variable(self, cel.MapType(cel.StringType, cel.DynType)))
 })
 
-// Compile checks the expressions of a rule, their types too. Failed and message
-// may be empty. Every mistake is returned.
+// Compile compiles the expressions of a rule and checks their types. The arguments failed
+// and message may be empty. It returns all errors.
 func Compile(ready, failed, message string) (*Rule, []expression.Error) {
 	rule := &Rule{ownGeneration: strings.Contains(ready+failed, "observedGeneration")}
 	var mistakes []expression.Error
@@ -64,15 +63,15 @@ func compile(text string, gives *cel.Type) (cel.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The fields of an object have no known type.
+	// CEL does not know the types of the fields of an object.
 	if actual := ast.OutputType(); !actual.IsExactType(gives) && !actual.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("got an expression of type %s, want %s", actual, gives)
 	}
 	return expression.Program(env, ast)
 }
 
-// evaluate evaluates the rule. An expression that fails, most often because a field is
-// not there yet, never makes the object fail.
+// evaluate evaluates the rule. An expression that cannot be evaluated, usually because a
+// field does not exist yet, never makes the object fail.
 func (r *Rule) evaluate(s subject) Result {
 	if behind := s.outdated(); behind.decided() && !r.ownGeneration {
 		return behind
@@ -80,21 +79,21 @@ func (r *Rule) evaluate(s subject) Result {
 	variables := map[string]any{self: s.Object}
 	if r.failed != nil {
 		if has, err := boolean(r.failed, variables); err == nil && has {
-			return failed(ReasonRuleFailed, cmp.Or(r.explanation(variables), "the health rule's failed is true"))
+			return failed(ReasonRuleFailed, cmp.Or(r.explanation(variables), "health rule: failed is true"))
 		}
 	}
 	result := Result{Ready: true}
 	if is, err := boolean(r.ready, variables); err != nil {
-		message := api.Truncate(fmt.Sprintf("the health rule's ready cannot be evaluated yet: %v", err), maxMessage)
+		message := api.Truncate(fmt.Sprintf("health rule: cannot evaluate ready yet: %v", err), maxMessage)
 		result = Result{OpenEnded: true, Reason: ReasonRuleNotEvaluated, Message: message}
 	} else if !is {
-		result = progressing(ReasonRuleNotReady, cmp.Or(r.explanation(variables), "the health rule's ready is false"))
+		result = progressing(ReasonRuleNotReady, cmp.Or(r.explanation(variables), "health rule: ready is false"))
 	}
 	result.Reported = reported(s.status())
 	return result
 }
 
-// explanation returns the rule's message, empty where there is none.
+// explanation returns the message of the rule, or "".
 func (r *Rule) explanation(variables map[string]any) string {
 	if r.message == nil {
 		return ""

@@ -35,7 +35,7 @@ func TestRule(t *testing.T) {
 		{"message cannot be evaluated", isReady, "", "self.status.text", "{stage: warming}", "progressing", "RuleNotReady", "ready is false"},
 		{"without a message", isReady, "", "", "{stage: warming}", "progressing", "RuleNotReady", "ready is false"},
 		{"not a boolean", "self.status.stage", "", "", "{stage: up}", "waiting", "RuleNotEvaluated", "got a value of type string, want bool"},
-		{"a status for an older spec", isReady, isFailed, says, "{stage: up, observedGeneration: 1}", "progressing", "LatestGenerationNotObserved", "generation 1 of 2"},
+		{"a status for an older spec", isReady, isFailed, says, "{stage: up, observedGeneration: 1}", "progressing", "LatestGenerationNotObserved", "generation 1, want 2"},
 		{"a rule that reads the generation itself", isReady + " && self.status.observedGeneration > 0", "", "", "{stage: up, observedGeneration: 1}", "ready", "", ""},
 		{"too expensive", "range.all(a, range.all(b, range.all(c, a + b + c >= 0)))", "", "", "{}", "waiting", "RuleNotEvaluated", "takes too long"},
 		{"metadata", "self.metadata.name == 'a' && self.kind == 'Widget'", "", "", "", "ready", "", ""},

@@ -11,71 +11,68 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// entry is one line of the table of well-known kinds: where their controllers
-// write how an object is. Everything that it names must hold for an object to be
-// ready.
+// entry is an entry in the table of well-known kinds. It describes the fields by which the
+// controllers of the kinds report. An object is ready if all of them match.
 type entry struct {
-	// product is what the documentation calls the kinds.
+	// product is the name of the product in the documentation.
 	product string
-	// group is the API group. "*.example.com" stands for every group below it.
+	// group is the API group. "*.example.com" stands for every subdomain.
 	group string
-	// kinds are those of the group; none stands for all.
+	// kinds are the kinds of the group; an empty list stands for all.
 	kinds []string
 
-	// always: an object is ready as soon as it is stored. Such kinds are watched
-	// as metadata alone.
+	// always means that an object is ready as soon as it is stored. Only the metadata of
+	// such kinds is watched.
 	always bool
-	// stored names a field of the spec and a value with which an object is ready
-	// as soon as it is stored.
+	// stored is a field of the spec with the value for which an object is ready as soon
+	// as it is stored.
 	stored *field
-	// suspended are fields, and paused conditions, that keep an object as it is.
+	// suspended are fields, and paused are conditions, of a suspended object.
 	suspended []field
 	paused    []conditionMatch
 
-	// ready are conditions that must be True, and notFalse those that must not be
+	// ready are conditions that must be True; notFalse are conditions that must not be
 	// False.
 	ready    []string
 	notFalse []string
-	// failed are conditions that say that the object has failed.
+	// failed are conditions of a failed object.
 	failed []conditionMatch
-	// words are fields that hold a word for the object's state.
+	// words are string fields that describe the state of the object.
 	words []word
-	// equal are pairs of fields, one of the spec and one of the status, that must
-	// have one number.
+	// equal are pairs of a field of the spec and a field of the status that must have the
+	// same number.
 	equal [][2]string
 	// set are fields that must not be empty.
 	set []string
-	// each is a list under the status whose items have conditions: at least one
-	// item, and ready holds for all of them.
+	// each is a list in the status whose items have conditions. It must have at least one
+	// item, and ready must hold for all items.
 	each string
 }
 
 // field is a field with a value.
 type field struct{ path, value string }
 
-// An is describes a condition: its type, its status, and its reason where that
-// counts.
+// conditionMatch matches a condition by its type, its status and, if not empty, its reason.
 type conditionMatch struct{ kind, status, reason string }
 
-// word is a field of the status with a vocabulary. A word that is in no list
-// means progress.
+// word is a string field of the status. An object whose value is in no list is in progress.
 type word struct {
 	path string
-	// ready are the words of an object that is ready, failed those of one that
-	// has failed, and waiting those of one that a person has to continue.
+	// ready, failed and waiting are the values of an object that is ready, has failed,
+	// or waits for a user.
 	ready, failed, waiting []string
-	// message is the field that explains it.
+	// message is the field with an explanation.
 	message string
 }
 
-// lookup returns the first entry for a kind, nil where there is none.
+// lookup returns the first entry for a kind, or nil.
 func lookup(gk schema.GroupKind) *entry {
 	for _, i := range byGroup()[gk.Group] {
 		if table[i].has(gk.Kind) {
 			return &table[i]
 		}
 	}
-	// Of few groups every subdomain counts.
+	// Entries for all subdomains come last.
 	for i := range table {
 		if below, ok := strings.CutPrefix(table[i].group, "*"); ok && strings.HasSuffix(gk.Group, below) && table[i].has(gk.Kind) {
 			return &table[i]
@@ -86,14 +83,14 @@ func lookup(gk schema.GroupKind) *entry {
 
 func (e *entry) has(kind string) bool { return len(e.kinds) == 0 || slices.Contains(e.kinds, kind) }
 
-// AlwaysReady reports whether objects of a kind are ready as soon as they are
-// stored, so that only their metadata has to be watched.
+// AlwaysReady reports whether objects of a kind are ready as soon as they are stored. Only
+// the metadata of such kinds needs a watch.
 func AlwaysReady(gk schema.GroupKind) bool {
 	e := lookup(gk)
 	return e != nil && e.always
 }
 
-// evaluate returns the health of an object of the entry's kinds.
+// evaluate returns the health of an object of the kinds of the entry.
 func (e *entry) evaluate(s subject) Result {
 	if r := e.kept(s); r.decided() {
 		r.Reported = reported(s.status())
@@ -107,29 +104,29 @@ func (e *entry) evaluate(s subject) Result {
 	}
 	conditions, _ := s.conditions()
 	waits := e.unready(s, conditions)
-	// An object that is ready by its conditions may have failed at something else: a
-	// certificate stays valid while its renewal fails.
+	// An object whose conditions are ready may have failed otherwise: a certificate is
+	// still valid while its renewal fails.
 	return cmp.Or(e.worse(s, conditions, waits.decided() || len(e.ready) == 0), waits, e.compare(s))
 }
 
-// kept recognizes objects that are as they are meant to be without progress.
+// kept returns the result of an object that is ready or suspended without a report.
 func (e *entry) kept(s subject) Result {
 	if e.stored != nil && strings.EqualFold(scalar(valueAt(s.Object, e.stored.path)), e.stored.value) {
 		return Result{Ready: true}
 	}
 	for _, f := range e.suspended {
 		if strings.EqualFold(scalar(valueAt(s.Object, f.path)), f.value) {
-			return suspended(fmt.Sprintf("it is suspended by %s: %s", f.path, f.value))
+			return suspended(fmt.Sprintf("suspended by %s: %s", f.path, f.value))
 		}
 	}
 	conditions, _ := s.conditions()
 	if c, ok := match(s, conditions, e.paused); ok {
-		return suspended(api.Truncate(cmp.Or(c.message, "it is paused"), maxMessage))
+		return suspended(api.Truncate(cmp.Or(c.message, "paused"), maxMessage))
 	}
 	return Result{}
 }
 
-// worse recognizes objects that have failed, or wait for a person.
+// worse returns the result of an object that has failed or waits for a user.
 func (e *entry) worse(s subject, conditions []condition, unready bool) Result {
 	if c, ok := match(s, conditions, e.failed); ok && unready {
 		return failed(cmp.Or(c.reason, c.kind), c.message)
@@ -147,7 +144,7 @@ func (e *entry) worse(s subject, conditions []condition, unready bool) Result {
 	return Result{}
 }
 
-// unready recognizes objects whose conditions are not as they must be.
+// unready returns the result of an object whose conditions do not match.
 func (e *entry) unready(s subject, conditions []condition) Result {
 	for _, kind := range e.ready {
 		if r := s.required(conditions, kind); r.decided() {
@@ -162,7 +159,7 @@ func (e *entry) unready(s subject, conditions []condition) Result {
 	return Result{}
 }
 
-// compare looks at what is not in conditions.
+// compare returns the result of the checks of fields other than conditions.
 func (e *entry) compare(s subject) Result {
 	for _, w := range e.words {
 		if word := scalar(valueAt(s.Object, w.path)); len(w.ready) > 0 && !oneOf(word, w.ready) {
@@ -171,7 +168,7 @@ func (e *entry) compare(s subject) Result {
 	}
 	for _, pair := range e.equal {
 		want, known := integer(valueAt(s.Object, pair[0]))
-		// Kubernetes omits zero.
+		// The API server omits zero.
 		if have, _ := integer(valueAt(s.Object, pair[1])); known && have != want {
 			return progressing(reasonInProgress, fmt.Sprintf("%s is %d, want %d", pair[1], have, want))
 		}
@@ -184,7 +181,7 @@ func (e *entry) compare(s subject) Result {
 	return ready()
 }
 
-// evaluateEach looks at the conditions of every item of a list.
+// evaluateEach returns the result of the conditions of all items of a list.
 func (e *entry) evaluateEach(s subject) Result {
 	items, _ := valueAt(s.Object, e.each).([]any)
 	for _, item := range items {
@@ -200,8 +197,8 @@ func (e *entry) evaluateEach(s subject) Result {
 	return ready()
 }
 
-// match returns the first condition that is one of those wanted and about the
-// present spec.
+// match returns the first condition that matches one of those wanted and is about the
+// current spec.
 func match(s subject, conditions []condition, wanted []conditionMatch) (condition, bool) {
 	for _, w := range wanted {
 		c, ok := find(conditions, w.kind)

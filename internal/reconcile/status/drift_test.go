@@ -16,22 +16,22 @@ func TestDrifted(t *testing.T) {
 	refused := &Failure{Failure: plan.Failure{Target: plan.TargetKey{Goal: plan.GoalCorrected}}, Reason: "Refused", Message: "no"}
 	elsewhere := &Failure{Failure: plan.Failure{Target: plan.TargetKey{Digest: "another"}}, Reason: "Refused", Message: "no"}
 	unverified := plan.Observation{Unverified: true}
-	const fight = "Somebody damages these again and again, and they are repaired ever more slowly: "
+	const fight = "Objects drift again after every correction, so corrections are delayed more and more. Find out what changes them, or list the fields in drift.ignore: "
 	for _, test := range []struct {
 		name            string
 		view            Snapshot
 		reason, message string
 	}{
 		{name: "nothing"},
-		{name: "one object", view: Snapshot{Drift: []inventory.Drift{changed}}, reason: api.ReasonDriftDetected, message: "Not as the release says: ConfigMap apps/front"},
-		{name: "two, of which one is gone", view: Snapshot{Drift: []inventory.Drift{gone, changed}}, reason: api.ReasonDriftDetected, message: "Not as the release says: ConfigMap apps/back (gone), ConfigMap apps/front"},
+		{name: "one object", view: Snapshot{Drift: []inventory.Drift{changed}}, reason: api.ReasonDriftDetected, message: "Changed or deleted by others: ConfigMap apps/front"},
+		{name: "two, of which one is gone", view: Snapshot{Drift: []inventory.Drift{gone, changed}}, reason: api.ReasonDriftDetected, message: "Changed or deleted by others: ConfigMap apps/back (deleted), ConfigMap apps/front"},
 		{name: "a fight", view: Snapshot{Drift: []inventory.Drift{changed}, Fighting: []apply.Key{front}}, reason: api.ReasonDriftFight, message: fight + "ConfigMap apps/front"},
 		{name: "two fights and more", view: Snapshot{Drift: []inventory.Drift{gone, changed}, Fighting: []apply.Key{back, front}}, reason: api.ReasonDriftFight, message: fight + "ConfigMap apps/back, ConfigMap apps/front"},
 		{name: "a repair failed", view: Snapshot{Drift: []inventory.Drift{changed}, RepairFailure: refused}, reason: "Refused", message: "no"},
 		{name: "a repair failed in a fight", view: Snapshot{Drift: []inventory.Drift{changed}, Fighting: []apply.Key{front}, RepairFailure: refused}, reason: "Refused", message: "no"},
 		{name: "a repair failed and nothing is known", view: Snapshot{Observation: unverified, RepairFailure: refused}, reason: "Refused", message: "no"},
 		{name: "a repair failed and all is well", view: Snapshot{RepairFailure: refused}},
-		{name: "something else failed", view: Snapshot{Drift: []inventory.Drift{changed}, RepairFailure: elsewhere}, reason: api.ReasonDriftDetected, message: "Not as the release says: ConfigMap apps/front"},
+		{name: "something else failed", view: Snapshot{Drift: []inventory.Drift{changed}, RepairFailure: elsewhere}, reason: api.ReasonDriftDetected, message: "Changed or deleted by others: ConfigMap apps/front"},
 		{name: "nothing is known", view: Snapshot{Observation: unverified}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

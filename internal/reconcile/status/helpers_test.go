@@ -55,13 +55,13 @@ func TestRefusal(t *testing.T) {
 		{"nobody asks", viewOf(upgraded), "", "", ""},
 		{"not answered yet", viewOf(upgraded), "7", "", ""},
 		{"met", viewOf(upgraded, marked(release.Marks{Rollback: Token("1")})), "1", "", ""},
-		{"no such revision", viewOf(upgraded, marked(refusedTo("7"))), "7", api.ReasonNoSuchRevision, "Revision 7 is not stored, or was never deployed; nothing was changed. To be had are: 1, 3"},
+		{"no such revision", viewOf(upgraded, marked(refusedTo("7"))), "7", api.ReasonNoSuchRevision, "Revision 7 is not stored, or was never deployed; nothing was changed. Available revisions: 1, 3"},
 		{"another was refused before", viewOf(upgraded, marked(refusedTo("7"))), "8", "", ""},
 		{"asked again, not answered yet", viewOf(upgraded, marked(refusedTo("7"))), "7@again", "", ""},
-		{"nothing before", viewOf([]string{dep}, marked(refusedTo("previous"))), "previous", api.ReasonNoSuchRevision, "No revision before the one that runs was ever deployed and ready; nothing was changed. To be had are: 1"},
-		{"nothing at all", viewOf([]string{fai}, marked(refusedTo("previous"))), "previous", api.ReasonNoSuchRevision, "No revision before the one that runs was ever deployed and ready; there is no revision to go back to"},
-		{"no request at all", viewOf(upgraded), "latest", api.ReasonInvalidValue, `rollback-to is "latest": expected a revision, "previous" or "none", with "@" and any text after it to ask again; nothing was changed. To be had are: 1, 3`},
-		{"no request at all, of no release", viewOf(nil), "0", api.ReasonInvalidValue, `rollback-to is "0": expected a revision, "previous" or "none", with "@" and any text after it to ask again; there is no revision to go back to`},
+		{"nothing before", viewOf([]string{dep}, marked(refusedTo("previous"))), "previous", api.ReasonNoSuchRevision, "No earlier revision was ever deployed and ready; nothing was changed. Available revisions: 1"},
+		{"nothing at all", viewOf([]string{fai}, marked(refusedTo("previous"))), "previous", api.ReasonNoSuchRevision, "No earlier revision was ever deployed and ready; no revision is available"},
+		{"no request at all", viewOf(upgraded), "latest", api.ReasonInvalidValue, `rollback-to is "latest": expected a revision, "previous" or "none", optionally with "@" and any text to repeat a request; nothing was changed. Available revisions: 1, 3`},
+		{"no request at all, of no release", viewOf(nil), "0", api.ReasonInvalidValue, `rollback-to is "0": expected a revision, "previous" or "none", optionally with "@" and any text to repeat a request; no revision is available`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			asking("rollback-to", test.asked)(test.v)
@@ -87,21 +87,21 @@ func TestHookMessage(t *testing.T) {
 			v.Observation.Running = &plan.Running{Step: plan.StepUpgrade, Hook: &plan.Hook{Name: "Job apps/web", State: state, Why: why}}
 		})
 	}
-	const how = ` waits until the hook ends. To end the hook now, also if it is at work, set the annotation chartwright.dev/abort to "2"`
+	const how = ` waits until the hook ends. To end the hook now, even if it is working, set the annotation chartwright.dev/abort to "2"`
 	for _, test := range []struct {
 		v    *Snapshot
 		want string
 	}{
 		{viewOf([]string{dep}), ""},
 		{waits("", "", ""), ""},
-		{waits(api.HookStarting, "", ""), ". It waits for hook Job apps/web"},
-		{waits(api.HookStarting, "Pending", ""), ". It waits for hook Job apps/web: Pending"},
-		{waits(api.HookRunning, "", ""), ". It waits for hook Job apps/web, which runs"},
-		{waits(api.HookRunning, "", plan.ChangeScale), ". It waits for hook Job apps/web, which runs"},
-		{waits(api.HookRunning, "", plan.ChangeEdit), ". It waits for hook Job apps/web, which runs. The edit of the spec" + how},
+		{waits(api.HookStarting, "", ""), ". Waiting for hook Job apps/web"},
+		{waits(api.HookStarting, "Pending", ""), ". Waiting for hook Job apps/web: Pending"},
+		{waits(api.HookRunning, "", ""), ". Waiting for hook Job apps/web, which is running"},
+		{waits(api.HookRunning, "", plan.ChangeScale), ". Waiting for hook Job apps/web, which is running"},
+		{waits(api.HookRunning, "", plan.ChangeEdit), ". Waiting for hook Job apps/web, which is running. The edit of the spec" + how},
 		{waits(api.HookStuck, "ImagePullBackOff", ""), ". Hook Job apps/web cannot start: ImagePullBackOff"},
 		{waits(api.HookStuck, "ImagePullBackOff", plan.ChangeEdit), ". Hook Job apps/web cannot start: ImagePullBackOff"},
-		{waits(api.HookCrashing, "exit code 1", ""), ". Hook Job apps/web fails again and again: exit code 1"},
+		{waits(api.HookCrashing, "exit code 1", ""), ". Hook Job apps/web keeps failing: exit code 1"},
 	} {
 		if got := hookMessage(test.v); got != test.want {
 			t.Errorf("got  %q\nwant %q", got, test.want)

@@ -57,7 +57,7 @@ func health(v *Snapshot, d plan.Decision) summary {
 	if o.Running != nil && (plan.Changes(o.Running.Step) || waitsForTest(o)) {
 		s := working(o.Running.Step, v)
 		if o.Running.Queued {
-			s.message += "; it waits for its turn, since as many actions run as may at once"
+			s.message += "; queued, because the maximum number of actions is running"
 		}
 		s.message = Cut(s.message + hookMessage(v))
 		return s
@@ -73,7 +73,7 @@ func health(v *Snapshot, d plan.Decision) summary {
 	case plan.StateConflict:
 		return summary{
 			status: metav1.ConditionFalse, reason: api.ReasonNameConflict, stalled: true,
-			message: fmt.Sprintf("Releases of others have the names that this resource may use (%v): uninstall them, or rename this resource", catalog.ReleaseNames(v.CR.GetName(), v.CR.GetKind())),
+			message: fmt.Sprintf("The release names that this custom resource may use %v are taken by releases of other owners: uninstall those, or create the custom resource under another name", catalog.ReleaseNames(v.CR.GetName(), v.CR.GetKind())),
 		}
 	case plan.StateDeleting, plan.StateUninstalling:
 		if o.Deleting && o.Orphan {
@@ -83,7 +83,7 @@ func health(v *Snapshot, d plan.Decision) summary {
 	case plan.StateInvalid:
 		return summary{status: metav1.ConditionFalse, reason: o.Invalid.Reason, message: o.Invalid.Message, stalled: true}
 	case plan.StateLocked:
-		return summary{status: metav1.ConditionUnknown, reason: api.ReasonLocked, reconciling: true, message: fmt.Sprintf("Revision %d of release %s is %s: somebody else's operation is under way", o.Newest.Number, v.Release.Name, o.Newest.Status)}
+		return summary{status: metav1.ConditionUnknown, reason: api.ReasonLocked, reconciling: true, message: fmt.Sprintf("Revision %d of release %s is %s: another program, such as helm, is changing the release", o.Newest.Number, v.Release.Name, o.Newest.Status)}
 	default:
 		return working(d.Step, v)
 	}
@@ -108,7 +108,7 @@ func serving(v *Snapshot) summary {
 	}
 	text := fmt.Sprintf("Revision %d of release %s is deployed", o.Newest.Number, v.Release.Name)
 	if o.Holding() {
-		text += fmt.Sprintf(", which is revision %d again and is held", o.Held.Revision)
+		text += fmt.Sprintf(", a rollback to revision %d, and held", o.Held.Revision)
 	}
 	return summary{status: metav1.ConditionTrue, reason: api.ReasonDeployed, message: text + assumption(v) + distrust(v), serves: true}
 }
@@ -119,14 +119,14 @@ func distrust(v *Snapshot) string {
 	if v.Untrusted == "" {
 		return ""
 	}
-	return ". Its objects are not corrected until it is upgraded: " + v.Untrusted
+	return ". Drift is not corrected until the next upgrade: " + v.Untrusted
 }
 
 // waiting says what the pause keeps from being done. Where that is nothing, it
 // is as if there were none.
 func waiting(v *Snapshot, d plan.Decision) summary {
 	if step := d.Pending.Step; plan.Changes(step) || step == plan.StepAddFinalizer {
-		return summary{status: metav1.ConditionFalse, reason: api.ReasonPaused, message: "Paused, and the next step waits: " + string(step)}
+		return summary{status: metav1.ConditionFalse, reason: api.ReasonPaused, message: "Paused; pending step: " + string(step)}
 	}
 	return health(v, plan.Decision{State: d.Pending.State, Step: d.Pending.Step})
 }
@@ -141,11 +141,11 @@ func waitsForTest(o plan.Observation) bool {
 func aborted(v *Snapshot) summary {
 	s := summary{status: metav1.ConditionFalse, reason: api.ReasonAborted, stalled: true}
 	if v.Observation.Deleting {
-		s.message = fmt.Sprintf("The annotation %s keeps the delete hooks of release %s from running, and so the custom resource from being deleted. Remove the annotation, or set %s to \"true\"",
+		s.message = fmt.Sprintf("The annotation %s stops the delete hooks of release %s, so the custom resource cannot be deleted. Remove the annotation, or set %s to \"true\" to skip the hooks",
 			api.AnnotationAbort, v.Release.Name, api.AnnotationUninstallDisableHooks)
 		return s
 	}
-	s.message = fmt.Sprintf("Revision %d of release %s was aborted, as the annotation %s asked. It is not tried again until the spec is edited or the annotation is removed",
+	s.message = fmt.Sprintf("Revision %d of release %s was aborted by the annotation %s. To retry, edit the spec or remove the annotation",
 		v.Observation.Newest.Number, v.Release.Name, api.AnnotationAbort)
 	return s
 }
@@ -158,12 +158,12 @@ var progressing = map[plan.Step]struct {
 }{
 	plan.StepUninstall:       {metav1.ConditionFalse, api.ReasonUninstalling, "Release %s is being uninstalled"},
 	plan.StepRemoveFinalizer: {metav1.ConditionFalse, api.ReasonUninstalling, "Release %s is being uninstalled"},
-	plan.StepOrphan:          {metav1.ConditionFalse, api.ReasonOrphaning, "Release %s is being let go of"},
-	plan.StepAdopt:           {metav1.ConditionUnknown, api.ReasonAdopting, "Release %s, which nobody managed, is being taken over"},
+	plan.StepOrphan:          {metav1.ConditionFalse, api.ReasonOrphaning, "Release %s is being orphaned: its objects stay"},
+	plan.StepAdopt:           {metav1.ConditionUnknown, api.ReasonAdopting, "Release %s is being adopted"},
 	plan.StepUpgrade:         {metav1.ConditionUnknown, api.ReasonUpgrading, "Release %s is being upgraded"},
 	plan.StepTest:            {metav1.ConditionUnknown, api.ReasonUpgrading, "Release %s is being tested"},
-	plan.StepRollback:        {metav1.ConditionUnknown, api.ReasonRollingBack, "Release %s is being brought back to an earlier revision"},
-	plan.StepUnlock:          {metav1.ConditionUnknown, api.ReasonInterrupted, "The last action on release %s was cut short and is tried again"},
+	plan.StepRollback:        {metav1.ConditionUnknown, api.ReasonRollingBack, "Release %s is being rolled back to an earlier revision"},
+	plan.StepUnlock:          {metav1.ConditionUnknown, api.ReasonInterrupted, "The last action on release %s was interrupted and is retried"},
 	plan.StepInstall:         {metav1.ConditionUnknown, api.ReasonInstalling, "Release %s is being installed"},
 }
 
@@ -215,7 +215,7 @@ func firstOf(objects []inventory.ObjectHealth) string {
 // StuckHook says what keeps a hook from running.
 func StuckHook(hook *plan.Hook) string {
 	if hook.State == api.HookCrashing {
-		return fmt.Sprintf("Hook %s fails again and again: %s", hook.Name, hook.Why)
+		return fmt.Sprintf("Hook %s keeps failing: %s", hook.Name, hook.Why)
 	}
 	return fmt.Sprintf("Hook %s cannot start: %s", hook.Name, hook.Why)
 }
@@ -228,14 +228,14 @@ func hookMessage(v *Snapshot) string {
 		return ""
 	}
 	hook := running.Hook
-	text := ". It waits for hook " + hook.Name
+	text := ". Waiting for hook " + hook.Name
 	switch {
 	case hook.State.Idle():
 		text = ". " + StuckHook(hook)
 	case hook.Why != "":
 		text += ": " + hook.Why
 	case hook.State == api.HookRunning:
-		text += ", which runs"
+		text += ", which is running"
 	}
 	text = v.Secrets.Redact(text)
 	what, waits := waiters[v.Observation.Change]
@@ -243,7 +243,7 @@ func hookMessage(v *Snapshot) string {
 	if !waits || hook.State.Idle() || abort == "" {
 		return text
 	}
-	return fmt.Sprintf("%s. %s waits until the hook ends. To end the hook now, also if it is at work, set the annotation %s to %q", text, what, api.AnnotationAbort, abort)
+	return fmt.Sprintf("%s. %s waits until the hook ends. To end the hook now, even if it is working, set the annotation %s to %q", text, what, api.AnnotationAbort, abort)
 }
 
 // waiters names the changes that wait for a hook.
@@ -274,24 +274,24 @@ func updateMessage(v *Snapshot) string {
 	if to == nil {
 		return ""
 	}
-	from := "one of the same version with other files or overrideValues"
+	from := "a chart of the same version with other files or overrideValues"
 	if r := v.History[0]; r.ChartVersion != to.ChartVersion {
 		from = r.ChartVersion
 	}
-	what := fmt.Sprintf("Chart %s is to take the place of %s", to.Chart, from)
-	place := fmt.Sprintf("place %d of %d", to.Place, to.Of)
+	what := fmt.Sprintf("Chart %s will replace %s", to.Chart, from)
+	place := fmt.Sprintf("position %d of %d in the rollout", to.Place, to.Of)
 	switch v.UpdateReason {
 	case api.ReasonRolloutStopped:
-		return fmt.Sprintf("%s, at %s. The rollout has stopped here because upgrades failed, in this namespace or in several: it continues when the failed ones are fixed, held, paused or deleted", what, place)
+		return fmt.Sprintf("%s, at %s. The rollout has stopped because upgrades failed, in this namespace or in several: fix, hold, pause or delete the failed custom resources to continue", what, place)
 	case api.ReasonRolloutPaused:
-		return fmt.Sprintf("%s, at %s, when the rollout is no longer paused", what, place)
+		return fmt.Sprintf("%s, at %s, when the rollout is resumed", what, place)
 	case api.ReasonPaused:
 		return what + " when the pause ends"
 	case api.ReasonHeld:
 		return what + " when the hold ends"
 	case api.ReasonDowngradeRefused:
-		return fmt.Sprintf("The operator has chart %s, which is older than %s, and rollout.allowDowngrade is false", to.Chart, from)
+		return fmt.Sprintf("The operator has chart %s, which is older than %s, and rollout.allowDowngrade is false: run an operator that has the newer chart, or allow it", to.Chart, from)
 	default:
-		return fmt.Sprintf("%s, at %s; an edit of the spec goes at once", what, place)
+		return fmt.Sprintf("%s, at %s; an edit of the spec is applied at once", what, place)
 	}
 }

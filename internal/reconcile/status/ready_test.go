@@ -117,14 +117,14 @@ func TestHolds(t *testing.T) {
 	failed := release.Marks{Held: &release.Held{Revision: 1, From: 2, ByFailure: true}}
 	v := heldSince(asked)
 	reason, message := holds(v)
-	want := `Revision 1 runs again since 2026-01-02T03:04:05Z in place of revision 2, as the annotation rollback-to asked. It stays until the spec is edited, or chartwright.dev/rollback-to is set to "none"`
+	want := `Rolled back from revision 2 to revision 1 at 2026-01-02T03:04:05Z, as requested by the annotation rollback-to. Held until you edit the spec or set chartwright.dev/rollback-to to "none"`
 	if reason != api.ReasonRolledBack || message != want {
 		t.Errorf("%s: %s", reason, message)
 	}
 	if s := rollback(v); s.To != 1 || s.From != 2 || s.Since.IsZero() {
 		t.Errorf("the status says %+v", s)
 	}
-	if reason, message := holds(heldSince(failed)); reason != api.ReasonRolledBackAfterFailure || !strings.Contains(message, "failed again and again") {
+	if reason, message := holds(heldSince(failed)); reason != api.ReasonRolledBackAfterFailure || !strings.Contains(message, "the upgrade failed repeatedly") {
 		t.Errorf("by failure: %s: %s", reason, message)
 	}
 	for name, v := range map[string]*Snapshot{
@@ -144,9 +144,9 @@ func TestPausing(t *testing.T) {
 		want string
 	}{
 		{plan.Decision{State: plan.StateInSync}, ""},
-		{plan.Decision{State: plan.StatePaused, Pending: plan.Pending{State: plan.StateInSync, Step: plan.StepWait}}, "nothing waits to be"},
-		{plan.Decision{State: plan.StatePaused, Pending: plan.Pending{State: plan.StateOutOfSync, Step: plan.StepUpgrade}}, "the next step is Upgrade"},
-		{plan.Decision{State: plan.StatePaused, Pending: plan.Pending{State: plan.StateDrifted, Step: plan.StepRepair}}, "the next step is Repair"},
+		{plan.Decision{State: plan.StatePaused, Pending: plan.Pending{State: plan.StateInSync, Step: plan.StepWait}}, "no changes pending"},
+		{plan.Decision{State: plan.StatePaused, Pending: plan.Pending{State: plan.StateOutOfSync, Step: plan.StepUpgrade}}, "pending step: Upgrade"},
+		{plan.Decision{State: plan.StatePaused, Pending: plan.Pending{State: plan.StateDrifted, Step: plan.StepRepair}}, "pending step: Repair"},
 	} {
 		got := pausing(test.d)
 		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) || got != "" && !strings.Contains(got, api.AnnotationPause) {
@@ -196,11 +196,11 @@ func TestConditionsOfRequests(t *testing.T) {
 func TestReadyTellsWhatWaitsForItsTurn(t *testing.T) {
 	v := viewOf(nil, runningStep(plan.StepInstall))
 	busy := plan.Decision{State: plan.StateBusy}
-	if message := readiness(v, busy).message; strings.Contains(message, "turn") {
+	if message := readiness(v, busy).message; strings.Contains(message, "queued") {
 		t.Errorf("an install that runs: %s", message)
 	}
 	v.Observation.Running.Queued = true
-	if message := readiness(v, busy).message; !strings.Contains(message, "turn") {
+	if message := readiness(v, busy).message; !strings.Contains(message, "queued") {
 		t.Errorf("an install that waits: %s", message)
 	}
 }

@@ -49,16 +49,16 @@ func holds(v *Snapshot) (reason, message string) {
 	if r == nil {
 		return "", ""
 	}
-	reason, who := api.ReasonRolledBack, "as the annotation rollback-to asked"
+	reason, who := api.ReasonRolledBack, "as requested by the annotation rollback-to"
 	if v.Marks.Held.ByFailure {
-		reason, who = api.ReasonRolledBackAfterFailure, "since its upgrade failed again and again"
+		reason, who = api.ReasonRolledBackAfterFailure, "because the upgrade failed repeatedly"
 	}
-	since := ""
+	at := ""
 	if r.Since != nil {
-		since = " since " + r.Since.UTC().Format(time.RFC3339)
+		at = " at " + r.Since.UTC().Format(time.RFC3339)
 	}
-	message = fmt.Sprintf("Revision %d runs again%s in place of revision %d, %s. It stays until the spec is edited, or %s is set to %q",
-		r.To, since, r.From, who, api.AnnotationRollbackTo, "none")
+	message = fmt.Sprintf("Rolled back from revision %d to revision %d%s, %s. Held until you edit the spec or set %s to %q",
+		r.From, r.To, at, who, api.AnnotationRollbackTo, "none")
 	if v.Scaling != "" {
 		message += ". " + v.Scaling
 	}
@@ -71,9 +71,9 @@ func pausing(d plan.Decision) string {
 	case d.State != plan.StatePaused:
 		return ""
 	case d.Pending.Step == plan.StepWait:
-		return fmt.Sprintf("Nothing is changed while %s is set; nothing waits to be", api.AnnotationPause)
+		return fmt.Sprintf("Paused by the annotation %s; no changes pending", api.AnnotationPause)
 	default:
-		return fmt.Sprintf("Nothing is changed while %s is set; the next step is %s", api.AnnotationPause, d.Pending.Step)
+		return fmt.Sprintf("Paused by the annotation %s; pending step: %s. Remove the annotation to resume", api.AnnotationPause, d.Pending.Step)
 	}
 }
 
@@ -137,7 +137,7 @@ func Refused(v *Snapshot) string {
 	case asked == nil:
 		return ""
 	case asked.Malformed():
-		return fmt.Sprintf(`rollback-to is %q: expected a revision, "previous" or "none", with "@" and any text after it to ask again`, CutTo(asked.Value, 64))
+		return fmt.Sprintf(`rollback-to is %q: expected a revision, "previous" or "none", optionally with "@" and any text to repeat a request`, CutTo(asked.Value, 64))
 	case !v.Marks.Refused || v.Marks.Rollback != Token(asked.Value):
 		return ""
 	case v.Marks.Untrusted && asked.Previous:
@@ -145,7 +145,7 @@ func Refused(v *Snapshot) string {
 	case v.Marks.Untrusted:
 		return untrustedTarget(fmt.Sprintf("Revision %d", asked.Revision), v)
 	case asked.Previous:
-		return "No revision before the one that runs was ever deployed and ready"
+		return "No earlier revision was ever deployed and ready"
 	default:
 		return fmt.Sprintf("Revision %d is not stored, or was never deployed", asked.Revision)
 	}
@@ -153,7 +153,7 @@ func Refused(v *Snapshot) string {
 
 // untrustedTarget says why a revision is not rolled back to.
 func untrustedTarget(revision string, v *Snapshot) string {
-	text := revision + " has a release record that is not authenticated, so that it is rolled back to only if the chart renders each of its objects and none is cluster-scoped"
+	text := revision + " has a release record that is not authenticated. A rollback to it requires that the chart renders each of its objects and that none is cluster-scoped"
 	if v.UntrustedTarget != "" {
 		text += ": " + v.UntrustedTarget
 	}
@@ -174,9 +174,9 @@ func refusal(v *Snapshot) string {
 	}
 	slices.Reverse(can)
 	if len(can) == 0 {
-		return why + "; there is no revision to go back to"
+		return why + "; no revision is available"
 	}
-	return why + "; nothing was changed. To be had are: " + strings.Join(can, ", ")
+	return why + "; nothing was changed. Available revisions: " + strings.Join(can, ", ")
 }
 
 // maxRules is what a condition may hold, in bytes.

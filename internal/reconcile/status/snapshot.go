@@ -104,7 +104,7 @@ func (f *Fields) Refuse() bool {
 	names := strings.Join(slices.Sorted(maps.Keys(f.Values)), ", status.")
 	f.Refused = true
 	f.Result = kindstatus.Result{Failures: []kindstatus.Error{{
-		Field: names, Message: "the definition of the kind in the cluster refuses the type: install the one that chartwright crd prints",
+		Field: names, Message: "the CRD in the cluster rejects the type: install the CRD that chartwright crd prints",
 	}}}
 	return true
 }

@@ -188,18 +188,18 @@ func drifted(v *Snapshot) (reason, message string, holds bool) {
 		return f.Reason, f.Message, true
 	}
 	if len(v.Fighting) > 0 {
-		return api.ReasonDriftFight, Cut("Somebody damages these again and again, and they are repaired ever more slowly: " + list(v.Fighting, ", ", apply.Key.String)), true
+		return api.ReasonDriftFight, Cut("Objects drift again after every correction, so corrections are delayed more and more. Find out what changes them, or list the fields in drift.ignore: " + list(v.Fighting, ", ", apply.Key.String)), true
 	}
 	if len(v.Drift) == 0 {
 		return "", "", false
 	}
 	drifted := func(d inventory.Drift) string {
 		if d.Gone {
-			return d.String() + " (gone)"
+			return d.String() + " (deleted)"
 		}
 		return d.String()
 	}
-	return api.ReasonDriftDetected, Cut("Not as the release says: " + list(v.Drift, ", ", drifted)), true
+	return api.ReasonDriftDetected, Cut("Changed or deleted by others: " + list(v.Drift, ", ", drifted)), true
 }
 
 // list joins the texts of items.

@@ -1,6 +1,7 @@
 package signing
 
 import (
+	"bufio"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base32"
@@ -133,23 +134,12 @@ func (k *key) sign(content Content) string {
 // write encodes content so that different content has different encodings: each
 // part follows its length, and each list the number of its parts.
 func (c Content) write(to io.Writer) {
-	// A hash takes bytes: texts go through one buffer, so that none is copied whole.
-	buffer := make([]byte, 0, 4<<10)
+	// A hash accepts only bytes. The buffer avoids a copy of each whole text. Writes to
+	// a hash never fail.
+	buffer := bufio.NewWriter(to)
 	text := func(part string) {
-		if cap(buffer)-len(buffer) < maxLength {
-			_, _ = to.Write(buffer)
-			buffer = buffer[:0]
-		}
-		buffer = append(strconv.AppendInt(buffer, int64(len(part)), 10), ':')
-		for part != "" {
-			room := min(len(part), cap(buffer)-len(buffer))
-			buffer = append(buffer, part[:room]...)
-			if part = part[room:]; len(buffer) == cap(buffer) {
-				// Writes to a hash never fail.
-				_, _ = to.Write(buffer)
-				buffer = buffer[:0]
-			}
-		}
+		_, _ = buffer.WriteString(strconv.Itoa(len(part)) + ":")
+		_, _ = buffer.WriteString(part)
 	}
 	list := func(parts []string) {
 		text(strconv.Itoa(len(parts)))
@@ -167,8 +157,5 @@ func (c Content) write(to io.Writer) {
 	text(string(c.Values))
 	text(c.Manifest)
 	list(c.Hooks)
-	_, _ = to.Write(buffer)
+	_ = buffer.Flush()
 }
-
-// maxLength is the most bytes that the length of a text takes.
-const maxLength = 32
