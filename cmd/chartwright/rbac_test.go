@@ -43,8 +43,8 @@ func runRBAC(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return out.String(), said.String(), err
 }
 
-func TestRBACTellsWhatItCannotFindOut(t *testing.T) {
-	const place = "Warning: Shop: chart shop: templates/extra.yaml:3: what {{ toYaml . }} renders is not known before values are"
+func TestRBAC_ReportsUnresolvedLines(t *testing.T) {
+	const place = "Warning: Shop: chart shop: templates/extra.yaml:3: the output of {{ toYaml . }} depends on the values"
 	open, settled := shop(t, ""), shop(t, ", rbac: [{template: templates/extra.yaml, apiGroups: [batch], resources: [jobs]}]")
 	for _, test := range []struct {
 		name, watches string

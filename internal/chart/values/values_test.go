@@ -313,7 +313,7 @@ func TestExpand(t *testing.T) {
 		{name: "a variable that is not set", text: "x${CHARTWRIGHT_TEST_NONE}y", want: "xy"},
 		{name: "a function of sprig", text: `{{ "$CHARTWRIGHT_TEST_IMAGE" | upper | trunc 8 }}`, want: "REGISTRY"},
 		{name: "a template that does not parse", text: "{{ nope }}", fails: "not a template"},
-		{name: "a template that fails", text: `{{ fail "no" }}`, fails: "executing the template"},
+		{name: "a template that fails", text: `{{ fail "no" }}`, fails: "execute the template"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := values.Expand(test.text)
