@@ -279,7 +279,7 @@ func TestCRDDiffRefuses(t *testing.T) {
 		{[]string{"--diff", filepath.Join(dir, "none")}, "none: contains no CustomResourceDefinition"},
 		{[]string{"--diff", filepath.Join(dir, "none", "kustomization.yaml")}, "kustomization.yaml: contains no CustomResourceDefinition"},
 		{[]string{"--diff", filepath.Join(dir, "broken")}, "a.yaml: error converting YAML"},
-		{[]string{"--diff", filepath.Join(dir, "old")}, "a.json: boxes.example.com is of apiextensions.k8s.io/v1beta1: expected apiextensions.k8s.io/v1"},
+		{[]string{"--diff", filepath.Join(dir, "old")}, "a.json: boxes.example.com: apiVersion is apiextensions.k8s.io/v1beta1, want apiextensions.k8s.io/v1"},
 		{[]string{"--diff", filepath.Join(dir, "wrong")}, "a.yaml: boxes.example.com: "},
 		{[]string{"--diff", dir, "--output-dir", dir}, "--diff and --output-dir: one at a time"},
 		{[]string{"-o", "json"}, "--output is for --diff"},

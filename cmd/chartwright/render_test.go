@@ -61,7 +61,7 @@ func TestRender(t *testing.T) {
 		{name: "with notes", args: []string{"one.yaml", "--show-notes"}, stdout: []string{renderedHook + "# Notes:\n# One.\n# Two.\n"}},
 		{name: "elsewhere", args: []string{"one.yaml", "-n", "shop"}, stdout: []string{"namespace: shop"}},
 		{name: "for another cluster", args: []string{"one.yaml", "--kube-version", "v1.29.3", "--api-versions", "example.com/v7"}, stdout: []string{`version: v29, has: "true"}`}},
-		{name: "for no such cluster", args: []string{"one.yaml", "--kube-version", "new"}, code: 1, stderr: []string{`the version of Kubernetes "new"`}},
+		{name: "for no such cluster", args: []string{"one.yaml", "--kube-version", "new"}, code: 1, stderr: []string{`parse Kubernetes version "new"`}},
 		{
 			name: "what is wrong with one is told beside the other", args: []string{"two.yaml", "one.yaml", "--validate"}, code: 1,
 			stdout: []string{"# Box default/one: release one in namespace default\n---\n", "data: {word: secret"}, lacks: "name: two",

@@ -43,7 +43,7 @@ func testExplain(t *testing.T, env *envtest.Environment, c client.Client) {
 		"store.spec":             {"Values of the chart. Omitted values default to those of the chart.", "How many pods there are. Integer or string. Default: 2.", "resources\t<Object>\n    We do not say how much"},
 		"store.spec.image":       {"registry\t<string>\n    Where the image comes from. Default: docker.io.", "tag\t<Object>\n    Which one of them. Integer or string."},
 		"store.spec --recursive": {"debug\t<boolean>", "service\t<Object>\n    limits\t<Object>\n    policy\t<string>\n    port\t<Object>\n    targetPort\t<Object>\n    type\t<string>"},
-		"store.status":           {"conditions\t<[]Object>", "state\t<string>\n    The release's state in a word or two."},
+		"store.status":           {"conditions\t<[]Object>", "state\t<string>\n    State of the release in one or two words."},
 	} {
 		got := explain(strings.Fields(args)...)
 		for _, text := range want {

@@ -44,10 +44,10 @@ func Merge(values, overrides map[string]any) map[string]any {
 	return values
 }
 
-// exact is the magnitude up to which float64 represents all integers exactly.
+// exact limits the integers that float64 represents exactly.
 const exact = 1 << 53
 
-// normalize returns a copy in which integral numbers are int64. Templates format a large
+// normalize returns a copy and converts integral numbers to int64. Templates format a large
 // float64 as 1e+06, and digests must not depend on the format of JSON numbers.
 func normalize(value any) any {
 	switch v := value.(type) {
@@ -71,8 +71,8 @@ func normalize(value any) any {
 	}
 }
 
-// Normalize returns a copy of values, for example from a release record, in which integral
-// numbers have the same type as in FromSpec.
+// Normalize returns a copy of values, for example from a release record, and converts
+// integral numbers to int64, as FromSpec does.
 func Normalize(values map[string]any) map[string]any {
 	normal := make(map[string]any, len(values))
 	for key, value := range values {
@@ -144,8 +144,8 @@ func Expand(text string) (string, error) {
 	return out.String(), nil
 }
 
-// Retype returns stored values in which overridden values have the types of the watches
-// entry, if templates render both types alike. The operator-sdk stores strings.
+// Retype returns stored values and replaces strings by the overrides of the watches entry if
+// templates render both alike. The operator-sdk stores overrides as strings.
 func Retype(stored, overrides map[string]any) map[string]any {
 	typed := maps.Clone(stored)
 	for key, over := range overrides {
