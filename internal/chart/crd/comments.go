@@ -122,9 +122,11 @@ func beside(key, value *yaml.Node) string {
 }
 
 var (
-	// param matches comments for Bitnami's generator: ## @param image.tag [default: latest] Tag of the image
+	// param matches comments for bitnami's generator:
+	// "## @param image.tag [default: latest] Tag of the image".
 	param = regexp.MustCompile(`^\s*#+\s*@param\s+(\S+)\s+((?:\[[^\]]*\]\s*)*)(.*)$`)
-	// namedText matches comments for old versions of helm-docs: # image.tag -- Tag of the image
+	// namedText matches comments for old versions of helm-docs:
+	// "# image.tag -- Tag of the image".
 	namedText = regexp.MustCompile(`^\s*#+\s*([A-Za-z_][\w./-]*)\s+--\s+(.*)$`)
 )
 
@@ -198,7 +200,7 @@ func marked(lines []string) []string {
 }
 
 var (
-	// typeMark matches a type for helm-docs: (int) how many
+	// typeMark matches the type in a comment for helm-docs, as in "(int) number of replicas".
 	typeMark = regexp.MustCompile(`^\([a-zA-Z/]+\)\s+`)
 	// example matches a line of YAML: a key in lower case or the name of an environment
 	// variable, or a list item that begins with one of them.

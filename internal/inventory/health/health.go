@@ -112,8 +112,9 @@ const (
 	ReasonFirstConsumer = "WaitForFirstConsumer"
 	// ReasonOnDelete means that pods are replaced only when a user deletes them.
 	ReasonOnDelete = "OnDelete"
-	// Reasons of health rules: ready is false, failed is true, ready cannot be
-	// evaluated.
+	// ReasonRuleNotReady means that the expression ready of a health rule is false,
+	// ReasonRuleFailed that failed is true, and ReasonRuleNotEvaluated that ready
+	// cannot be evaluated.
 	ReasonRuleNotReady     = "RuleNotReady"
 	ReasonRuleFailed       = "RuleFailed"
 	ReasonRuleNotEvaluated = "RuleNotEvaluated"
