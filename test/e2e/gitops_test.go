@@ -127,7 +127,7 @@ func TestGitTools_KeepWritesOfTheCLI(t *testing.T) {
 				t.Errorf("finalizers are %v", live.GetFinalizers())
 			}
 			env.WaitCondition(web, "Ready", metav1.ConditionFalse, "Paused")
-			byCLI(env, kind, "unpause", name)
+			byCLI(env, kind, "resume", name)
 			env.WaitRevision(web, 2)
 		})
 	}
@@ -164,7 +164,7 @@ func TestFlux_RevertsWritesOfKubectl(t *testing.T) {
 			applyByFlux(env, web.Obj())
 			live := env.Get(web.Obj())
 			if _, kept := live.GetAnnotations()[api.AnnotationPause]; kept != test.kept {
-				t.Errorf("annotations are %v, expected the pause: %v", live.GetAnnotations(), test.kept)
+				t.Errorf("annotations are %v, want the pause: %v", live.GetAnnotations(), test.kept)
 			}
 			if !slices.Contains(live.GetFinalizers(), api.Finalizer) {
 				t.Errorf("finalizers are %v", live.GetFinalizers())
