@@ -18,7 +18,7 @@ func TestFormerManagersRefused(t *testing.T) {
 			"watches.yaml:5: formerManagers[3] is empty",
 		}},
 		{"Kubernetes' own controllers", []string{"formerManagers: [argocd, kube-controller-manager]"}, []string{
-			"watches.yaml:4: formerManagers[1] is kube-controller-manager: what Kubernetes' own controllers write stays theirs",
+			"watches.yaml:4: formerManagers[1] is kube-controller-manager: the fields of Kubernetes' own controllers cannot be taken over",
 		}},
 	} {
 		t.Run(test.name, test.run)

@@ -56,17 +56,17 @@ func TestParseRefuses(t *testing.T) {
 		{
 			name: "a syntax error",
 			file: lines("- version: v1", "  kind: A", "  chart: [a"),
-			want: []string{"watches.yaml:3: not YAML: did not find expected ',' or ']'"},
+			want: []string{"watches.yaml:3: invalid YAML: did not find expected ',' or ']'"},
 		},
 		{
 			name: "a key that is indented less than its entry",
 			file: lines("- version: v1", "  kind: A", " chart: a"),
-			want: []string{"watches.yaml:3: not YAML: did not find expected '-' indicator"},
+			want: []string{"watches.yaml:3: invalid YAML: did not find expected '-' indicator"},
 		},
 		{
 			name: "a tab in the indentation",
 			file: lines("- version: v1", "\tkind: A"),
-			want: []string{"watches.yaml:2: not YAML: "},
+			want: []string{"watches.yaml:2: invalid YAML: "},
 		},
 		{
 			name: "an entry that is a text",
@@ -101,7 +101,7 @@ func TestParseRefuses(t *testing.T) {
 		{
 			name: "a group and kind that appear twice",
 			file: lines("- {group: g, version: v1, kind: A, chart: a}", "- {group: h, version: v1, kind: A, chart: a}", "- {group: g, version: v2, kind: A, chart: b}"),
-			want: []string{"watches.yaml:3: A.g is bound twice, first on line 1"},
+			want: []string{"watches.yaml:3: A.g has two entries, the first on line 1"},
 		},
 		{
 			name: "an entry without anything",
@@ -190,7 +190,7 @@ func TestParseRefuses(t *testing.T) {
 			want: []string{
 				`watches.yaml:4: unknown key "color"`,
 				"watches.yaml:5: the entry has no chart",
-				"watches.yaml:8: A is bound twice, first on line 1",
+				"watches.yaml:8: A has two entries, the first on line 1",
 				"watches.yaml:11: timeout: time: ",
 			},
 		},
