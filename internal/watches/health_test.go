@@ -6,7 +6,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-func TestHealthRefused(t *testing.T) {
+func TestHealthRules_Rejected(t *testing.T) {
 	const widget = "apiVersion: example.com/v1, kind: Widget"
 	for _, test := range []refusal{
 		{"no kind", []string{"health:", "- {apiVersion: v1, ready: 'true'}"}, []string{"watches.yaml:5: health[0]: expected both apiVersion and kind"}},

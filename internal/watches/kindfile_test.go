@@ -17,7 +17,7 @@ func TestParseKind(t *testing.T) {
 	}
 }
 
-func TestParseKindRefuses(t *testing.T) {
+func TestParseKind_ReportsProblems(t *testing.T) {
 	for _, test := range []struct {
 		name, file string
 		want       []string
@@ -25,7 +25,7 @@ func TestParseKindRefuses(t *testing.T) {
 		{"an empty file", "# nothing yet\n", []string{"kind.yaml: the file is empty: expected one entry with group, version and kind"}},
 		{"a watches file", "- {version: v1, kind: A}\n", []string{"kind.yaml:1: expected one entry with group, version and kind, found a list"}},
 		{"several kinds", lines("{version: v1, kind: A}", "---", "{version: v1, kind: B}"), []string{"kind.yaml: expected one YAML document, found several: put each kind into its own folder"}},
-		{"a chart", lines("version: v1", "kind: A", "chart: ."), []string{"kind.yaml:3: chart: a kind.yaml belongs to the chart beside it: remove the key"}},
+		{"a chart", lines("version: v1", "kind: A", "chart: ."), []string{"kind.yaml:3: chart: a kind.yaml always belongs to the chart in its folder: remove the key"}},
 		{"no YAML", "version: [\n", []string{"kind.yaml:2: invalid YAML: "}},
 		{
 			"all at once", lines("kind: A", "chrat: a", "maxHistory: none"),

@@ -8,7 +8,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-func TestFormerManagersRefused(t *testing.T) {
+func TestFormerManagers_Rejected(t *testing.T) {
 	for _, test := range []refusal{
 		{"a text for the list", []string{"formerManagers: flux"}, []string{"watches.yaml:4: formerManagers: expected []string, found string"}},
 		{"a number for a name", []string{"formerManagers: [7]"}, []string{"watches.yaml:4: formerManagers: expected string, found number"}},
@@ -25,7 +25,7 @@ func TestFormerManagersRefused(t *testing.T) {
 	}
 }
 
-func TestFormerManagersAccepted(t *testing.T) {
+func TestFormerManagers_Accepted(t *testing.T) {
 	got, err := watches.Parse("watches.yaml", []byte("- {version: v1, kind: A, chart: a, formerManagers: [argocd-controller, kubectl]}\n"))
 	if err != nil {
 		t.Fatal(err)

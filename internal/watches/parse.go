@@ -34,7 +34,7 @@ type parser struct {
 	problems LineErrors
 	// seen is the line of the first entry of each kind.
 	seen map[schema.GroupKind]int
-	// beside: the file is a kind.yaml beside its chart, so that the entry names no chart.
+	// beside: the file is a kind.yaml. Its entry names no chart.
 	beside bool
 }
 
@@ -160,7 +160,7 @@ func (p *parser) check(w *Watch) {
 		switch {
 		case field.key == "chart" && p.beside:
 			if written {
-				p.problemf(w.Lines[field.key], "chart: a kind.yaml belongs to the chart beside it: remove the key")
+				p.problemf(w.Lines[field.key], "chart: a kind.yaml always belongs to the chart in its folder: remove the key")
 			}
 		case !written:
 			p.problemf(w.Line, "the entry has no %s: add \"%s: …\"", field.key, field.key)
@@ -290,7 +290,7 @@ func (p *parser) ofOperatorSDK(w *Watch, written []string) bool {
 }
 
 // ParseKind reads a kind.yaml: one entry of a watches file, without the list and without a
-// chart, because the chart is beside the file. The name is only used in messages.
+// chart, because the chart is in the same folder. The name is only used in messages.
 //
 // The error, if any, is of type LineErrors and holds every problem of the file.
 func ParseKind(name string, data []byte) (Watch, error) {

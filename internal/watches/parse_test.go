@@ -16,7 +16,7 @@ import (
 // lines joins the lines of a file.
 func lines(of ...string) string { return strings.Join(of, "\n") + "\n" }
 
-func TestParseRefuses(t *testing.T) {
+func TestParse_ReportsProblems(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		file string
@@ -222,7 +222,7 @@ func expectProblems(t *testing.T, err error, want []string) {
 	}
 }
 
-func TestParseAccepts(t *testing.T) {
+func TestParse_AcceptsEntries(t *testing.T) {
 	// Every key that the operator-sdk's Helm operator knows, and ours.
 	file := lines(
 		"# a comment",
@@ -288,13 +288,13 @@ func TestParseAccepts(t *testing.T) {
 	}
 }
 
-func TestParseAcceptsAnEmptyList(t *testing.T) {
+func TestParse_AcceptsEmptyList(t *testing.T) {
 	if got, err := watches.Parse("watches.yaml", []byte("[]\n")); err != nil || len(got) != 0 {
 		t.Errorf("Parse returned %v, %v", got, err)
 	}
 }
 
-func TestProblemsErrIsNilWhereThereIsNone(t *testing.T) {
+func TestLineErrors_ErrIsNilWithoutProblems(t *testing.T) {
 	if err := (watches.LineErrors{}).Err(); err != nil {
 		t.Errorf("Err returned %v, want nil", err)
 	}
@@ -328,7 +328,7 @@ func FuzzParse(f *testing.F) {
 		if !errors.As(err, &problems) || len(problems) == 0 {
 			t.Fatalf("an error that is no LineErrors: %v", err)
 		}
-		// CR alone ends a line in YAML, too, as do NEL and the Unicode separators.
+		// A single CR also ends a line in YAML, as do NEL and the Unicode separators.
 		last := 2 + strings.Count(file, "\n") + strings.Count(file, "\r") +
 			strings.Count(file, "\u0085") + strings.Count(file, "\u2028") + strings.Count(file, "\u2029")
 		for _, p := range problems {

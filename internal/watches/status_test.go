@@ -9,7 +9,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-func TestStatusFieldsRefused(t *testing.T) {
+func TestStatusFields_Rejected(t *testing.T) {
 	for _, test := range []refusal{
 		{"a built-in field", []string{"status:", "  podNames: '[]'", "  conditions: '[]'"}, []string{`watches.yaml:6: status.conditions: the name is reserved: choose a name other than answered, conditions, `}},
 		{"two of them", []string{"status:", "  history: '1'", "  observedGeneration: '2'"}, []string{"watches.yaml:5: status.history: the name is reserved", "watches.yaml:6: status.observedGeneration: the name is reserved"}},
@@ -24,8 +24,8 @@ func TestStatusFieldsRefused(t *testing.T) {
 	}
 }
 
-// TestEveryBuiltInFieldIsRefused goes by what the operator really reports.
-func TestEveryBuiltInFieldIsRefused(t *testing.T) {
+// TestStatusFields_RejectBuiltInNames goes by what the operator really reports.
+func TestStatusFields_RejectBuiltInNames(t *testing.T) {
 	names := []string{"resources"}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[api.Status]()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -42,12 +42,12 @@ func TestEveryBuiltInFieldIsRefused(t *testing.T) {
 	}
 }
 
-func TestObserveRefused(t *testing.T) {
+func TestObserve_Rejected(t *testing.T) {
 	observe := func(fields string) []string { return []string{"maxHistory: 3", "observe: [{" + fields + "}]"} }
 	const pods, selector = "name: pods, apiVersion: v1, kind: Pod", "selector: {matchLabels: {app: web}}"
 	for _, test := range []refusal{
 		{"no name", observe("apiVersion: v1, kind: Pod, " + selector), []string{"watches.yaml:5: observe[0] has no name: add one; expressions refer to it as observed.<name>"}},
-		{"a name that is none in CEL", observe("name: web-pods, apiVersion: v1, kind: Pod, " + selector), []string{`watches.yaml:5: observe[0].name: "web-pods": expected letters`}},
+		{"a name that is not valid in CEL", observe("name: web-pods, apiVersion: v1, kind: Pod, " + selector), []string{`watches.yaml:5: observe[0].name: "web-pods": expected letters`}},
 		{"a name twice", []string{"observe:", "- {" + pods + ", " + selector + "}", "- {" + pods + ", " + selector + "}"}, []string{"watches.yaml:4: observe[1].name: pods is already the name of another entry"}},
 		{"no kind", observe("name: pods, apiVersion: v1, " + selector), []string{"watches.yaml:5: observe[0]: expected both apiVersion and kind"}},
 		{"no version", observe("name: pods, kind: Pod, " + selector), []string{"watches.yaml:5: observe[0]: expected both apiVersion and kind"}},
@@ -56,15 +56,15 @@ func TestObserveRefused(t *testing.T) {
 		{"no selector", observe(pods), []string{"watches.yaml:5: observe[0] has no selector: add labels"}},
 		{"no label", observe(pods + ", selector: {matchLabels: {}}"), []string{"watches.yaml:5: observe[0] has no selector"}},
 		{"another selector", observe(pods + ", selector: {matchExpressions: []}"), []string{`watches.yaml:5: observe: unknown field "matchExpressions"`}},
-		{"a key that is none", observe(pods + ", selector: {matchLabels: {'a b': web}}"), []string{`watches.yaml:5: observe[0].selector.matchLabels: a b: "web": name part must consist`}},
-		{"a value that is none", observe(pods + ", selector: {matchLabels: {app: 'a b'}}"), []string{`watches.yaml:5: observe[0].selector.matchLabels: app: "a b": a valid label must be`}},
+		{"an invalid label key", observe(pods + ", selector: {matchLabels: {'a b': web}}"), []string{`watches.yaml:5: observe[0].selector.matchLabels: a b: "web": name part must consist`}},
+		{"an invalid label value", observe(pods + ", selector: {matchLabels: {app: 'a b'}}"), []string{`watches.yaml:5: observe[0].selector.matchLabels: app: "a b": a valid label must be`}},
 		{"a namespace", observe(pods + ", namespace: kube-system, " + selector), []string{`watches.yaml:5: observe: unknown field "namespace"`}},
 	} {
 		t.Run(test.name, test.run)
 	}
 }
 
-func TestDisplayRefused(t *testing.T) {
+func TestPrinterColumns_Rejected(t *testing.T) {
 	column := func(fields string) []string { return []string{"additionalPrinterColumns: [{" + fields + "}]"} }
 	for _, test := range []refusal{
 		{"a column with nothing", column(""), []string{

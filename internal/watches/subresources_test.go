@@ -7,7 +7,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-func TestSubresourcesRefused(t *testing.T) {
+func TestSubresources_Rejected(t *testing.T) {
 	const rest = "statusReplicasPath: .status.replicas"
 	scale := func(fields string) []string {
 		return []string{"maxHistory: 3", "subresources: {scale: {" + fields + "}}"}

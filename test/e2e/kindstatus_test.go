@@ -249,7 +249,7 @@ func TestObserved_UnreadableObjectsBlockNothing(t *testing.T) {
 	t.Parallel()
 	budgets := rbacv1.PolicyRule{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}, Verbs: []string{"list", "watch"}}
 	for name, test := range map[string]struct{ apiVersion, kind, says string }{
-		"no permissions": {"policy/v1", "PodDisruptionBudget", "PodDisruptionBudget: give the operator the right to get, list and watch them"},
+		"no permissions": {"policy/v1", "PodDisruptionBudget", "PodDisruptionBudget: add a rule to the operator's role to get, list and watch them"},
 		"no such kind":   {"a.test/v1", "Nothing", `Nothing: no matches for kind "Nothing" in version "a.test/v1"`},
 		"no namespace":   {"v1", "Namespace", "Namespace: objects of the release's namespace can be observed, and these have none"},
 	} {

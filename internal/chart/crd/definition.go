@@ -109,7 +109,9 @@ func columns(kind catalog.Kind) []apiextensionsv1.CustomResourceColumnDefinition
 	all := slices.Clone(kind.AdditionalPrinterColumns)
 	for _, column := range usual() {
 		column.Priority = 1
-		if !slices.ContainsFunc(kind.AdditionalPrinterColumns, func(own apiextensionsv1.CustomResourceColumnDefinition) bool { return strings.EqualFold(own.Name, column.Name) }) {
+		if !slices.ContainsFunc(kind.AdditionalPrinterColumns, func(own apiextensionsv1.CustomResourceColumnDefinition) bool {
+			return strings.EqualFold(own.Name, column.Name)
+		}) {
 			all = append(all, column)
 		}
 	}
