@@ -101,7 +101,7 @@ func TestStart_LooksUpNoInventedKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	requests := &spoken{}
+	requests := &recorder{}
 	config := rest.CopyConfig(env.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		requests.next = next

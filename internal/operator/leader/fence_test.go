@@ -107,7 +107,7 @@ func TestFence(t *testing.T) {
 	if err := ask(f.ObserveLease(server), http.MethodPost, leases, givenUp); err != nil || f.holdsLease() {
 		t.Errorf("a lease that is given back behind a path: %v", err)
 	}
-	if err := ask(f.ObserveLease(server), http.MethodPut, leases+"/b", "no JSON"); err == nil || !strings.Contains(err.Error(), "hold the lease") {
+	if err := ask(f.ObserveLease(server), http.MethodPut, leases+"/b", "no JSON"); err == nil || !strings.Contains(err.Error(), "decode the lease") {
 		t.Errorf("a lease that cannot be read: %v", err)
 	}
 }
