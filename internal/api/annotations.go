@@ -30,7 +30,7 @@ const (
 	// AnnotationDeletionPolicy sets whether deleting the custom resource uninstalls or
 	// orphans the release.
 	AnnotationDeletionPolicy = Domain + "/deletion-policy"
-	// The other annotations change how Helm actions run.
+	// AnnotationInstallDisableHooks and the following annotations change how Helm actions run.
 	AnnotationInstallDisableHooks   = Domain + "/install-disable-hooks"
 	AnnotationInstallDescription    = Domain + "/install-description"
 	AnnotationUpgradeDisableHooks   = Domain + "/upgrade-disable-hooks"

@@ -30,7 +30,7 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// apiServer is the one API server of this package's tests.
+// apiServer is the API server that all tests of this package share.
 var apiServer struct {
 	sync.Once
 	env    *envtest.Environment
@@ -50,8 +50,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// startAPIServer starts the server at its first call, and skips the test where
-// there are no programs to start.
+// startAPIServer starts the API server at its first call. It skips the test if the binaries
+// are not installed.
 func startAPIServer(t *testing.T) {
 	t.Helper()
 	apiServer.Do(func() {
@@ -96,7 +96,7 @@ func connect(config *rest.Config) (err error) {
 
 var namespaces atomic.Int64
 
-// namespace makes one for the test, and the owner of what is applied in it.
+// namespace creates a namespace for the test, and returns an owner in it.
 func namespace(t *testing.T) apply.Owner {
 	t.Helper()
 	startAPIServer(t)
@@ -109,7 +109,7 @@ func namespace(t *testing.T) apply.Owner {
 	return o
 }
 
-// object returns a prepared object of an owner.
+// object returns a prepared object of the given owner.
 func object(t *testing.T, of apply.Owner, text string) apply.Object {
 	t.Helper()
 	o := parse(t, text)
@@ -148,19 +148,19 @@ func data(t *testing.T, of apply.Owner) map[string]string {
 	return live.Data
 }
 
-func TestApply(t *testing.T) {
+func TestApply_CorrectsAndChanges(t *testing.T) {
 	o := namespace(t)
 	first := mustApply(t, configMap(t, o, "one"))
 	if second := mustApply(t, configMap(t, o, "one")); second.ResourceVersion != first.ResourceVersion {
-		t.Error("an apply of the same writes anew")
+		t.Error("an unchanged apply has written the object")
 	}
 	patch := []byte(`{"data": {"k": "theirs", "more": "theirs"}}`)
-	if _, err := apiServer.plain.CoreV1().ConfigMaps(o.Namespace).Patch(t.Context(), "a", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "somebody"}); err != nil {
+	if _, err := apiServer.plain.CoreV1().ConfigMaps(o.Namespace).Patch(t.Context(), "a", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "another"}); err != nil {
 		t.Fatal(err)
 	}
 	mustApply(t, configMap(t, o, "one"))
 	if got := data(t, o); got["k"] != "one" || got["more"] != "theirs" {
-		t.Errorf("after an apply over somebody's change: %v", got)
+		t.Errorf("after an apply over the change of another client: %v", got)
 	}
 	changed := mustApply(t, configMap(t, o, "two"))
 	if changed.UID != first.UID || data(t, o)["k"] != "two" {
@@ -171,46 +171,46 @@ func TestApply(t *testing.T) {
 	}
 }
 
-func TestApplyTellsWhatIsWrong(t *testing.T) {
+func TestApply_ReturnsErrors(t *testing.T) {
 	o := namespace(t)
 	wrong := configMap(t, o, "one")
 	wrong.SetName("Not_a_name")
 	_, err := apiServer.client.Apply(t.Context(), wrong, apply.Options{})
 	if !apierrors.IsInvalid(err) {
-		t.Errorf("error %v, want the server's own", err)
+		t.Errorf("got error %v, want Invalid", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := apiServer.client.Apply(ctx, configMap(t, o, "one"), apply.Options{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end of the context: %v", err)
+		t.Errorf("with an ended context: %v", err)
 	}
 }
 
-func TestApplyDryRunChangesNothing(t *testing.T) {
+func TestApply_DryRunChangesNothing(t *testing.T) {
 	o := namespace(t)
 	if _, err := apiServer.client.Apply(t.Context(), configMap(t, o, "one"), apply.Options{DryRun: true}); err != nil {
 		t.Fatal(err)
 	}
 	if live, err := apiServer.client.Get(t.Context(), configMap(t, o, "one")); live != nil || err != nil {
-		t.Errorf("it is there: %v, %v", live, err)
+		t.Errorf("the object exists: %v, %v", live, err)
 	}
 }
 
-func TestCreateFailsOnWhatIsThere(t *testing.T) {
+func TestCreate_FailsIfObjectExists(t *testing.T) {
 	o := namespace(t)
 	created, err := apiServer.client.Create(t.Context(), configMap(t, o, "one"))
 	if err != nil || created.GetUID() == "" {
 		t.Fatalf("%v, %v", created, err)
 	}
 	if _, err := apiServer.client.Create(t.Context(), configMap(t, o, "two")); !apierrors.IsAlreadyExists(err) {
-		t.Errorf("error %v, want AlreadyExists", err)
+		t.Errorf("got error %v, want AlreadyExists", err)
 	}
 	if got := data(t, o)["k"]; got != "one" {
-		t.Errorf("the leftover was changed to %s", got)
+		t.Errorf("the existing object was changed to %s", got)
 	}
 }
 
-func TestWaitGone(t *testing.T) {
+func TestWaitGone_WaitsForFinalizers(t *testing.T) {
 	o := namespace(t)
 	held := configMap(t, o, "one")
 	held.SetFinalizers([]string{"example.com/hold"})
@@ -221,7 +221,7 @@ func TestWaitGone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := apiServer.client.WaitGone(ctx, held); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("while it is held: %v, want the deadline", err)
+		t.Errorf("with a finalizer: %v, want DeadlineExceeded", err)
 	}
 	done := make(chan error, 1)
 	go func() { done <- apiServer.client.WaitGone(t.Context(), held) }()
@@ -230,11 +230,11 @@ func TestWaitGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {
-		t.Errorf("once it is gone: %v", err)
+		t.Errorf("after the deletion: %v", err)
 	}
 }
 
-func TestWatch(t *testing.T) {
+func TestWatch_CallsDoneWithEveryState(t *testing.T) {
 	o := namespace(t)
 	created, err := apiServer.client.Create(t.Context(), configMap(t, o, "one"))
 	if err != nil {
@@ -247,14 +247,14 @@ func TestWatch(t *testing.T) {
 		return k
 	}
 	leaks := goleak.IgnoreCurrent()
-	failed := errors.New("it failed")
+	failed := errors.New("failed")
 
 	t.Run("done at once", func(t *testing.T) {
 		if err := apiServer.client.Watch(t.Context(), live, func(*unstructured.Unstructured) (bool, error) { return true, nil }); err != nil {
 			t.Error(err)
 		}
 		if err := apiServer.client.Watch(t.Context(), live, func(*unstructured.Unstructured) (bool, error) { return true, failed }); !errors.Is(err, failed) {
-			t.Errorf("%v, want the failure", err)
+			t.Errorf("got error %v, want that of done", err)
 		}
 	})
 	t.Run("done after a change", func(t *testing.T) {
@@ -267,14 +267,14 @@ func TestWatch(t *testing.T) {
 			})
 		}()
 		if first := <-seen; first != "one" {
-			t.Errorf("it begins with %s", first)
+			t.Errorf("the first state is %s", first)
 		}
 		mustApply(t, configMap(t, o, "two"))
 		if err := <-result; err != nil {
 			t.Error(err)
 		}
 	})
-	t.Run("a change that happened before the watch began is seen", func(t *testing.T) {
+	t.Run("changed before the watch began", func(t *testing.T) {
 		if err := apiServer.client.Watch(t.Context(), live, func(u *unstructured.Unstructured) (bool, error) { return value(u) == "two", nil }); err != nil {
 			t.Error(err)
 		}
@@ -287,10 +287,10 @@ func TestWatch(t *testing.T) {
 			return false, nil
 		})
 		if !errors.Is(err, stopped) {
-			t.Errorf("%v, want the cause", err)
+			t.Errorf("got error %v, want the cause of the context", err)
 		}
 	})
-	t.Run("somebody deletes it", func(t *testing.T) {
+	t.Run("object deleted", func(t *testing.T) {
 		result := make(chan error, 1)
 		began := make(chan struct{}, 9)
 		go func() {
@@ -304,7 +304,7 @@ func TestWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := <-result; !errors.Is(err, apply.ErrDeleted) {
-			t.Errorf("%v, want ErrDeletedWhileRunning", err)
+			t.Errorf("got error %v, want ErrDeleted", err)
 		}
 	})
 	if err := goleak.Find(leaks); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-func TestDelete(t *testing.T) {
+func TestDelete_ChecksOwnershipAndUID(t *testing.T) {
 	o := namespace(t)
 	another := o
 	another.UID, another.Name = "another-uid", "other"
@@ -31,14 +31,14 @@ func TestDelete(t *testing.T) {
 		return apiServer.client.Delete(t.Context(), configMap(t, o, "one"), of, metav1.DeletePropagationBackground)
 	}
 	if err := remove(o); err != nil {
-		t.Errorf("of what is not there: %v", err)
+		t.Errorf("missing object: %v", err)
 	}
 	mustApply(t, configMap(t, o, "one"))
 	if err := remove(another); !errors.Is(err, apply.ErrForeign) || !there() {
-		t.Errorf("of another's: %v", err)
+		t.Errorf("object of another owner: %v", err)
 	}
 	if err := remove(o); err != nil || there() {
-		t.Errorf("of one's own: %v", err)
+		t.Errorf("owned object: %v", err)
 	}
 	old := mustApply(t, configMap(t, o, "one"))
 	if err := remove(o); err != nil {
@@ -46,12 +46,11 @@ func TestDelete(t *testing.T) {
 	}
 	mustApply(t, configMap(t, o, "one"))
 	if err := apiServer.client.DeleteUID(t.Context(), configMap(t, o, "one"), old.UID, metav1.DeletePropagationBackground); err != nil || !there() {
-		t.Errorf("of what has taken the name: %v", err)
+		t.Errorf("successor with the same name: %v", err)
 	}
 }
 
-// conflicting answers a deletion with a conflict, after something happens to what
-// was to be deleted.
+// conflicting calls before and then responds with a conflict to a deletion.
 type conflicting struct {
 	metadata.Interface
 	before func()
@@ -77,21 +76,20 @@ type conflictingObjects struct {
 
 func (c conflictingObjects) Delete(_ context.Context, name string, _ metav1.DeleteOptions, _ ...string) error {
 	c.before()
-	return apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, name, errors.New("it is in use"))
+	return apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, name, errors.New("in use"))
 }
 
-// TestDeleteThatConflicts: that another has taken the name is one cause of it,
-// and no error; what is there still is not deleted.
-func TestDeleteThatConflicts(t *testing.T) {
+// A conflict is no error if the object was deleted or replaced in the meantime.
+func TestDeleteUID_Conflict(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		// before happens before the answer.
+		// before is called before the response.
 		before func(t *testing.T, o apply.Owner)
 		gone   bool
 	}{
-		{"it is there still", func(*testing.T, apply.Owner) {}, false},
-		{"it is gone", remove, true},
-		{"another has taken the name", func(t *testing.T, o apply.Owner) {
+		{"object still exists", func(*testing.T, apply.Owner) {}, false},
+		{"object deleted", remove, true},
+		{"object replaced", func(t *testing.T, o apply.Owner) {
 			remove(t, o)
 			mustApply(t, configMap(t, o, "two"))
 		}, true},
@@ -106,23 +104,23 @@ func TestDeleteThatConflicts(t *testing.T) {
 			case test.gone && err != nil:
 				t.Error(err)
 			case !test.gone && (!apierrors.IsConflict(err) || !strings.Contains(err.Error(), "delete ConfigMap "+o.Namespace+"/a")):
-				t.Errorf("%v, want the conflict with the object", err)
+				t.Errorf("got error %v, want a conflict that names the object", err)
 			}
 		})
 	}
-	t.Run("nobody can tell", func(t *testing.T) {
+	t.Run("object cannot be read", func(t *testing.T) {
 		o := namespace(t)
 		made := mustApply(t, configMap(t, o, "one"))
 		ctx, cancel := context.WithCancel(t.Context())
 		client := apiServer.client
 		client.Metadata = conflicting{client.Metadata, func() { remove(t, o); cancel() }}
 		if err := client.DeleteUID(ctx, configMap(t, o, "one"), made.UID, metav1.DeletePropagationBackground); !apierrors.IsConflict(err) {
-			t.Errorf("%v, want the conflict", err)
+			t.Errorf("got error %v, want a conflict", err)
 		}
 	})
 }
 
-// remove deletes the ConfigMap of an owner.
+// remove deletes the ConfigMap in the namespace of an owner.
 func remove(t *testing.T, of apply.Owner) {
 	t.Helper()
 	if err := apiServer.plain.CoreV1().ConfigMaps(of.Namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
@@ -130,7 +128,7 @@ func remove(t *testing.T, of apply.Owner) {
 	}
 }
 
-func TestDeleteOfAHook(t *testing.T) {
+func TestDelete_RefusesHookOfOtherOwner(t *testing.T) {
 	o := namespace(t)
 	another := o
 	another.UID, another.Name = "another-uid", "other"
@@ -141,6 +139,6 @@ func TestDeleteOfAHook(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := apiServer.client.Delete(t.Context(), hook, o, metav1.DeletePropagationBackground); !errors.Is(err, apply.ErrForeign) {
-		t.Errorf("of another's hook: %v, want ErrForeign", err)
+		t.Errorf("got error %v, want ErrForeign", err)
 	}
 }

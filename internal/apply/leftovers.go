@@ -25,8 +25,8 @@ import (
 // strategy cannot become "Recreate". Helm's strategic merge patches remove such fields if
 // the API type has `patchStrategy:"retainKeys"`.
 
-// leftover is a field of the live object that the manifest does not set, and because of
-// which the API server rejects the object.
+// leftover is a field of the live object that the manifest does not set, and that causes
+// the API server to reject the object.
 type leftover struct {
 	// path is the path of the field.
 	path fieldpath.Path
@@ -48,8 +48,8 @@ func (l leftover) empty() bool {
 	return !ok || len(fields) == 0
 }
 
-// leftovers returns the fields because of which the API server rejects an object: fields
-// that Helm's patch would remove, and defaults that the error names and that no field
+// leftovers returns the fields that cause the rejection of an object: fields that Helm's
+// patch would remove, and defaults that the error names and that no field
 // manager owns.
 func leftovers(object, live *unstructured.Unstructured, refusal error) []leftover {
 	var found []leftover

@@ -14,7 +14,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Owner is the custom resource to which objects belong.
+// Owner is the custom resource that owns objects.
 type Owner struct {
 	GVK       schema.GroupVersionKind
 	Namespace string

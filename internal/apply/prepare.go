@@ -26,8 +26,8 @@ import (
 // keepAnnotation is Helm's annotation; the value "keep" protects an object from deletion.
 const keepAnnotation = "helm.sh/resource-policy"
 
-// Prepare returns a copy of an object in the form in which it is applied: with the marks of
-// its owner, and without content that server-side apply does not support. If refer is true,
+// Prepare returns a copy of an object that is ready to be applied: with the marks of its
+// owner, and without content that server-side apply does not support. If refer is true,
 // it adds an ownerReference, so that the garbage collector deletes the object if the owner
 // is deleted without the operator. Objects with the policy "keep" and objects in other
 // namespaces get no ownerReference.
@@ -67,8 +67,8 @@ func DigestOf(object *unstructured.Unstructured) (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// PrepareHook returns a copy of a hook in the form in which it is created. A hook belongs to
-// an action and not to the release, so it gets another label and no ownerReference.
+// PrepareHook returns a copy of a hook that is ready to be created. A hook belongs to an
+// action and not to the release, so it gets another label and no ownerReference.
 func PrepareHook(object *unstructured.Unstructured, owner Owner) *unstructured.Unstructured {
 	object = object.DeepCopy()
 	mark(object, owner, api.LabelHookOwnerUID)

@@ -19,7 +19,7 @@ var owner = apply.Owner{
 	Namespace: "apps", Name: "web", UID: "cr-uid", Operator: "chartwright",
 }
 
-// parse reads one object from YAML.
+// parse returns an object from YAML.
 func parse(t interface{ Fatal(...any) }, text string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
@@ -36,7 +36,7 @@ func prepare(t interface{ Fatal(...any) }, object *unstructured.Unstructured, re
 	return prepared
 }
 
-func TestPrepareMarks(t *testing.T) {
+func TestPrepare_AddsMarks(t *testing.T) {
 	object := parse(t, `
 apiVersion: v1
 kind: ConfigMap
@@ -64,7 +64,7 @@ data: {k: v}
 	}
 }
 
-func TestPrepareMarksTopLevelOnly(t *testing.T) {
+func TestPrepare_DoesNotChangePodTemplate(t *testing.T) {
 	got := prepare(t, parse(t, `
 apiVersion: apps/v1
 kind: Deployment
@@ -73,11 +73,11 @@ spec: {selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}
 `), true)
 	labels, _, _ := unstructured.NestedStringMap(got.Object, "spec", "template", "metadata", "labels")
 	if diff := cmp.Diff(map[string]string{"app": "a"}, labels); diff != "" {
-		t.Errorf("the pods' labels, which would roll them (-want +got):\n%s", diff)
+		t.Errorf("labels of the pod template (-want +got):\n%s", diff)
 	}
 }
 
-func TestPrepareRefersWhereItMay(t *testing.T) {
+func TestPrepare_OwnerReference(t *testing.T) {
 	object := func(namespace, policy string) *unstructured.Unstructured {
 		o := parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
 		o.SetNamespace(namespace)
@@ -93,11 +93,11 @@ func TestPrepareRefersWhereItMay(t *testing.T) {
 		want   int
 	}{
 		{"in the same namespace", object("apps", ""), true, 1},
-		{"not asked for", object("apps", ""), false, 0},
+		{"not requested", object("apps", ""), false, 0},
 		{"in another namespace", object("other", ""), true, 0},
 		{"cluster-scoped", object("", ""), true, 0},
 		{"kept", object("apps", "keep"), true, 0},
-		{"kept, in Helm's loose spelling", object("apps", " KEEP "), true, 0},
+		{"kept, with spaces and in upper case", object("apps", " KEEP "), true, 0},
 		{"another policy", object("apps", "delete"), true, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -108,10 +108,10 @@ func TestPrepareRefersWhereItMay(t *testing.T) {
 	}
 }
 
-func TestPrepareContent(t *testing.T) {
+func TestPrepare_Content(t *testing.T) {
 	for _, test := range []struct{ name, object, want string }{
 		{
-			"what the server sets is left out",
+			"fields of the API server are removed",
 			"{apiVersion: v1, kind: Service, metadata: {name: a, uid: x, resourceVersion: '1', creationTimestamp: null, managedFields: []}, spec: {ports: []}, status: {loadBalancer: {}}}",
 			"{apiVersion: v1, kind: Service, spec: {ports: []}}",
 		},
@@ -121,22 +121,22 @@ func TestPrepareContent(t *testing.T) {
 			"{apiVersion: v1, kind: Secret, data: {a: dGV4dA==, b: Yg==, both: bmV3}}",
 		},
 		{
-			"stringData alone",
+			"stringData without data",
 			"{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: text}}",
 			"{apiVersion: v1, kind: Secret, data: {a: dGV4dA==}}",
 		},
 		{
-			"stringData of another kind stays",
+			"stringData of another kind is not changed",
 			"{apiVersion: example.com/v1, kind: Secret, metadata: {name: a}, stringData: {a: text}}",
 			"{apiVersion: example.com/v1, kind: Secret, stringData: {a: text}}",
 		},
 		{
-			"rules that a controller fills are left to it",
+			"rules of an aggregated ClusterRole are removed",
 			"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}, aggregationRule: {clusterRoleSelectors: []}, rules: []}",
 			"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, aggregationRule: {clusterRoleSelectors: []}}",
 		},
 		{
-			"rules of one's own stay",
+			"rules of another ClusterRole are not changed",
 			"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}, rules: [{verbs: [get]}]}",
 			"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, rules: [{verbs: [get]}]}",
 		},
@@ -159,13 +159,13 @@ func TestPrepareContent(t *testing.T) {
 		"{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: x}, data: text}",
 	} {
 		if _, err := apply.Prepare(parse(t, broken), owner, true); err == nil {
-			t.Errorf("%s is taken", broken)
+			t.Errorf("%s: no error", broken)
 		}
 	}
 }
 
-// TestAppliedFollowsTheContent: the hash tells whether an object has to be sent.
-func TestAppliedFollowsTheContent(t *testing.T) {
+// An object is sent only if its digest has changed.
+func TestPrepare_DigestFollowsContent(t *testing.T) {
 	hash := func(t interface{ Fatal(...any) }, data map[string]string) string {
 		o := parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: apps}}")
 		if err := unstructured.SetNestedStringMap(o.Object, data, "data"); err != nil {
@@ -185,11 +185,11 @@ func TestAppliedFollowsTheContent(t *testing.T) {
 	noise.SetResourceVersion("7")
 	noise.Object["status"] = map[string]any{"x": "y"}
 	if prepare(t, base, true).GetAnnotations()[api.AnnotationApplied] != prepare(t, noise, true).GetAnnotations()[api.AnnotationApplied] {
-		t.Error("what is not sent changes the hash")
+		t.Error("fields that are not sent change the digest")
 	}
 }
 
-func TestPrepareHook(t *testing.T) {
+func TestPrepareHook_AddsMarks(t *testing.T) {
 	hook := parse(t, "{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: apps, labels: {app: web}}}")
 	before := hook.DeepCopy()
 	got := apply.PrepareHook(hook, owner)
@@ -200,11 +200,11 @@ func TestPrepareHook(t *testing.T) {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 	if len(got.GetOwnerReferences()) > 0 {
-		t.Error("a hook belongs to its action, not to the custom resource")
+		t.Error("the hook has an ownerReference")
 	}
 }
 
-func TestDescribe(t *testing.T) {
+func TestDescribe_Object(t *testing.T) {
 	for want, object := range map[string]string{
 		"Deployment apps/a": "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: apps}}",
 		"ClusterRole a":     "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}}",

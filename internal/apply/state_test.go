@@ -16,7 +16,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// deployment is the metadata of one that was applied, as a server writes it.
+// deployment is the metadata of an applied Deployment, as the API server returns it.
 const deployment = `{
   "apiVersion": "apps/v1", "kind": "Deployment",
   "metadata": {
@@ -33,17 +33,16 @@ const deployment = `{
   }
 }`
 
-// Our entry, and what is left of it where the chart sets no replicas, or
-// somebody took them over.
+// Parts of the operator's managed fields entry, with and without replicas.
 const withReplicasField, noReplicasField = `"f:spec": {"f:replicas": {}, "f:selector"`, `"f:spec": {"f:selector"`
 
-// scale is what the server adds where somebody writes the subresource scale.
+// scale returns the managed fields entry of a manager that has written the scale subresource.
 func scale(manager string) string {
 	return `{"manager": "` + manager + `", "operation": "Update", "apiVersion": "apps/v1", "time": "2026-11-21T01:02:05Z", "fieldsType": "FieldsV1", "subresource": "scale",
        "fieldsV1": {"f:spec": {"f:replicas": {}}}}`
 }
 
-// edit is what the server adds where somebody changes fields.
+// edit returns the managed fields entry of a manager that has updated fields.
 func edit(manager, fields string) string {
 	return `{"manager": "` + manager + `", "operation": "Update", "apiVersion": "apps/v1", "time": "2026-11-21T01:02:05Z", "fieldsType": "FieldsV1", "fieldsV1": ` + fields + `}`
 }
@@ -53,7 +52,7 @@ func and(object, entry string) string {
 	return strings.Replace(object, `"managedFields": [`, `"managedFields": [`+entry+`,`, 1)
 }
 
-// without takes replicas from the first entry, which is ours.
+// without removes replicas from the operator's entry.
 func without(object string) string {
 	return strings.Replace(object, withReplicasField, noReplicasField, 1)
 }
@@ -66,7 +65,7 @@ func metaOf(t testing.TB, object string) *metav1.PartialObjectMetadata {
 	}
 	for _, e := range m.ManagedFields {
 		if e.FieldsV1 != nil {
-			// The server writes no spaces.
+			// The API server returns it without spaces.
 			var compact bytes.Buffer
 			if err := json.Compact(&compact, e.FieldsV1.GetRawBytes()); err != nil {
 				t.Fatal(err)
@@ -83,10 +82,10 @@ func stateOf(t testing.TB, object string) State {
 	return StateOf(m.GroupVersionKind().GroupKind(), m)
 }
 
-func TestStateOf(t *testing.T) {
+func TestStateOf_AppliedObject(t *testing.T) {
 	s := stateOf(t, deployment)
 	if s.Fingerprint == 0 {
-		t.Error("there is no fingerprint")
+		t.Error("the fingerprint is empty")
 	}
 	s.Fingerprint = 0
 	want := State{
@@ -100,13 +99,13 @@ func TestStateOf(t *testing.T) {
 		add  string
 		want func(State) bool
 	}{
-		"kept":                       {`"annotations": {"helm.sh/resource-policy": " Keep ", `, func(s State) bool { return s.Kept }},
-		"another policy":             {`"annotations": {"helm.sh/resource-policy": "delete", `, func(s State) bool { return !s.Kept }},
-		"drift ignored":              {`"annotations": {"chartwright.dev/drift": "ignore", `, func(s State) bool { return s.Ignored }},
-		"another word about drift":   {`"annotations": {"chartwright.dev/drift": "Ignore", `, func(s State) bool { return !s.Ignored }},
-		"on its way out":             {`"deletionTimestamp": "2026-11-21T01:02:03Z", "annotations": {`, func(s State) bool { return s.Deleting }},
-		"none of these":              {`"annotations": {`, func(s State) bool { return !s.Kept && !s.Ignored && !s.Deleting }},
-		"nor anything about scaling": {`"annotations": {`, func(s State) bool { return !s.Scaled && s.unscaled == 0 }},
+		"kept":                                  {`"annotations": {"helm.sh/resource-policy": " Keep ", `, func(s State) bool { return s.Kept }},
+		"another policy":                        {`"annotations": {"helm.sh/resource-policy": "delete", `, func(s State) bool { return !s.Kept }},
+		"drift ignored":                         {`"annotations": {"chartwright.dev/drift": "ignore", `, func(s State) bool { return s.Ignored }},
+		"unknown value of the drift annotation": {`"annotations": {"chartwright.dev/drift": "Ignore", `, func(s State) bool { return !s.Ignored }},
+		"being deleted":                         {`"deletionTimestamp": "2026-11-21T01:02:03Z", "annotations": {`, func(s State) bool { return s.Deleting }},
+		"none of these":                         {`"annotations": {`, func(s State) bool { return !s.Kept && !s.Ignored && !s.Deleting }},
+		"not scaled":                            {`"annotations": {`, func(s State) bool { return !s.Scaled && s.unscaled == 0 }},
 	} {
 		if s := stateOf(t, strings.Replace(deployment, `"annotations": {`, test.add, 1)); !test.want(s) {
 			t.Errorf("%s: %+v", name, s)
@@ -114,27 +113,27 @@ func TestStateOf(t *testing.T) {
 	}
 }
 
-func TestStateOfWhatIsNotOurs(t *testing.T) {
+func TestStateOf_UnmanagedObject(t *testing.T) {
 	for name, object := range map[string]string{
-		"without managed fields":     strings.Replace(deployment, `"managedFields"`, `"others"`, 1),
-		"applied by another":         strings.Replace(deployment, `"manager": "chartwright"`, `"manager": "kubectl"`, 1),
-		"updated in our name":        strings.Replace(deployment, `"operation": "Apply"`, `"operation": "Update"`, 1),
-		"a subresource of it":        strings.Replace(deployment, `"operation": "Apply"`, `"operation": "Apply", "subresource": "status"`, 1),
-		"held initially":             strings.Replace(deployment, `"manager": "chartwright"`, `"manager": "chartwright-initial"`, 1),
-		"with an entry of no fields": strings.Replace(deployment, `"fieldsV1": {"f:metadata": {"f:annotations": {"f:chartwright`, `"x": {"f:metadata": {"f:annotations": {"f:chartwright`, 1),
+		"without managed fields":            strings.Replace(deployment, `"managedFields"`, `"others"`, 1),
+		"applied by another":                strings.Replace(deployment, `"manager": "chartwright"`, `"manager": "kubectl"`, 1),
+		"updated by the operator's manager": strings.Replace(deployment, `"operation": "Apply"`, `"operation": "Update"`, 1),
+		"subresource applied":               strings.Replace(deployment, `"operation": "Apply"`, `"operation": "Apply", "subresource": "status"`, 1),
+		"applied by the initial manager":    strings.Replace(deployment, `"manager": "chartwright"`, `"manager": "chartwright-initial"`, 1),
+		"entry without fields":              strings.Replace(deployment, `"fieldsV1": {"f:metadata": {"f:annotations": {"f:chartwright`, `"x": {"f:metadata": {"f:annotations": {"f:chartwright`, 1),
 	} {
 		s := stateOf(t, object)
 		if s.Managed || s.Fingerprint != 0 || s.Owner != "b2a1" {
 			t.Errorf("%s: %+v", name, s)
 		}
 		if s.Matches(s) {
-			t.Errorf("%s: it is intact", name)
+			t.Errorf("%s: the state matches", name)
 		}
 	}
 }
 
-// What others do, as the server writes it down, and whether it is damage.
-func TestIntact(t *testing.T) {
+// The metadata after changes by other clients, and whether they are drift.
+func TestMatches_Changes(t *testing.T) {
 	sidecar := `{"f:spec": {"f:template": {"f:spec": {"f:containers": {"k:{\"name\":\"sidecar\"}": {".": {}, "f:name": {}}}}}}}`
 	image := strings.Replace(deployment, `{".": {}, "f:image": {}, "f:name": {}}`, `{".": {}, "f:name": {}}`, 1)
 	for _, test := range []struct {
@@ -142,33 +141,33 @@ func TestIntact(t *testing.T) {
 		expected, live string
 		intact, scaled bool
 	}{
-		{name: "nothing", live: deployment, intact: true},
+		{name: "no change", live: deployment, intact: true},
 		{name: "a later version", live: strings.Replace(deployment, `"52"`, `"99"`, 1), intact: true},
-		{name: "made again, the same", live: strings.Replace(deployment, `"3f0e"`, `"9999"`, 1), intact: true},
+		{name: "recreated without a change", live: strings.Replace(deployment, `"3f0e"`, `"9999"`, 1), intact: true},
 		{name: "another time", live: strings.Replace(deployment, `01:02:03Z", "fieldsType`, `09:09:09Z", "fieldsType`, 1), intact: true},
 		{name: "a sidecar", live: and(deployment, edit("injector", sidecar)), intact: true},
 		{name: "a status", live: strings.Replace(deployment, `"k:{\"type\":\"Available\"}"`, `"k:{\"type\":\"Progressing\"}"`, 1), intact: true},
-		{name: "a label of somebody's", live: strings.Replace(deployment, `"labels": {`, `"labels": {"a": "b", `, 1), intact: true},
-		{name: "a field is taken over", live: and(image, edit("kubectl", `{"f:spec": {}}`))},
-		{name: "a field is removed", live: image},
-		{name: "it was applied from something else", live: strings.Replace(deployment, `"0123"`, `"4567"`, 1)},
-		{name: "the owner label is another's", live: strings.Replace(deployment, `"b2a1"`, `"c3d4"`, 1)},
-		{name: "the owner label is gone", live: strings.Replace(deployment, `"chartwright.dev/owner-uid": "b2a1", `, ``, 1)},
-		{name: "managed fields are wiped", live: strings.Replace(deployment, `"manager": "chartwright"`, `"manager": "before-first-apply"`, 1)},
+		{name: "an additional label", live: strings.Replace(deployment, `"labels": {`, `"labels": {"a": "b", `, 1), intact: true},
+		{name: "field taken over", live: and(image, edit("kubectl", `{"f:spec": {}}`))},
+		{name: "field removed", live: image},
+		{name: "other content applied", live: strings.Replace(deployment, `"0123"`, `"4567"`, 1)},
+		{name: "owner label of another owner", live: strings.Replace(deployment, `"b2a1"`, `"c3d4"`, 1)},
+		{name: "owner label removed", live: strings.Replace(deployment, `"chartwright.dev/owner-uid": "b2a1", `, ``, 1)},
+		{name: "managed fields removed", live: strings.Replace(deployment, `"manager": "chartwright"`, `"manager": "before-first-apply"`, 1)},
 
-		{name: "an autoscaler scales", live: and(without(deployment), scale("kube-controller-manager")), intact: true, scaled: true},
-		{name: "an autoscaler agrees", live: and(deployment, scale("kube-controller-manager")), intact: true},
-		{name: "a person scales", live: and(without(deployment), scale("kubectl"))},
-		{name: "a person edits replicas", live: and(without(deployment), edit("kubectl-edit", `{"f:spec": {"f:replicas": {}}}`))},
-		{name: "replicas are removed", live: without(deployment)},
-		{name: "an autoscaler scales, and a field is taken over", live: and(without(image), scale("kube-controller-manager")), scaled: true},
-		{name: "a controller writes something else by scale", live: and(without(deployment), strings.Replace(scale("kube-controller-manager"), "f:replicas", "f:other", 1))},
-		{name: "a controller updates replicas, not by scale", live: and(without(deployment), edit("kube-controller-manager", `{"f:spec": {"f:replicas": {}}}`))},
+		{name: "scaled by an autoscaler", live: and(without(deployment), scale("kube-controller-manager")), intact: true, scaled: true},
+		{name: "autoscaler with the same number of replicas", live: and(deployment, scale("kube-controller-manager")), intact: true},
+		{name: "scaled by a user", live: and(without(deployment), scale("kubectl"))},
+		{name: "replicas edited by a user", live: and(without(deployment), edit("kubectl-edit", `{"f:spec": {"f:replicas": {}}}`))},
+		{name: "replicas removed", live: without(deployment)},
+		{name: "scaled by an autoscaler, and a field taken over", live: and(without(image), scale("kube-controller-manager")), scaled: true},
+		{name: "another field written through scale", live: and(without(deployment), strings.Replace(scale("kube-controller-manager"), "f:replicas", "f:other", 1))},
+		{name: "replicas updated by a controller without scale", live: and(without(deployment), edit("kube-controller-manager", `{"f:spec": {"f:replicas": {}}}`))},
 
-		// After an apply that left the replicas out, this is expected.
-		{name: "it goes on scaling", expected: and(without(deployment), scale("kube-controller-manager")), live: and(without(deployment), scale("kube-controller-manager")), intact: true, scaled: true},
-		{name: "the chart sets no replicas, and an autoscaler does", expected: without(deployment), live: and(without(deployment), scale("kube-controller-manager")), intact: true, scaled: true},
-		{name: "the chart sets no replicas, and a person does", expected: without(deployment), live: and(without(deployment), scale("kubectl")), intact: true},
+		// Expected states of an apply without replicas.
+		{name: "scaled before and after", expected: and(without(deployment), scale("kube-controller-manager")), live: and(without(deployment), scale("kube-controller-manager")), intact: true, scaled: true},
+		{name: "replicas not rendered, scaled by an autoscaler", expected: without(deployment), live: and(without(deployment), scale("kube-controller-manager")), intact: true, scaled: true},
+		{name: "replicas not rendered, scaled by a user", expected: without(deployment), live: and(without(deployment), scale("kubectl")), intact: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if test.expected == "" {
@@ -185,23 +184,23 @@ func TestIntact(t *testing.T) {
 	}
 }
 
-func TestUnscaled(t *testing.T) {
+func TestUnscaled_IgnoresAutoscaler(t *testing.T) {
 	before, scaled := stateOf(t, deployment), stateOf(t, and(without(deployment), scale("kube-controller-manager")))
 	if before.Unscaled() != before {
-		t.Error("what nobody scaled became something else")
+		t.Error("the state without an autoscaler has changed")
 	}
 	if scaled.Unscaled().Fingerprint != before.Fingerprint {
-		t.Error("without the autoscaler it is not what it was before")
+		t.Error("the unscaled state is not the state before the scaling")
 	}
 	if !scaled.Matches(scaled.Unscaled()) {
-		t.Error("that an autoscaler scales it is damage")
+		t.Error("scaling by an autoscaler is drift")
 	}
 	if person := stateOf(t, and(without(deployment), scale("kubectl"))); person.Matches(scaled.Unscaled()) {
-		t.Error("that a person scales it afterwards is none")
+		t.Error("scaling by a user is not drift")
 	}
 }
 
-func TestLost(t *testing.T) {
+func TestCorrectedFields_Names(t *testing.T) {
 	image := strings.Replace(deployment, `{".": {}, "f:image": {}, "f:name": {}}`, `{".": {}, "f:name": {}}`, 1)
 	wiped := strings.Replace(deployment, `"manager": "chartwright"`, `"manager": "before-first-apply"`, 1)
 	for _, test := range []struct {
@@ -211,10 +210,10 @@ func TestLost(t *testing.T) {
 	}{
 		{"nothing", deployment, deployment, nil},
 		{"a field", without(deployment), deployment, []string{"spec.replicas"}},
-		{"a field of a list's item", image, deployment, []string{`spec.template.spec.containers[name="web"].image`}},
-		{"two", without(image), deployment, []string{`spec.replicas`, `spec.template.spec.containers[name="web"].image`}},
-		{"what we gave up is not lost", deployment, without(deployment), nil},
-		{"not ours before or after", wiped, wiped, nil},
+		{"a field of a list item", image, deployment, []string{`spec.template.spec.containers[name="web"].image`}},
+		{"two fields", without(image), deployment, []string{`spec.replicas`, `spec.template.spec.containers[name="web"].image`}},
+		{"a field that is no longer applied", deployment, without(deployment), nil},
+		{"unmanaged before and after", wiped, wiped, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := CorrectedFields(metaOf(t, test.before), metaOf(t, test.after), 5)
@@ -226,7 +225,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// entry draws fields as a manager may hold them.
+// entry draws the fields of a managed fields entry.
 func entry(t *rapid.T, label string) []byte {
 	set := &fieldpath.Set{}
 	for _, path := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"replicas", "paused", "selector", "template", "strategy"}), 1, 5, rapid.ID).Draw(t, label) {
@@ -239,8 +238,8 @@ func entry(t *rapid.T, label string) []byte {
 	return data
 }
 
-// The fingerprint is that of our own entry and of what we sent.
-func TestFingerprint(t *testing.T) {
+// Only the operator's entry and the applied digest determine the fingerprint.
+func TestStateOf_Fingerprint(t *testing.T) {
 	kind := schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	rapid.Check(t, func(t *rapid.T) {
 		object := func(label string, fields []byte, applied string) State {
@@ -272,7 +271,7 @@ func TestFingerprint(t *testing.T) {
 	})
 }
 
-func TestKey(t *testing.T) {
+func TestKey_String(t *testing.T) {
 	for want, key := range map[string]Key{
 		"Deployment apps/web": {Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"},
 		"ClusterRole web":     {Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "web"},
@@ -281,25 +280,25 @@ func TestKey(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		if got := (schema.GroupKind{Group: key.Group, Kind: key.Kind}); got != key.GroupKind() {
-			t.Errorf("the kind of %s is %v", key, key.GroupKind())
+			t.Errorf("the group and kind of %s are %v", key, key.GroupKind())
 		}
 	}
 }
 
-func TestDigest(t *testing.T) {
+func TestDigest_ComparesSets(t *testing.T) {
 	a, b := stateOf(t, deployment), stateOf(t, strings.Replace(deployment, `"web"`, `"api"`, 1))
 	both := Digest([]State{a, b})
 	if Digest([]State{b, a}) != both {
-		t.Error("it depends on the order")
+		t.Error("the digest depends on the order")
 	}
 	later := a
 	later.ResourceVersion, later.UID = "99", "another"
 	if Digest([]State{later, b}) != both {
-		t.Error("it depends on the version")
+		t.Error("the digest depends on the version")
 	}
 	changed := a
 	changed.Fingerprint++
-	for name, other := range map[string][]State{"one less": {a}, "none": {}, "one twice": {a, b, b}, "another": {a, a}, "a damaged one": {changed, b}} {
+	for name, other := range map[string][]State{"one less": {a}, "none": {}, "one twice": {a, b, b}, "another": {a, a}, "a drifted one": {changed, b}} {
 		if Digest(other) == both {
 			t.Errorf("%s has the same digest", name)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// watching answers the first watches itself, in turn.
+// watching is a client that responds to the first watch requests with the given answers.
 type watching struct {
 	dynamic.Interface
 	answers *[]func() (watch.Interface, error)
@@ -49,11 +49,10 @@ func (w watchedObjects) Watch(ctx context.Context, options metav1.ListOptions) (
 	return answer()
 }
 
-// tooOld is what an API server says that has been restarted: what happened
-// before, it does not know.
+// tooOld returns the error of a restarted API server that does not know a version.
 func tooOld() *apierrors.StatusError { return apierrors.NewResourceExpired("too old resource version") }
 
-// saying is a watch that brings one event, and ends.
+// saying returns a watch with one event.
 func saying(kind watch.EventType, status *apierrors.StatusError) func() (watch.Interface, error) {
 	return func() (watch.Interface, error) {
 		events := watch.NewFakeWithChanSize(1, false)
@@ -66,34 +65,33 @@ func refusing(err error) func() (watch.Interface, error) {
 	return func() (watch.Interface, error) { return nil, err }
 }
 
-// ended is a watch that the API server ends, as it does when it stops.
+// ended returns a watch that the API server has ended, as when it stops.
 func ended() (watch.Interface, error) {
 	events := watch.NewFake()
 	events.Stop()
 	return events, nil
 }
 
-// TestWatchGoesOnAfterTheAPIServerWasRestarted: what was watched is read again.
-func TestWatchGoesOnAfterTheAPIServerWasRestarted(t *testing.T) {
+func TestWatch_ContinuesAfterRestartOfAPIServer(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a", errors.New("no RBAC policy matched"))
 	for name, answers := range map[string][]func() (watch.Interface, error){
-		"the version is too old, as an event":       {saying(watch.Error, tooOld())},
-		"the version is too old, as an answer":      {refusing(tooOld())},
-		"twice":                                     {refusing(tooOld()), saying(watch.Error, tooOld())},
-		"the server has not read its roles yet":     {ended, refusing(forbidden)},
-		"the server no more knows who asks at once": {ended, refusing(apierrors.NewUnauthorized("not yet"))},
+		"version too old, as an event":   {saying(watch.Error, tooOld())},
+		"version too old, as a response": {refusing(tooOld())},
+		"twice":                          {refusing(tooOld()), saying(watch.Error, tooOld())},
+		"roles not loaded yet":           {ended, refusing(forbidden)},
+		"unauthorized at first":          {ended, refusing(apierrors.NewUnauthorized("not yet"))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, test := range []struct {
 				name string
-				// meanwhile happens while nothing is watched.
+				// meanwhile is called while no watch is running.
 				meanwhile func(t *testing.T, o apply.Owner)
 				want      error
 			}{
-				{"it has changed", func(t *testing.T, o apply.Owner) { mustApply(t, configMap(t, o, "two")) }, nil},
-				{"it is gone", remove, apply.ErrDeleted},
-				{"another has its name", func(t *testing.T, o apply.Owner) {
+				{"changed", func(t *testing.T, o apply.Owner) { mustApply(t, configMap(t, o, "two")) }, nil},
+				{"deleted", remove, apply.ErrDeleted},
+				{"replaced", func(t *testing.T, o apply.Owner) {
 					remove(t, o)
 					mustApply(t, configMap(t, o, "two"))
 				}, apply.ErrDeleted},
@@ -114,7 +112,7 @@ func TestWatchGoesOnAfterTheAPIServerWasRestarted(t *testing.T) {
 						return value == "two", nil
 					})
 					if !errors.Is(err, test.want) {
-						t.Errorf("%v, want %v", err, test.want)
+						t.Errorf("got error %v, want %v", err, test.want)
 					}
 				})
 			}
@@ -122,13 +120,12 @@ func TestWatchGoesOnAfterTheAPIServerWasRestarted(t *testing.T) {
 	}
 }
 
-// TestWatchNeedsTheRight: who may not watch is told so, and waits for nothing.
-func TestWatchNeedsTheRight(t *testing.T) {
+func TestWatch_MissingPermission(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "a", errors.New("no RBAC policy matched"))
 	for name, answers := range map[string][]func() (watch.Interface, error){
-		"from the beginning":    {refusing(forbidden)},
-		"since it was taken":    {ended, refusing(forbidden), refusing(forbidden)},
-		"of what it read again": {refusing(tooOld()), refusing(forbidden)},
+		"at the first request":  {refusing(forbidden)},
+		"after an interruption": {ended, refusing(forbidden), refusing(forbidden)},
+		"after a reread":        {refusing(tooOld()), refusing(forbidden)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -137,13 +134,14 @@ func TestWatchNeedsTheRight(t *testing.T) {
 			defer cancel()
 			err := client.Watch(ctx, live, func(*unstructured.Unstructured) (bool, error) { return false, nil })
 			if !apierrors.IsForbidden(err) {
-				t.Errorf("%v, want the server's own", err)
+				t.Errorf("got error %v, want Forbidden", err)
 			}
 		})
 	}
 }
 
-// disturbed makes an object, and a client whose first watches are answered so.
+// disturbed creates an object, and returns it with a client whose first watch requests get the
+// given answers.
 func disturbed(t *testing.T, o apply.Owner, answers []func() (watch.Interface, error)) (apply.Object, apply.Client) {
 	t.Helper()
 	created, err := apiServer.client.Create(t.Context(), configMap(t, o, "one"))

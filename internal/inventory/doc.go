@@ -13,7 +13,7 @@
 // it. A new process compares the digest with the live objects: if it matches, the live
 // state becomes the expected state; if not, the process applies all objects once.
 //
-// An owner label alone does not prove ownership, see claims.go. A Job that Kubernetes
-// deletes after its TTL has not drifted, see jobs.go. Hooks and the CRDs in crds/ are not
+// An owner label does not prove ownership, see claims.go. The deletion of
+// a Job by Kubernetes after its TTL is not drift, see jobs.go. Hooks and the CRDs in crds/ are not
 // part of the inventory.
 package inventory

@@ -81,8 +81,8 @@ func (x *Index) expect(owner types.UID, s *apply.State) (isNew bool) {
 	}
 	isNew = o.expected == nil || o.owner != owner
 	if isNew && o.expected != nil && !s.Managed {
-		// Another owner expects the object, and this owner has not applied it. The
-		// object has drifted for this owner only.
+		// Another owner applied the object and expects it. The object has drifted for
+		// this owner only.
 		return true
 	}
 	// The states are usually equal and can share memory.
@@ -94,7 +94,7 @@ func (x *Index) expect(owner types.UID, s *apply.State) (isNew bool) {
 	return isNew
 }
 
-// Intact reports whether an owner's release expects an object and the object has not drifted.
+// Intact reports whether an owner's release expects an object and finds it without drift.
 func (x *Index) Intact(owner types.UID, key apply.Key) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -258,7 +258,7 @@ func (x *Index) driftOf(owner types.UID, key apply.Key) (Drift, bool) {
 }
 
 // compare reports whether an object has drifted. If the live state is older than the
-// expected state, the watch has not delivered the last apply yet: this is not drift.
+// expected state, the watch is late, and this is not drift.
 func (x *Index) compare(expected *apply.State) (Drift, bool) {
 	live := x.objects[expected.Key].live
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// jobState is a Job as it was last applied for web.
+// jobState returns the state of a Job that was applied for web.
 func jobState(uid types.UID) apply.State {
 	s := applied("migrate")
 	s.Group, s.Kind, s.UID = "batch", "Job", uid
@@ -49,13 +49,12 @@ func TestExpiryOf(t *testing.T) {
 	}
 }
 
-// TestFinishedJob_GoneIsNotDrift: only a Job that has finished may be gone.
-func TestFinishedJob_GoneIsNotDrift(t *testing.T) {
+func TestFinishedJob_DeletionIsNotDrift(t *testing.T) {
 	past, future := time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
 	for _, test := range []struct {
 		name string
-		// last is the last that the watch showed of the Job, missed tells that it
-		// did not show its deletion.
+		// last is the last state that the watch delivered; missed is true if the watch
+		// did not deliver the deletion.
 		last   *expiry
 		missed bool
 		drift  string
@@ -64,12 +63,12 @@ func TestFinishedJob_GoneIsNotDrift(t *testing.T) {
 		{"complete", done(Complete), false, "", true},
 		{"failed", done(Failed), false, "", false},
 		{"deleted before it finished", &expiry{earliest: past}, false, "migrate gone", false},
-		{"deleted while nobody watched, and its TTL may have passed", &expiry{earliest: past}, true, "", true},
-		{"deleted while nobody watched, and its TTL cannot have passed", &expiry{earliest: future}, true, "migrate gone", false},
+		{"deletion missed, and the TTL may have passed", &expiry{earliest: past}, true, "", true},
+		{"deletion missed, and the TTL cannot have passed", &expiry{earliest: future}, true, "migrate gone", false},
 		{"without a TTL", nil, false, "migrate gone", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			l := newListened()
+			l := newRecordingIndex()
 			s := jobState("first")
 			l.Put(s)
 			l.Expect(web, []apply.State{s})
@@ -80,7 +79,7 @@ func TestFinishedJob_GoneIsNotDrift(t *testing.T) {
 			last := cachedObject{state: new(but(s, 12)), health: &healthy, expiry: test.last}
 			l.observeJob(last.state, last.expiry, test.missed)
 			l.observeDeletion(last.state, test.missed)
-			if got := l.drifts(web); got != test.drift {
+			if got := l.driftNames(web); got != test.drift {
 				t.Errorf("drift is %q, want %q", got, test.drift)
 			}
 			if found := l.Health(web, time.Now()); len(found.Unready) == 0 != test.ready {
@@ -93,25 +92,23 @@ func TestFinishedJob_GoneIsNotDrift(t *testing.T) {
 	}
 }
 
-// TestFinishedJob_RunsAgainWithTheNextRevision: what has finished is one Job, and
-// not the next of its name.
-func TestFinishedJob_RunsAgainWithTheNextRevision(t *testing.T) {
-	l := newListened()
+func TestFinishedJob_OutcomeDoesNotApplyToNextJob(t *testing.T) {
+	l := newRecordingIndex()
 	first := jobState("first")
-	// It finishes before the action that has created it ends.
+	// The Job finishes before the action that created it ends.
 	l.Put(first)
 	l.observeJob(&first, done(Complete), false)
 	l.observeDeletion(new(but(first, 11)), false)
 	l.Expect(web, []apply.State{first})
-	if l.drifts(web) != "" || l.JobOutcome(web, first.Key, first.UID) != Complete {
-		t.Errorf("drift %q, finished %v", l.drifts(web), l.JobOutcomes(web))
+	if l.driftNames(web) != "" || l.JobOutcome(web, first.Key, first.UID) != Complete {
+		t.Errorf("drift %q, finished %v", l.driftNames(web), l.JobOutcomes(web))
 	}
 	next := but(jobState("next"), 20)
 	l.Put(next)
 	l.Expect(web, []apply.State{next})
 	l.observeDeletion(new(but(next, 21)), false)
-	if l.drifts(web) != "migrate gone" || len(l.JobOutcomes(web)) > 0 {
-		t.Errorf("drift %q, finished %v", l.drifts(web), l.JobOutcomes(web))
+	if l.driftNames(web) != "migrate gone" || len(l.JobOutcomes(web)) > 0 {
+		t.Errorf("drift %q, finished %v", l.driftNames(web), l.JobOutcomes(web))
 	}
 	Inventory{Index: l.Index, Watches: NewWatches(l.Index, nil)}.Forget(web)
 	l.Forget(other)
@@ -120,37 +117,36 @@ func TestFinishedJob_RunsAgainWithTheNextRevision(t *testing.T) {
 	}
 }
 
-// TestRecall_FinishedJobs: the next process knows from the record which Jobs have
-// finished, whether they are still there or not.
-func TestRecall_FinishedJobs(t *testing.T) {
+// The next process reads the outcomes of finished Jobs from the record.
+func TestRestoreExpected_FinishedJobs(t *testing.T) {
 	a, job := applied("a"), jobState("first")
 	digest := apply.Digest([]apply.State{a})
 	for _, test := range []struct {
-		name string
-		sees []apply.State
-		done map[apply.Key]string
-		want bool
+		name     string
+		observes []apply.State
+		done     map[apply.Key]string
+		want     bool
 	}{
-		{"it is gone", []apply.State{a}, map[apply.Key]string{job.Key: Complete}, true},
-		{"it is there", []apply.State{a, job}, map[apply.Key]string{job.Key: Complete}, true},
-		{"the record does not name it", []apply.State{a, job}, nil, false},
-		{"another object is gone", []apply.State{job}, map[apply.Key]string{job.Key: Complete}, false},
+		{"Job deleted", []apply.State{a}, map[apply.Key]string{job.Key: Complete}, true},
+		{"Job exists", []apply.State{a, job}, map[apply.Key]string{job.Key: Complete}, true},
+		{"Job not in the record", []apply.State{a, job}, nil, false},
+		{"another object deleted", []apply.State{job}, map[apply.Key]string{job.Key: Complete}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			l := newListened()
-			for _, s := range test.sees {
+			l := newRecordingIndex()
+			for _, s := range test.observes {
 				l.observe(new(s), &healthy)
 			}
 			if got := l.RestoreExpected(web, Recorded{Digest: digest, Finished: test.done}); got != test.want {
-				t.Fatalf("recalled: %v, want %v", got, test.want)
+				t.Fatalf("restored: %v, want %v", got, test.want)
 			}
 			if !test.want {
 				return
 			}
 			l.observeDeletion(new(but(job, 12)), true)
 			found := l.Health(web, time.Now())
-			if l.drifts(web) != "" || found.Total != 2 || len(found.Unready) > 0 || len(l.JobOutcomes(web)) != 1 {
-				t.Errorf("drift %q, %d objects, not ready %v, finished %v", l.drifts(web), found.Total, found.Unready, l.JobOutcomes(web))
+			if l.driftNames(web) != "" || found.Total != 2 || len(found.Unready) > 0 || len(l.JobOutcomes(web)) != 1 {
+				t.Errorf("drift %q, %d objects, not ready %v, finished %v", l.driftNames(web), found.Total, found.Unready, l.JobOutcomes(web))
 			}
 		})
 	}

@@ -24,8 +24,8 @@ var (
 	silent = Health{Ready: true, Silent: true}
 )
 
-// unobserved is the health of an applied object that the watch has not delivered yet.
-// It is OpenEnded: the object has not failed.
+// unobserved is the health of an object between its apply and the watch event. It is
+// OpenEnded, because this is not a failure.
 var unobserved = Health{OpenEnded: true, Reason: "Applied", Message: "applied, but not delivered by the watch yet"}
 
 // notFound is the health of an expected object that does not exist.

@@ -20,7 +20,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// This reader makes whole numbers of them, as that of the watch does.
+	// Like the decoder of the watch, this one decodes whole numbers as int64.
 	o := &unstructured.Unstructured{}
 	if err := o.UnmarshalJSON(data); err != nil {
 		t.Fatal(err)
@@ -28,8 +28,8 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 	return o
 }
 
-// watchedHealth is what the cache makes of an object's health: by its type, where
-// it is one of Kubernetes' own kinds.
+// watchedHealth returns the health that the transform of the cache computes. Built-in kinds
+// are transformed as their Go type.
 func watchedHealth(t *testing.T, whole *unstructured.Unstructured) Health {
 	t.Helper()
 	shape := HealthConfig{}.watchedType(whole.GroupVersionKind())
@@ -38,7 +38,7 @@ func watchedHealth(t *testing.T, whole *unstructured.Unstructured) Health {
 	} else if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, shape); err != nil {
 		t.Fatal(err)
 	} else {
-		// A watch by a type leaves out which it is.
+		// Objects from a typed watch have no kind.
 		shape.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	}
 	kept, err := HealthConfig{}.transform(shape)
@@ -49,7 +49,7 @@ func watchedHealth(t *testing.T, whole *unstructured.Unstructured) Health {
 	return found
 }
 
-// created is when the objects of the tests were created: they have no time.
+// created is the creation time of the objects in the tests, which have none.
 var created time.Time
 
 const deployment = `
@@ -65,39 +65,39 @@ func TestHealthOf(t *testing.T) {
 		failed       bool
 		reason       string
 	}{
-		{name: "a Deployment that nobody has looked at", object: deployment + "spec: {replicas: 1}", reason: "LessReplicas"},
-		{name: "a Deployment of which an older spec is observed", object: deployment + "spec: {replicas: 1}\nstatus: {observedGeneration: 1}", reason: "LatestGenerationNotObserved"},
-		{name: "a Deployment that rolls out", object: deployment + `
+		{name: "a Deployment without status", object: deployment + "spec: {replicas: 1}", reason: "LessReplicas"},
+		{name: "a Deployment with an outdated status", object: deployment + "spec: {replicas: 1}\nstatus: {observedGeneration: 1}", reason: "LatestGenerationNotObserved"},
+		{name: "a Deployment during a rollout", object: deployment + `
 spec: {replicas: 2, progressDeadlineSeconds: 600}
 status: {observedGeneration: 2, replicas: 2, updatedReplicas: 2, readyReplicas: 1, availableReplicas: 1, conditions: [{type: Progressing, status: "True", reason: ReplicaSetUpdated}]}`, reason: "LessAvailable"},
-		{name: "a Deployment that is there", object: deployment + `
+		{name: "an available Deployment", object: deployment + `
 spec: {replicas: 1, progressDeadlineSeconds: 600}
 status: {observedGeneration: 2, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, conditions: [{type: Progressing, status: "True", reason: NewReplicaSetAvailable}, {type: Available, status: "True"}]}`, ready: true},
-		{name: "a Deployment of no replicas", object: deployment + `
+		{name: "a Deployment with zero replicas", object: deployment + `
 spec: {replicas: 0, progressDeadlineSeconds: 600}
 status: {observedGeneration: 2, conditions: [{type: Progressing, status: "True", reason: NewReplicaSetAvailable}, {type: Available, status: "True"}]}`, ready: true},
-		{name: "a Deployment that gave up", object: deployment + `
+		{name: "a Deployment after its progress deadline", object: deployment + `
 spec: {replicas: 1, progressDeadlineSeconds: 600}
 status: {observedGeneration: 2, conditions: [{type: Progressing, status: "False", reason: ProgressDeadlineExceeded}]}`, failed: true, reason: "ProgressDeadlineExceeded"},
-		{name: "a Deployment that is paused", object: deployment + "spec: {replicas: 1, paused: true}", ready: true, reason: "Suspended"},
-		{name: "a Job that runs", object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: "2026-01-02T03:04:05Z", active: 1}}`, ready: true},
-		{name: "a Job that is done", object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: "2026-01-02T03:04:05Z", conditions: [{type: Complete, status: "True"}]}}`, ready: true},
-		{name: "a Job that failed", object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: "2026-01-02T03:04:05Z", conditions: [{type: Failed, status: "True", reason: BackoffLimitExceeded}]}}`, failed: true, reason: "JobFailed"},
-		{name: "a Pod that is done", object: `{apiVersion: v1, kind: Pod, metadata: {name: a}, status: {phase: Succeeded, conditions: [{type: Ready, status: "False", reason: PodCompleted}]}}`, ready: true},
-		{name: "a Pod that is not ready", object: `{apiVersion: v1, kind: Pod, metadata: {name: a}, status: {phase: Running, conditions: [{type: Ready, status: "False"}]}}`, reason: "PodRunningNotReady"},
-		{name: "a claim that is not bound", object: "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, status: {phase: Pending}}", reason: "NotBound"},
-		{name: "a claim that is provisioned", object: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, annotations: {volume.kubernetes.io/storage-provisioner: csi.example.com}}, spec: {storageClassName: fast}, status: {phase: Pending}}`, reason: "NotBound"},
-		{name: "a claim that no pod uses", object: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, spec: {storageClassName: late}, status: {phase: Pending}}`, reason: "WaitForFirstConsumer"},
+		{name: "a paused Deployment", object: deployment + "spec: {replicas: 1, paused: true}", ready: true, reason: "Suspended"},
+		{name: "a running Job", object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: "2026-01-02T03:04:05Z", active: 1}}`, ready: true},
+		{name: "a complete Job", object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: "2026-01-02T03:04:05Z", conditions: [{type: Complete, status: "True"}]}}`, ready: true},
+		{name: "a failed Job", object: `{apiVersion: batch/v1, kind: Job, metadata: {name: a}, status: {startTime: "2026-01-02T03:04:05Z", conditions: [{type: Failed, status: "True", reason: BackoffLimitExceeded}]}}`, failed: true, reason: "JobFailed"},
+		{name: "a succeeded Pod", object: `{apiVersion: v1, kind: Pod, metadata: {name: a}, status: {phase: Succeeded, conditions: [{type: Ready, status: "False", reason: PodCompleted}]}}`, ready: true},
+		{name: "an unready Pod", object: `{apiVersion: v1, kind: Pod, metadata: {name: a}, status: {phase: Running, conditions: [{type: Ready, status: "False"}]}}`, reason: "PodRunningNotReady"},
+		{name: "a claim without storage class", object: "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, status: {phase: Pending}}", reason: "NotBound"},
+		{name: "a claim during provisioning", object: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, annotations: {volume.kubernetes.io/storage-provisioner: csi.example.com}}, spec: {storageClassName: fast}, status: {phase: Pending}}`, reason: "NotBound"},
+		{name: "an unused claim", object: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, spec: {storageClassName: late}, status: {phase: Pending}}`, reason: "WaitForFirstConsumer"},
 		{name: "a HorizontalPodAutoscaler without its controller", object: `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: a}, spec: {maxReplicas: 3, scaleTargetRef: {kind: Deployment, name: web}}}`, reason: "NotReported"},
 		{name: "a HorizontalPodAutoscaler whose target is missing", object: `{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: a}, status: {conditions: [{type: AbleToScale, status: "False", reason: FailedGetScale, message: no such Deployment}]}}`, reason: "FailedGetScale"},
-		{name: "a claim that is bound", object: "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, status: {phase: Bound}}", ready: true},
-		{name: "a load balancer with no address", object: "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {type: LoadBalancer}}", reason: "NoIPAssigned"},
-		{name: "something else that is ready", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {conditions: [{type: Ready, status: "True"}]}}`, ready: true},
-		{name: "something else that is not", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {conditions: [{type: Ready, status: "False", reason: Waiting, message: for rain}]}}`, reason: "Waiting"},
-		{name: "something else that is stuck", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {conditions: [{type: Stalled, status: "True", reason: Broken, message: for good}]}}`, failed: true, reason: "Broken"},
-		{name: "something else that says nothing", object: "{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}}", reason: "NotReported"},
-		{name: "something on its way out", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, deletionTimestamp: "2026-01-02T03:04:05Z"}}`, reason: "Terminating"},
-		{name: "something that cannot be read", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {conditions: none}}`, ready: true},
+		{name: "a bound claim", object: "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, status: {phase: Bound}}", ready: true},
+		{name: "a load balancer without address", object: "{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {type: LoadBalancer}}", reason: "NoIPAssigned"},
+		{name: "a ready custom resource", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {conditions: [{type: Ready, status: "True"}]}}`, ready: true},
+		{name: "an unready custom resource", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {conditions: [{type: Ready, status: "False", reason: Waiting, message: for rain}]}}`, reason: "Waiting"},
+		{name: "a stalled custom resource", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {conditions: [{type: Stalled, status: "True", reason: Broken, message: for good}]}}`, failed: true, reason: "Broken"},
+		{name: "a custom resource without status", object: "{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}}", reason: "NotReported"},
+		{name: "a custom resource that is being deleted", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, deletionTimestamp: "2026-01-02T03:04:05Z"}}`, reason: "Terminating"},
+		{name: "a custom resource with unreadable conditions", object: `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}, status: {conditions: none}}`, ready: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := HealthOf(object(t, test.object), created)
@@ -105,16 +105,16 @@ status: {observedGeneration: 2, conditions: [{type: Progressing, status: "False"
 				t.Errorf("got %+v", got)
 			}
 			if !got.Ready && got.Message == "" {
-				t.Error("it does not say what it waits for")
+				t.Error("no message")
 			}
 			if watched := watchedHealth(t, object(t, test.object)); watched != got {
-				t.Errorf("by its type %+v, whole %+v", watched, got)
+				t.Errorf("typed: %+v, unstructured: %+v", watched, got)
 			}
 		})
 	}
 }
 
-// a Deployment in the index, by version and generation.
+// deployed returns the state of a Deployment with a resource version and a generation.
 func deployed(version string, generation int64) apply.State {
 	return apply.State{
 		Key: apply.Key{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"}, UID: "1",
@@ -122,7 +122,7 @@ func deployed(version string, generation int64) apply.State {
 	}
 }
 
-func (l *listened) unready() string {
+func (l *recordingIndex) unready() string {
 	summary := l.Health(web, created)
 	texts := make([]string, len(summary.Unready))
 	for i, u := range summary.Unready {
@@ -131,10 +131,8 @@ func (l *listened) unready() string {
 	return strings.Join(texts, ", ")
 }
 
-// TestHealthFollowsWhatIsSeen: what was just applied is not ready until the
-// watch has told of it, however good it was before.
-func TestHealthFollowsWhatIsSeen(t *testing.T) {
-	l := newListened()
+func TestHealth_ChangedSpecIsUnreadyUntilObserved(t *testing.T) {
+	l := newRecordingIndex()
 	waits, ready := &Health{Reason: "LessAvailable"}, &Health{Ready: true}
 	expect := func(when, want string) {
 		t.Helper()
@@ -145,43 +143,40 @@ func TestHealthFollowsWhatIsSeen(t *testing.T) {
 	l.Put(deployed("10", 1))
 	expect("just applied", "web Applied")
 	l.observe(new(deployed("10", 1)), waits)
-	expect("seen as it was applied", "web LessAvailable")
+	expect("observed after the apply", "web LessAvailable")
 	l.observe(new(deployed("11", 1)), ready)
 	expect("ready", "")
 	l.Put(deployed("12", 1))
-	expect("applied with the same spec", "")
+	expect("applied without a change of the spec", "")
 	l.Put(deployed("13", 2))
-	expect("applied with another spec", "web Applied")
+	expect("applied with a changed spec", "web Applied")
 	l.observe(new(deployed("11", 1)), ready)
-	expect("seen as it was before", "web Applied")
+	expect("observed before the change", "web Applied")
 	l.observe(new(deployed("14", 2)), ready)
 	expect("ready again", "")
 	l.Expect(web, []apply.State{deployed("14", 2)})
 	l.observeDeletion(new(deployed("15", 2)), true)
-	expect("gone", "web Gone")
+	expect("deleted", "web Gone")
 	if total := l.Health(web, created).Total; total != 1 {
 		t.Errorf("%d objects", total)
 	}
 	if diff := cmp.Diff(len(l.changed), 3); diff != "" {
-		t.Errorf("told %v", l.changed)
+		t.Errorf("got notifications %v", l.changed)
 	}
 }
 
-// TestHealthIsToldOnce: a status that changes in nothing that counts calls for
-// no pass.
-func TestHealthIsToldOnce(t *testing.T) {
-	l := newListened()
+func TestHealth_NotifiesOnlyOnChange(t *testing.T) {
+	l := newRecordingIndex()
 	for _, version := range []string{"10", "11", "12"} {
 		l.observe(new(deployed(version, 1)), &Health{Ready: true})
 	}
 	if len(l.changed) != 1 {
-		t.Errorf("told %d times", len(l.changed))
+		t.Errorf("got %d notifications, want 1", len(l.changed))
 	}
 }
 
-// What has no health is watched as metadata, and ready.
-func TestMuteKindsAreReady(t *testing.T) {
-	l := newListened()
+func TestHealth_KindsWithoutHealthAreReady(t *testing.T) {
+	l := newRecordingIndex()
 	a := applied("a")
 	l.Put(a)
 	if s := l.Health(a.Owner, created); s.Total != 1 || len(s.Unready) != 0 {
@@ -189,12 +184,12 @@ func TestMuteKindsAreReady(t *testing.T) {
 	}
 	for _, gk := range []schema.GroupKind{{Kind: "ConfigMap"}, {Group: "batch", Kind: "CronJob"}} {
 		if (HealthConfig{}).watchedWhole(gk) {
-			t.Errorf("%s has a health", gk)
+			t.Errorf("%s is watched whole", gk)
 		}
 	}
 	for _, gk := range []schema.GroupKind{{Kind: "Service"}, {Group: "apps", Kind: "Deployment"}, {Group: "example.com", Kind: "ConfigMap"}} {
 		if !(HealthConfig{}).watchedWhole(gk) {
-			t.Errorf("%s has no health", gk)
+			t.Errorf("%s is watched as metadata", gk)
 		}
 	}
 }

@@ -33,7 +33,7 @@ type Index struct {
 	// tombstones holds the last version of recently deleted objects, by apply.Key.
 	tombstones *lru.Cache
 	// unwatched are the kinds whose objects cannot be watched, with the namespaces
-	// concerned. An empty namespace stands for all.
+	// concerned. "" means all namespaces.
 	unwatched map[schema.GroupKind][]string
 
 	// onDrift is called for owners of objects that have drifted, onChange for owners of
@@ -46,15 +46,15 @@ type Index struct {
 type entry struct {
 	// live is the existing object, or nil.
 	live *apply.State
-	// health is nil if the kind has no health, or if the watch has not delivered the
-	// object since the last change of its spec.
+	// health is nil if the kind has no health, or until the watch delivers the object
+	// after a change of its spec.
 	health *Health
 	// expected is the state that the release of the owner expects, or nil. The owner
 	// is stored because the object and its owner label may be deleted.
 	expected *apply.State
 	owner    types.UID
-	// removed is the UID of an object that this process deleted and whose deletion the
-	// watch has not reported yet.
+	// removed is the UID of an object that this process deleted, until the watch
+	// reports the deletion.
 	removed types.UID
 }
 

@@ -17,14 +17,13 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// The owner of most objects here, and another one.
+// Owners of the objects in the tests. Most objects belong to web.
 const (
 	web   types.UID = "web"
 	other types.UID = "other"
 )
 
-// applied is an object as it was last applied for web: the first of its name,
-// at version 10.
+// applied returns the state of an object that was applied for web, at version 10.
 func applied(name string) apply.State {
 	return apply.State{
 		Key:             apply.Key{Kind: "ConfigMap", Namespace: "apps", Name: name},
@@ -37,7 +36,7 @@ func applied(name string) apply.State {
 	}
 }
 
-// but returns the state with changes, at a later version.
+// but returns a changed copy of a state, with the given version.
 func but(s apply.State, version int, changes ...func(*apply.State)) apply.State {
 	s.ResourceVersion = strconv.Itoa(version)
 	for _, change := range changes {
@@ -46,30 +45,30 @@ func but(s apply.State, version int, changes ...func(*apply.State)) apply.State 
 	return s
 }
 
-// What may become of an object.
-func damaged(s *apply.State)      { s.Fingerprint++ }
-func ownerless(s *apply.State)    { s.Owner = "" }
-func others(s *apply.State)       { s.Owner = other }
+// Changes of an object.
+func fieldChanged(s *apply.State) { s.Fingerprint++ }
+func withoutOwner(s *apply.State) { s.Owner = "" }
+func otherOwner(s *apply.State)   { s.Owner = other }
 func recreated(s *apply.State)    { s.UID += "'" }
 func copied(s *apply.State)       { s.Managed, s.Fingerprint = false, 0 }
 func deleting(s *apply.State)     { s.Deleting = true }
 func kept(s *apply.State)         { s.Kept = true }
 func ignoredDrift(s *apply.State) { s.Ignored = true }
 
-// listened is an index that remembers whom it told about.
-type listened struct {
+// recordingIndex is an index that records the notified owners.
+type recordingIndex struct {
 	*Index
-	told []types.UID
-	// changed are those of which an object's health has changed.
+	notified []types.UID
+	// changed are the owners of objects whose health has changed.
 	changed []types.UID
 }
 
-func newListened() *listened {
-	l := &listened{}
+func newRecordingIndex() *recordingIndex {
+	l := &recordingIndex{}
 	l.Index = NewIndex(func(owner types.UID) {
-		// To be called under a lock would be a deadlock here.
+		// Under a lock, this call would deadlock.
 		l.Drift(owner)
-		l.told = append(l.told, owner)
+		l.notified = append(l.notified, owner)
 	}, func(owner types.UID) {
 		l.Health(owner, created)
 		l.changed = append(l.changed, owner)
@@ -79,8 +78,8 @@ func newListened() *listened {
 	return l
 }
 
-// drifts names what is damaged.
-func (l *listened) drifts(owner types.UID) string {
+// driftNames returns the names of the objects that have drifted.
+func (l *recordingIndex) driftNames(owner types.UID) string {
 	found := l.Drift(owner)
 	names := make([]string, len(found))
 	for i, d := range found {
@@ -92,7 +91,7 @@ func (l *listened) drifts(owner types.UID) string {
 	return strings.Join(names, ", ")
 }
 
-func (l *listened) owned(owner types.UID) string {
+func (l *recordingIndex) owned(owner types.UID) string {
 	found := l.OwnedBy(owner)
 	names := make([]string, len(found))
 	for i, s := range found {
@@ -102,107 +101,111 @@ func (l *listened) owned(owner types.UID) string {
 	return strings.Join(names, ", ")
 }
 
-// An event is what a watch says, or what this process does.
-type event func(*listened)
+// event is a watch event or an action of this process.
+type event func(*recordingIndex)
 
-func sees(s apply.State) event    { return func(l *listened) { l.observe(&s, nil) } }
-func loses(s apply.State) event   { return func(l *listened) { l.observeDeletion(new(s), false) } }
-func misses(s apply.State) event  { return func(l *listened) { l.observeDeletion(new(s), true) } }
-func puts(s apply.State) event    { return func(l *listened) { l.Put(s) } }
-func removes(s apply.State) event { return func(l *listened) { l.Remove(s) } }
-func repairs(s apply.State) event {
-	return func(l *listened) { l.Put(s); l.ExpectOne(s.Owner, s) }
+func observes(s apply.State) event { return func(l *recordingIndex) { l.observe(&s, nil) } }
+func observesDeletion(s apply.State) event {
+	return func(l *recordingIndex) { l.observeDeletion(new(s), false) }
+}
+func missesInList(s apply.State) event {
+	return func(l *recordingIndex) { l.observeDeletion(new(s), true) }
+}
+func puts(s apply.State) event    { return func(l *recordingIndex) { l.Put(s) } }
+func removes(s apply.State) event { return func(l *recordingIndex) { l.Remove(s) } }
+func applies(s apply.State) event {
+	return func(l *recordingIndex) { l.Put(s); l.ExpectOne(s.Owner, s) }
 }
 
-// Every case begins with the object a applied for web and expected to be so.
-func TestIndex(t *testing.T) {
+// Every case begins with the object a, which was applied for web and is expected.
+func TestIndex_Events(t *testing.T) {
 	a := applied("a")
 	for _, test := range []struct {
 		name   string
 		events []event
-		// drift and owned are those of web in the end.
+		// drift and owned are the drift and the objects of web at the end.
 		drift, owned string
-		// told counts the calls that were made for.
-		told int
+		// notified is the number of drift notifications.
+		notified int
 	}{
-		{name: "nothing happens", owned: "a"},
-		{name: "the watch tells of our own apply", events: []event{sees(a)}, owned: "a"},
-		{name: "it tells twice", events: []event{sees(a), sees(a)}, owned: "a"},
-		{name: "it tells of what was before our apply", events: []event{sees(but(a, 9, damaged))}, owned: "a"},
-		{name: "it tells of what was before our apply, without our label", events: []event{sees(but(a, 9, ownerless, copied))}, owned: "a"},
+		{name: "no events", owned: "a"},
+		{name: "apply observed", events: []event{observes(a)}, owned: "a"},
+		{name: "apply observed twice", events: []event{observes(a), observes(a)}, owned: "a"},
+		{name: "state before the apply observed", events: []event{observes(but(a, 9, fieldChanged))}, owned: "a"},
+		{name: "state before the apply observed, without the label", events: []event{observes(but(a, 9, withoutOwner, copied))}, owned: "a"},
 
-		{name: "a field is changed", events: []event{sees(but(a, 11, damaged))}, drift: "a", owned: "a", told: 1},
-		{name: "a field is changed, told twice", events: []event{sees(but(a, 11, damaged)), sees(but(a, 11, damaged))}, drift: "a", owned: "a", told: 1},
-		{name: "a field is changed and changed back", events: []event{sees(but(a, 11, damaged)), sees(but(a, 12))}, owned: "a", told: 1},
-		{name: "what is not ours is changed", events: []event{sees(but(a, 11))}, owned: "a"},
-		{name: "a change is repaired", events: []event{sees(but(a, 11, damaged)), repairs(but(a, 12))}, owned: "a", told: 1},
-		{name: "a change is repaired, and the watch is late", events: []event{repairs(but(a, 12)), sees(but(a, 11, damaged)), sees(but(a, 12))}, owned: "a"},
-		{name: "a change is repaired to something else", events: []event{sees(but(a, 11, damaged)), repairs(but(a, 12, damaged))}, owned: "a", told: 1},
-		{name: "it is damaged after the repair", events: []event{repairs(but(a, 12)), sees(but(a, 13, damaged))}, drift: "a", owned: "a", told: 1},
-		{name: "it was put and is not expected yet", events: []event{puts(but(a, 12, damaged))}, drift: "a", owned: "a"},
+		{name: "field changed", events: []event{observes(but(a, 11, fieldChanged))}, drift: "a", owned: "a", notified: 1},
+		{name: "field changed, observed twice", events: []event{observes(but(a, 11, fieldChanged)), observes(but(a, 11, fieldChanged))}, drift: "a", owned: "a", notified: 1},
+		{name: "field changed and changed back", events: []event{observes(but(a, 11, fieldChanged)), observes(but(a, 12))}, owned: "a", notified: 1},
+		{name: "field of another manager changed", events: []event{observes(but(a, 11))}, owned: "a"},
+		{name: "change corrected", events: []event{observes(but(a, 11, fieldChanged)), applies(but(a, 12))}, owned: "a", notified: 1},
+		{name: "change corrected before it was observed", events: []event{applies(but(a, 12)), observes(but(a, 11, fieldChanged)), observes(but(a, 12))}, owned: "a"},
+		{name: "change corrected to a different state", events: []event{observes(but(a, 11, fieldChanged)), applies(but(a, 12, fieldChanged))}, owned: "a", notified: 1},
+		{name: "field changed after a correction", events: []event{applies(but(a, 12)), observes(but(a, 13, fieldChanged))}, drift: "a", owned: "a", notified: 1},
+		{name: "applied and not expected yet", events: []event{puts(but(a, 12, fieldChanged))}, drift: "a", owned: "a"},
 
-		{name: "the owner label is lost", events: []event{sees(but(a, 11, ownerless))}, drift: "a", told: 1},
-		{name: "the owner label is another's", events: []event{sees(but(a, 11, others))}, drift: "a", told: 1},
-		{name: "the owner label is lost and brought back", events: []event{sees(but(a, 11, ownerless)), repairs(but(a, 12))}, owned: "a", told: 1},
-		{name: "managed fields are wiped", events: []event{sees(but(a, 11, copied))}, drift: "a gone", told: 1},
+		{name: "owner label removed", events: []event{observes(but(a, 11, withoutOwner))}, drift: "a", notified: 1},
+		{name: "owner label of another owner", events: []event{observes(but(a, 11, otherOwner))}, drift: "a", notified: 1},
+		{name: "owner label removed and restored", events: []event{observes(but(a, 11, withoutOwner)), applies(but(a, 12))}, owned: "a", notified: 1},
+		{name: "managed fields removed", events: []event{observes(but(a, 11, copied))}, drift: "a gone", notified: 1},
 
-		{name: "it is deleted", events: []event{loses(but(a, 11))}, drift: "a gone", told: 1},
-		{name: "a list misses it", events: []event{misses(a)}, drift: "a gone", told: 1},
-		{name: "it is deleted and made again by us", events: []event{loses(but(a, 11)), repairs(but(a, 12, recreated))}, owned: "a", told: 1},
-		{name: "it is deleted and made again by us before the watch tells", events: []event{repairs(but(a, 12, recreated)), loses(but(a, 11)), sees(but(a, 12, recreated))}, owned: "a"},
-		{name: "a list misses it after we made it again", events: []event{repairs(but(a, 12, recreated)), misses(a)}, owned: "a"},
-		{name: "its damage is told after we made it again", events: []event{repairs(but(a, 13, recreated)), sees(but(a, 11, damaged)), loses(but(a, 12)), sees(but(a, 13, recreated))}, owned: "a"},
-		{name: "it is deleted and made again by another", events: []event{loses(but(a, 11)), sees(but(a, 12, recreated, copied))}, drift: "a gone", told: 2},
-		{name: "a list shows another in its place", events: []event{sees(but(a, 12, recreated, copied))}, drift: "a gone", told: 1},
-		{name: "it is restored from a backup", events: []event{loses(but(a, 11)), sees(but(a, 12, recreated))}, owned: "a", told: 1},
+		{name: "deleted", events: []event{observesDeletion(but(a, 11))}, drift: "a gone", notified: 1},
+		{name: "missing in a list", events: []event{missesInList(a)}, drift: "a gone", notified: 1},
+		{name: "deleted and recreated by this process", events: []event{observesDeletion(but(a, 11)), applies(but(a, 12, recreated))}, owned: "a", notified: 1},
+		{name: "deleted and recreated by this process before it was observed", events: []event{applies(but(a, 12, recreated)), observesDeletion(but(a, 11)), observes(but(a, 12, recreated))}, owned: "a"},
+		{name: "missing in a list after this process recreated it", events: []event{applies(but(a, 12, recreated)), missesInList(a)}, owned: "a"},
+		{name: "change observed after this process recreated it", events: []event{applies(but(a, 13, recreated)), observes(but(a, 11, fieldChanged)), observesDeletion(but(a, 12)), observes(but(a, 13, recreated))}, owned: "a"},
+		{name: "deleted and recreated by another client", events: []event{observesDeletion(but(a, 11)), observes(but(a, 12, recreated, copied))}, drift: "a gone", notified: 2},
+		{name: "replaced by another client", events: []event{observes(but(a, 12, recreated, copied))}, drift: "a gone", notified: 1},
+		{name: "restored from a backup", events: []event{observesDeletion(but(a, 11)), observes(but(a, 12, recreated))}, owned: "a", notified: 1},
 
-		{name: "it is deleted before we hear that we applied it", events: []event{sees(but(a, 11)), loses(but(a, 12)), repairs(but(a, 11))}, drift: "a gone", told: 1},
-		{name: "a list misses it before we hear that we applied it", events: []event{sees(but(a, 11)), misses(but(a, 11)), repairs(but(a, 11))}, drift: "a gone", told: 1},
-		{name: "the label is lost before we hear that we applied it", events: []event{sees(but(a, 11)), loses(but(a, 12)), repairs(but(a, 11)), repairs(but(a, 13))}, owned: "a", told: 1},
+		{name: "deleted before the response to the apply", events: []event{observes(but(a, 11)), observesDeletion(but(a, 12)), applies(but(a, 11))}, drift: "a gone", notified: 1},
+		{name: "missing in a list before the response to the apply", events: []event{observes(but(a, 11)), missesInList(but(a, 11)), applies(but(a, 11))}, drift: "a gone", notified: 1},
+		{name: "label removed before the response to the apply", events: []event{observes(but(a, 11)), observesDeletion(but(a, 12)), applies(but(a, 11)), applies(but(a, 13))}, owned: "a", notified: 1},
 
-		{name: "the operator label is lost", events: []event{loses(but(a, 11))}, drift: "a gone", told: 1},
-		{name: "the operator label is lost and brought back by us", events: []event{loses(but(a, 11)), repairs(but(a, 12)), sees(but(a, 12))}, owned: "a", told: 1},
-		{name: "our apply is faster than the word of the lost label", events: []event{repairs(but(a, 12)), loses(but(a, 11)), sees(but(a, 12))}, owned: "a"},
-		{name: "the label is lost again after that", events: []event{repairs(but(a, 12)), loses(but(a, 11)), sees(but(a, 12)), loses(but(a, 13))}, drift: "a gone", told: 1},
+		{name: "operator label removed", events: []event{observesDeletion(but(a, 11))}, drift: "a gone", notified: 1},
+		{name: "operator label removed and restored by this process", events: []event{observesDeletion(but(a, 11)), applies(but(a, 12)), observes(but(a, 12))}, owned: "a", notified: 1},
+		{name: "operator label restored before its removal was observed", events: []event{applies(but(a, 12)), observesDeletion(but(a, 11)), observes(but(a, 12))}, owned: "a"},
+		{name: "operator label restored and removed again", events: []event{applies(but(a, 12)), observesDeletion(but(a, 11)), observes(but(a, 12)), observesDeletion(but(a, 13))}, drift: "a gone", notified: 1},
 
-		{name: "it is on its way out", events: []event{sees(but(a, 11, deleting, damaged))}, owned: "a"},
-		{name: "it is on its way out, then gone", events: []event{sees(but(a, 11, deleting)), loses(but(a, 12, deleting))}, drift: "a gone", told: 1},
-		{name: "its damage is to be ignored", events: []event{sees(but(a, 11, ignoredDrift, damaged))}, owned: "a"},
-		{name: "its damage is no more to be ignored", events: []event{sees(but(a, 11, ignoredDrift, damaged)), sees(but(a, 12, damaged))}, drift: "a", owned: "a", told: 1},
+		{name: "deletion timestamp set", events: []event{observes(but(a, 11, deleting, fieldChanged))}, owned: "a"},
+		{name: "deletion timestamp set, then deleted", events: []event{observes(but(a, 11, deleting)), observesDeletion(but(a, 12, deleting))}, drift: "a gone", notified: 1},
+		{name: "drift ignored", events: []event{observes(but(a, 11, ignoredDrift, fieldChanged))}, owned: "a"},
+		{name: "drift no longer ignored", events: []event{observes(but(a, 11, ignoredDrift, fieldChanged)), observes(but(a, 12, fieldChanged))}, drift: "a", owned: "a", notified: 1},
 
-		{name: "we delete it", events: []event{removes(a)}, drift: "a gone"},
-		{name: "we delete it and the watch tells", events: []event{removes(a), loses(but(a, 11))}, drift: "a gone", told: 1},
-		{name: "we delete it and the watch tells what was before", events: []event{removes(a), sees(but(a, 11))}, drift: "a gone"},
-		{name: "we delete it and it has a finalizer", events: []event{removes(a), sees(but(a, 11, deleting))}, owned: "a"},
-		{name: "we delete it and hear first that it has a finalizer", events: []event{sees(but(a, 11, deleting)), removes(a)}, owned: "a"},
-		{name: "we delete it and make it again", events: []event{removes(a), repairs(but(a, 12, recreated)), loses(but(a, 11)), sees(but(a, 12, recreated))}, owned: "a"},
-		{name: "we delete what another has replaced", events: []event{sees(but(a, 11, recreated)), removes(a)}, owned: "a"},
+		{name: "deleted by this process", events: []event{removes(a)}, drift: "a gone"},
+		{name: "deleted by this process, and observed", events: []event{removes(a), observesDeletion(but(a, 11))}, drift: "a gone", notified: 1},
+		{name: "deleted by this process, and an older state observed", events: []event{removes(a), observes(but(a, 11))}, drift: "a gone"},
+		{name: "deleted by this process, with a finalizer", events: []event{removes(a), observes(but(a, 11, deleting))}, owned: "a"},
+		{name: "deleted by this process, with a finalizer that was observed before", events: []event{observes(but(a, 11, deleting)), removes(a)}, owned: "a"},
+		{name: "deleted and recreated by this process, observed later", events: []event{removes(a), applies(but(a, 12, recreated)), observesDeletion(but(a, 11)), observes(but(a, 12, recreated))}, owned: "a"},
+		{name: "deleted by this process after another client replaced it", events: []event{observes(but(a, 11, recreated)), removes(a)}, owned: "a"},
 
-		{name: "a copy of our labels appears", events: []event{sees(but(applied("b"), 11, copied))}, owned: "a"},
-		{name: "a copy of our labels goes", events: []event{sees(but(applied("b"), 11, copied)), loses(but(applied("b"), 12, copied))}, owned: "a"},
-		{name: "an object of ours that nobody expects", events: []event{sees(but(applied("b"), 11))}, owned: "a, b"},
-		{name: "one goes that nobody knew", events: []event{loses(but(applied("b"), 11))}, owned: "a"},
-		{name: "an object of another owner", events: []event{sees(but(applied("b"), 11, others))}, owned: "a"},
-		{name: "a version that is no number is news", events: []event{func(l *listened) {
-			s := but(a, 0, damaged)
+		{name: "object with copied labels created", events: []event{observes(but(applied("b"), 11, copied))}, owned: "a"},
+		{name: "object with copied labels deleted", events: []event{observes(but(applied("b"), 11, copied)), observesDeletion(but(applied("b"), 12, copied))}, owned: "a"},
+		{name: "owned object that is not expected", events: []event{observes(but(applied("b"), 11))}, owned: "a, b"},
+		{name: "unknown object deleted", events: []event{observesDeletion(but(applied("b"), 11))}, owned: "a"},
+		{name: "object of another owner", events: []event{observes(but(applied("b"), 11, otherOwner))}, owned: "a"},
+		{name: "resource version that is not a number", events: []event{func(l *recordingIndex) {
+			s := but(a, 0, fieldChanged)
 			s.ResourceVersion = "x"
 			l.observe(new(s), nil)
-		}}, drift: "a", owned: "a", told: 1},
-		{name: "it goes at a version that is no number", events: []event{func(l *listened) {
+		}}, drift: "a", owned: "a", notified: 1},
+		{name: "deleted at a resource version that is not a number", events: []event{func(l *recordingIndex) {
 			s := a
 			s.ResourceVersion = "x"
 			l.observeDeletion(new(s), false)
-		}}, drift: "a gone", told: 1},
+		}}, drift: "a gone", notified: 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			l := newListened()
+			l := newRecordingIndex()
 			l.Put(a)
 			l.Expect(web, []apply.State{a})
 			for _, event := range test.events {
 				event(l)
 			}
-			if got := l.drifts(web); got != test.drift {
-				t.Errorf("damaged: %q, want %q", got, test.drift)
+			if got := l.driftNames(web); got != test.drift {
+				t.Errorf("got drift %q, want %q", got, test.drift)
 			}
 			if got := l.Intact(web, a.Key); got != (test.drift == "") {
 				t.Errorf("a is intact: %v", got)
@@ -210,15 +213,15 @@ func TestIndex(t *testing.T) {
 			if got := l.owned(web); got != test.owned {
 				t.Errorf("owned: %q, want %q", got, test.owned)
 			}
-			if len(l.told) != test.told || slices.ContainsFunc(l.told, func(uid types.UID) bool { return uid != web }) {
-				t.Errorf("told of %q, want %d times of web", l.told, test.told)
+			if len(l.notified) != test.notified || slices.ContainsFunc(l.notified, func(uid types.UID) bool { return uid != web }) {
+				t.Errorf("got notifications for %q, want %d for web", l.notified, test.notified)
 			}
 		})
 	}
 }
 
-func TestIndexHoldsNothingOfWhatIsGone(t *testing.T) {
-	l := newListened()
+func TestIndex_DropsDeletedObjects(t *testing.T) {
+	l := newRecordingIndex()
 	for i := range 20 {
 		a, b := applied("a"+strconv.Itoa(i)), applied("b"+strconv.Itoa(i))
 		l.Put(a)
@@ -235,8 +238,8 @@ func TestIndexHoldsNothingOfWhatIsGone(t *testing.T) {
 	}
 }
 
-func TestDeparturesAreBounded(t *testing.T) {
-	l := newListened()
+func TestTombstones_AreLimited(t *testing.T) {
+	l := newRecordingIndex()
 	at := func(i int) apply.State { return but(applied("a"+strconv.Itoa(i)), 10+i) }
 	n := maxTombstones
 	for i := range 3 * n {
@@ -244,20 +247,20 @@ func TestDeparturesAreBounded(t *testing.T) {
 		l.observeDeletion(new(at(i)), false)
 	}
 	if got := l.tombstones.Len(); got != n {
-		t.Errorf("%d departures are known, want %d", got, n)
+		t.Errorf("%d deletions are known, want %d", got, n)
 	}
 	for i, want := range map[int]bool{0: false, 2*n - 1: false, 2 * n: true, 3*n - 1: true} {
 		if got := l.deletedSince(but(at(i), 9)); got != want {
-			t.Errorf("departure %d is known: %v, want %v", i, got, want)
+			t.Errorf("deletion %d is known: %v, want %v", i, got, want)
 		}
 	}
 }
 
-func TestGet(t *testing.T) {
-	l := newListened()
+func TestGet_ReturnsObservedState(t *testing.T) {
+	l := newRecordingIndex()
 	a := applied("a")
 	if _, ok := l.Get(a.Key); ok {
-		t.Error("an empty index knows an object")
+		t.Error("the empty index has an object")
 	}
 	l.observe(new(but(a, 11, copied)), nil)
 	if got, ok := l.Get(a.Key); !ok || got != but(a, 11, copied) {
@@ -265,10 +268,10 @@ func TestGet(t *testing.T) {
 	}
 }
 
-func TestForget(t *testing.T) {
-	l := newListened()
+func TestForget_DropsOwner(t *testing.T) {
+	l := newRecordingIndex()
 	i := Inventory{Index: l.Index, Watches: NewWatches(l.Index, nil)}
-	a, b := applied("a"), but(applied("b"), 10, others)
+	a, b := applied("a"), but(applied("b"), 10, otherOwner)
 	for _, s := range []apply.State{a, b} {
 		i.Put(s)
 		i.Expect(s.Owner, []apply.State{s})
@@ -276,16 +279,16 @@ func TestForget(t *testing.T) {
 	i.Forget(web)
 	i.Forget("unknown")
 	l.observeDeletion(new(but(a, 11)), false)
-	if len(l.told) != 0 || l.drifts(web) != "" || i.RestoreExpected(web, Recorded{}) {
-		t.Errorf("told of %q, damaged: %q", l.told, l.drifts(web))
+	if len(l.notified) != 0 || l.driftNames(web) != "" || i.RestoreExpected(web, Recorded{}) {
+		t.Errorf("got notifications for %q, drift %q", l.notified, l.driftNames(web))
 	}
 	l.observeDeletion(new(but(b, 11)), false)
-	if !slices.Equal(l.told, []types.UID{other}) || l.drifts(other) != "b gone" {
-		t.Errorf("told of %q, damaged: %q, want that of the other owner", l.told, l.drifts(other))
+	if !slices.Equal(l.notified, []types.UID{other}) || l.driftNames(other) != "b gone" {
+		t.Errorf("got notifications for %q, drift %q, want those of the other owner", l.notified, l.driftNames(other))
 	}
 }
 
-// live is an object's metadata as a watch delivers it.
+// live returns the metadata of an object that a watch delivers.
 func live(name, version, fields string, entries ...metav1.ManagedFieldsEntry) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
@@ -305,8 +308,7 @@ func live(name, version, fields string, entries ...metav1.ManagedFieldsEntry) *m
 	return m
 }
 
-// The handler is what stands between a cache and the index.
-func TestHandler(t *testing.T) {
+func TestHandler_UpdatesIndex(t *testing.T) {
 	const full, without = `{"f:spec":{"f:paused":{},"f:replicas":{}}}`, `{"f:spec":{"f:paused":{}}}`
 	deployment := schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	begin := live("a", "10", full)
@@ -315,22 +317,22 @@ func TestHandler(t *testing.T) {
 		tell func(cache.ResourceEventHandler)
 		want string
 	}{
-		{"added", func(h cache.ResourceEventHandler) { h.OnAdd(compacted(t, begin), true) }, ""},
+		{"added", func(h cache.ResourceEventHandler) { h.OnAdd(transformed(t, begin), true) }, ""},
 		{"updated", func(h cache.ResourceEventHandler) {
-			h.OnUpdate(compacted(t, begin), compacted(t, live("a", "11", without)))
+			h.OnUpdate(transformed(t, begin), transformed(t, live("a", "11", without)))
 		}, "a"},
 		{"scaled by an autoscaler", func(h cache.ResourceEventHandler) {
-			h.OnUpdate(compacted(t, begin), compacted(t, live("a", "11", without, scaledBy("kube-controller-manager"))))
+			h.OnUpdate(transformed(t, begin), transformed(t, live("a", "11", without, scaledBy("kube-controller-manager"))))
 		}, ""},
-		{"scaled by a person", func(h cache.ResourceEventHandler) {
-			h.OnUpdate(compacted(t, begin), compacted(t, live("a", "11", without, scaledBy("kubectl"))))
+		{"scaled by a user", func(h cache.ResourceEventHandler) {
+			h.OnUpdate(transformed(t, begin), transformed(t, live("a", "11", without, scaledBy("kubectl"))))
 		}, "a"},
-		{"deleted", func(h cache.ResourceEventHandler) { h.OnDelete(compacted(t, live("a", "11", full))) }, "a gone"},
-		{"deleted, told late", func(h cache.ResourceEventHandler) { h.OnDelete(compacted(t, live("a", "9", full))) }, ""},
-		{"missed by a list", func(h cache.ResourceEventHandler) {
-			h.OnDelete(cache.DeletedFinalStateUnknown{Key: "apps/a", Obj: compacted(t, live("a", "9", full))})
+		{"deleted", func(h cache.ResourceEventHandler) { h.OnDelete(transformed(t, live("a", "11", full))) }, "a gone"},
+		{"deleted at an older version", func(h cache.ResourceEventHandler) { h.OnDelete(transformed(t, live("a", "9", full))) }, ""},
+		{"missing in a list", func(h cache.ResourceEventHandler) {
+			h.OnDelete(cache.DeletedFinalStateUnknown{Key: "apps/a", Obj: transformed(t, live("a", "9", full))})
 		}, "a gone"},
-		{"what is no object", func(h cache.ResourceEventHandler) {
+		{"not an object", func(h cache.ResourceEventHandler) {
 			h.OnAdd("a", false)
 			h.OnUpdate("a", "b")
 			h.OnDelete("a")
@@ -338,19 +340,19 @@ func TestHandler(t *testing.T) {
 		}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			l := newListened()
+			l := newRecordingIndex()
 			s := apply.StateOf(deployment, begin)
 			l.Put(s)
 			l.Expect(web, []apply.State{s})
 			test.tell(l.handler())
-			if got := l.drifts(web); got != test.want {
-				t.Errorf("damaged: %q, want %q", got, test.want)
+			if got := l.driftNames(web); got != test.want {
+				t.Errorf("got drift %q, want %q", got, test.want)
 			}
 		})
 	}
 }
 
-func compacted(t *testing.T, m *metav1.PartialObjectMetadata) cachedObject {
+func transformed(t *testing.T, m *metav1.PartialObjectMetadata) cachedObject {
 	t.Helper()
 	object, err := (HealthConfig{}).transform(m)
 	if err != nil {
@@ -358,16 +360,16 @@ func compacted(t *testing.T, m *metav1.PartialObjectMetadata) cachedObject {
 	}
 	d, ok := object.(cachedObject)
 	if !ok {
-		t.Fatalf("compacted to %T", object)
+		t.Fatalf("got a %T", object)
 	}
 	return d
 }
 
-func TestCompact(t *testing.T) {
+func TestTransform_ReducesMetadata(t *testing.T) {
 	m := live("a", "10", `{"f:spec":{}}`)
 	m.OwnerReferences = []metav1.OwnerReference{{Name: "a"}}
 	m.Finalizers = []string{"a"}
-	d := compacted(t, m)
+	d := transformed(t, m)
 	want := metav1.ObjectMeta{Namespace: "apps", Name: "a", UID: "a-1", ResourceVersion: "10"}
 	if diff := cmp.Diff(metav1.Object(&want), d.GetObjectMeta()); diff != "" {
 		t.Errorf("metadata (-want +got):\n%s", diff)
@@ -377,7 +379,7 @@ func TestCompact(t *testing.T) {
 	}
 	for _, what := range []any{cache.DeletedFinalStateUnknown{Key: "a"}, "a", nil, d} {
 		if got, err := (HealthConfig{}).transform(what); err != nil || fmt.Sprint(got) != fmt.Sprint(what) {
-			t.Errorf("compact of %v: %v, %v", what, got, err)
+			t.Errorf("transform of %v: %v, %v", what, got, err)
 		}
 	}
 }

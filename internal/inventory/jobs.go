@@ -22,7 +22,7 @@ const (
 
 // expiry describes when a Job with ttlSecondsAfterFinished may be deleted.
 type expiry struct {
-	// outcome is Complete or Failed, or "" if the Job has not finished.
+	// outcome is Complete or Failed, or "" before the Job finishes.
 	outcome string
 	// earliest is the earliest time at which Kubernetes may delete the Job.
 	earliest time.Time
@@ -87,8 +87,8 @@ func (x *Index) SetJobOutcome(owner types.UID, key apply.Key, outcome string) {
 	x.setOutcome(&apply.State{Key: key, Owner: owner}, outcome)
 }
 
-// JobOutcome returns the outcome of the Job with the given UID. It returns "" if the Job
-// has not finished or has no ttlSecondsAfterFinished.
+// JobOutcome returns the outcome of the Job with the given UID. It returns "" for an
+// unfinished Job and for a Job without ttlSecondsAfterFinished.
 func (x *Index) JobOutcome(owner types.UID, key apply.Key, uid types.UID) string {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

@@ -11,9 +11,9 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// testMemory looks into the cache: what it holds is what an operator's memory
-// goes into.
-func testMemory(t *testing.T, w *watched) {
+// testMemory measures the size of a cached object, which determines the memory use of an
+// operator.
+func testMemory(t *testing.T, w *serverWatches) {
 	object := configMap("large", map[string]string{api.LabelOwnerUID: string(web), api.LabelOperator: "chartwright", "app.kubernetes.io/name": "large"})
 	data := map[string]any{}
 	for i := range 200 {
@@ -22,7 +22,7 @@ func testMemory(t *testing.T, w *watched) {
 	object.Object["data"] = data
 	object.SetAnnotations(map[string]string{"example.com/large": strings.Repeat("x", 10000), api.AnnotationApplied: "0123456789abcdef0123456789abcdef"})
 	w.write(t, api.FieldManager, object)
-	w.need(t, web, configMaps)
+	w.ensureWatched(t, web, configMaps)
 	informer, err := w.caches[0].cache.GetInformer(t.Context(), HealthConfig{}.watchedType(configMaps))
 	if err != nil {
 		t.Fatal(err)
@@ -33,11 +33,11 @@ func testMemory(t *testing.T, w *watched) {
 	}
 	stored, ok, err := store.GetStore().GetByKey("default/large")
 	if err != nil || !ok {
-		t.Fatalf("the cache does not hold it: %v", err)
+		t.Fatalf("the object is not in the cache: %v", err)
 	}
 	d, ok := stored.(cachedObject)
 	if !ok {
-		t.Fatalf("the cache holds a %T", stored)
+		t.Fatalf("the cached object is a %T", stored)
 	}
 	if !d.state.Managed || d.state.Owner != web || d.state.Applied == "" {
 		t.Errorf("the state is %+v", d.state)
@@ -48,11 +48,11 @@ func testMemory(t *testing.T, w *watched) {
 		t.Logf("an object takes %d bytes", got)
 	}
 	if w.index.objects[d.state.Key].live != d.state {
-		t.Error("the index holds a copy of its own")
+		t.Error("the index does not share the state with the cache")
 	}
 }
 
-// sizeOf returns the bytes of a value and of all that it leads to.
+// sizeOf returns the size of a value and of all values that it refers to, in bytes.
 func sizeOf(v reflect.Value) int {
 	return int(v.Type().Size()) + beyond(v)
 }

@@ -14,28 +14,27 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// cluster is an API server whose watch lags, repeats itself and breaks, and an
-// index that hears of it from the watch and from the process that applies.
+// cluster is a simulated API server with a watch that is late, repeats events and breaks. The
+// index gets events from the watch and from the process that applies objects.
 type cluster struct {
 	*Index
 	handler cache.ResourceEventHandler
 	clock   int
-	// objects are what there is; those without the operator label are not in
-	// the watch.
-	objects map[string]thing
-	// events are what the watch has not told yet; told is what it has.
-	events []change
-	told   map[string]cachedObject
-	// answer is what the API server made of our last apply, or deletion, until
-	// we hear of it.
-	answer func()
-	// expected is what we were told that we applied, or wait to be told.
+	// objects are the existing objects; the watch does not deliver those without the
+	// operator label.
+	objects map[string]storedObject
+	// events are not delivered by the watch yet; delivered holds the delivered objects.
+	events    []change
+	delivered map[string]cachedObject
+	// response processes the response to the last apply or deletion until it arrives.
+	response func()
+	// expected holds the results of all applies, including the one without a response.
 	expected map[string]apply.State
-	// noticed is what was damaged when somebody last had reason to look.
-	noticed []Drift
+	// reported is the drift at the last reconciliation.
+	reported []Drift
 }
 
-type thing struct {
+type storedObject struct {
 	apply.State
 	selected bool
 }
@@ -46,12 +45,12 @@ type change struct {
 	exists bool
 }
 
-// write changes an object, or makes it.
-func (c *cluster) write(name string, change func(*thing)) apply.State {
+// write changes or creates an object.
+func (c *cluster) write(name string, change func(*storedObject)) apply.State {
 	c.clock++
 	now, existed := c.objects[name]
 	if !existed {
-		now = thing{State: apply.State{Key: applied(name).Key, UID: types.UID(name + "-" + strconv.Itoa(c.clock))}}
+		now = storedObject{State: apply.State{Key: applied(name).Key, UID: types.UID(name + "-" + strconv.Itoa(c.clock))}}
 	}
 	was := now.selected
 	change(&now)
@@ -69,26 +68,26 @@ func (c *cluster) remove(name string) {
 	c.announce(name, was, was.selected, false)
 }
 
-// announce is what the API server tells a watch that is selected by a label.
-func (c *cluster) announce(name string, now thing, was, is bool) {
+// announce adds the event for a watch with a label selector.
+func (c *cluster) announce(name string, now storedObject, was, is bool) {
 	if was || is {
 		c.events = append(c.events, change{name, now.State, is})
 	}
 }
 
-// tell delivers one event as an informer does.
-func (c *cluster) tell(e change) {
-	old, known := c.told[e.name]
+// deliver delivers one event like an informer.
+func (c *cluster) deliver(e change) {
+	old, known := c.delivered[e.name]
 	now := cachedObject{state: &e.state}
 	switch {
 	case !e.exists && known:
-		delete(c.told, e.name)
+		delete(c.delivered, e.name)
 		c.handler.OnDelete(now)
 	case e.exists && known:
-		c.told[e.name] = now
+		c.delivered[e.name] = now
 		c.handler.OnUpdate(old, now)
 	case e.exists:
-		c.told[e.name] = now
+		c.delivered[e.name] = now
 		c.handler.OnAdd(now, false)
 	}
 }
@@ -96,42 +95,42 @@ func (c *cluster) tell(e change) {
 // catchUp delivers all events.
 func (c *cluster) catchUp() {
 	for _, e := range c.events {
-		c.tell(e)
+		c.deliver(e)
 	}
 	c.events = nil
 }
 
-// relist delivers the state at once, as an informer does whose watch broke:
-// what came and went meanwhile it never sees.
+// relist delivers the current state like an informer after a broken watch. Objects that were
+// created and deleted in between are not delivered.
 func (c *cluster) relist() {
 	c.events = nil
-	for name, old := range c.told {
+	for name, old := range c.delivered {
 		if !c.objects[name].selected {
-			delete(c.told, name)
+			delete(c.delivered, name)
 			c.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: name, Obj: old})
 		}
 	}
 	for name, now := range c.objects {
 		if now.selected {
-			c.tell(change{name, now.State, true})
+			c.deliver(change{name, now.State, true})
 		}
 	}
 }
 
-// hear delivers the answer to our last request.
-func (c *cluster) hear() {
-	if c.answer != nil {
-		c.answer()
-		c.answer = nil
-		// A pass follows every action.
-		c.look()
+// receive delivers the response to the last request.
+func (c *cluster) receive() {
+	if c.response != nil {
+		c.response()
+		c.response = nil
+		// Every action is followed by a reconciliation.
+		c.reconcile()
 	}
 }
 
-func (c *cluster) look() { c.noticed = c.Drift(web) }
+func (c *cluster) reconcile() { c.reported = c.Drift(web) }
 
-// damaged is the naive difference between what there is and what is expected.
-func (c *cluster) damaged() []Drift {
+// expectedDrift returns the difference between the existing and the expected objects.
+func (c *cluster) expectedDrift() []Drift {
 	var found []Drift
 	for name, expected := range c.expected {
 		now := c.objects[name]
@@ -152,16 +151,16 @@ func (c *cluster) damaged() []Drift {
 	return found
 }
 
-// agree fails where the index, to which everything was told, differs from what
-// there is.
-func (c *cluster) agree(t *rapid.T) {
-	want := c.damaged()
+// check checks that the index agrees with the existing objects. All events must have been
+// delivered.
+func (c *cluster) check(t *rapid.T) {
+	want := c.expectedDrift()
 	if got := c.Drift(web); !slices.Equal(got, want) {
-		t.Fatalf("damaged: %v, want %v", got, want)
+		t.Fatalf("got drift %v, want %v", got, want)
 	}
 	for _, drift := range want {
-		if !slices.Contains(c.noticed, drift) {
-			t.Fatalf("nobody was told of %v", drift)
+		if !slices.Contains(c.reported, drift) {
+			t.Fatalf("no drift notification for %v", drift)
 		}
 	}
 	owned := map[apply.Key]bool{}
@@ -175,139 +174,139 @@ func (c *cluster) agree(t *rapid.T) {
 		delete(owned, now.Key)
 	}
 	if len(owned) > 0 {
-		t.Fatalf("owned, and not there: %v", owned)
+		t.Fatalf("owned, but deleted: %v", owned)
 	}
 	for key, known := range c.Index.objects {
 		if known.removed != "" {
-			t.Fatalf("waiting for the end of %v", key)
+			t.Fatalf("%v is still marked as removed", key)
 		}
 		if known.live == nil && known.expected == nil {
-			t.Fatalf("nothing is known of %v, and it is held", key)
+			t.Fatalf("the entry of %v is empty", key)
 		}
 	}
 }
 
-// TestIndexModel lets this process and others write, in any order, and the
-// watch tell of it late, twice or in part. When all was told, the index must
-// know what there is, and whoever repairs must know what is damaged.
-func TestIndexModel(t *testing.T) {
+// This process and other clients write in any order, and the watch delivers events late,
+// twice or not at all. Once all events are delivered, the index must agree with the API
+// server, and every drift must have been notified.
+func TestIndex_AgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &cluster{
-			objects:  map[string]thing{},
-			told:     map[string]cachedObject{},
-			expected: map[string]apply.State{},
+			objects:   map[string]storedObject{},
+			delivered: map[string]cachedObject{},
+			expected:  map[string]apply.State{},
 		}
-		c.Index = NewIndex(func(types.UID) { c.look() }, func(types.UID) {})
+		c.Index = NewIndex(func(types.UID) { c.reconcile() }, func(types.UID) {})
 		c.handler = c.Index.handler()
 		c.SetReleaseNamespace(web, "apps")
 		c.Expect(web, []apply.State{})
 		names := rapid.SampledFrom([]string{"a", "b"})
-		foreign := func(change func(*rapid.T, *thing)) func(*rapid.T) {
+		foreign := func(change func(*rapid.T, *storedObject)) func(*rapid.T) {
 			return func(t *rapid.T) {
 				name := names.Draw(t, "name")
 				if _, ok := c.objects[name]; !ok {
-					t.Skip("nothing there")
+					t.Skip("no object")
 				}
-				c.write(name, func(now *thing) { change(t, now) })
+				c.write(name, func(now *storedObject) { change(t, now) })
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"we apply": func(t *rapid.T) {
-				c.hear()
+			"apply": func(t *rapid.T) {
+				c.receive()
 				name, fields := names.Draw(t, "name"), rapid.Uint64Range(1, 2).Draw(t, "fingerprint")
-				s := c.write(name, func(now *thing) {
+				s := c.write(name, func(now *storedObject) {
 					now.Owner, now.selected, now.Managed, now.Fingerprint = web, true, true, fields
 				})
 				c.expected[name] = s
-				c.answer = func() {
+				c.response = func() {
 					c.Put(s)
 					c.ExpectOne(web, s)
 				}
 			},
-			"we delete": func(t *rapid.T) {
-				c.hear()
+			"delete": func(t *rapid.T) {
+				c.receive()
 				name := names.Draw(t, "name")
 				known, ok := c.Get(applied(name).Key)
 				if now, there := c.objects[name]; !ok || there && now.UID != known.UID {
-					t.Skip("nothing that we know of")
+					t.Skip("unknown object")
 				} else if there {
 					c.remove(name)
 				}
-				c.answer = func() { c.Remove(known) }
+				c.response = func() { c.Remove(known) }
 			},
-			"we hear the answer": func(*rapid.T) { c.hear() },
-			"somebody changes a field of ours": foreign(func(t *rapid.T, now *thing) {
+			"response": func(*rapid.T) { c.receive() },
+			"other client changes an applied field": foreign(func(t *rapid.T, now *storedObject) {
 				now.Fingerprint = rapid.Uint64Range(1, 3).Draw(t, "fingerprint")
 			}),
-			"somebody changes what is not ours":   foreign(func(*rapid.T, *thing) {}),
-			"somebody takes the owner label":      foreign(func(_ *rapid.T, now *thing) { now.Owner = "" }),
-			"somebody takes the operator label":   foreign(func(_ *rapid.T, now *thing) { now.selected = false }),
-			"somebody puts the labels back":       foreign(func(_ *rapid.T, now *thing) { now.Owner, now.selected = web, true }),
-			"somebody wipes the managed fields":   foreign(func(_ *rapid.T, now *thing) { now.Managed, now.Fingerprint = false, 0 }),
-			"somebody asks to ignore, or no more": foreign(func(_ *rapid.T, now *thing) { now.Ignored = !now.Ignored }),
-			"somebody deletes what has a finalizer": foreign(func(_ *rapid.T, now *thing) {
+			"other client changes another field":         foreign(func(*rapid.T, *storedObject) {}),
+			"other client removes the owner label":       foreign(func(_ *rapid.T, now *storedObject) { now.Owner = "" }),
+			"other client removes the operator label":    foreign(func(_ *rapid.T, now *storedObject) { now.selected = false }),
+			"other client restores the labels":           foreign(func(_ *rapid.T, now *storedObject) { now.Owner, now.selected = web, true }),
+			"other client removes the managed fields":    foreign(func(_ *rapid.T, now *storedObject) { now.Managed, now.Fingerprint = false, 0 }),
+			"other client toggles the ignore annotation": foreign(func(_ *rapid.T, now *storedObject) { now.Ignored = !now.Ignored }),
+			"other client deletes an object with a finalizer": foreign(func(_ *rapid.T, now *storedObject) {
 				now.Deleting = true
 			}),
-			"somebody deletes": func(t *rapid.T) {
+			"other client deletes": func(t *rapid.T) {
 				name := names.Draw(t, "name")
 				if _, ok := c.objects[name]; !ok {
-					t.Skip("nothing there")
+					t.Skip("no object")
 				}
 				c.remove(name)
 			},
-			"somebody creates": func(t *rapid.T) {
+			"other client creates": func(t *rapid.T) {
 				name := names.Draw(t, "name")
 				if _, ok := c.objects[name]; ok {
-					t.Skip("it is there")
+					t.Skip("object exists")
 				}
-				c.write(name, func(now *thing) {
+				c.write(name, func(now *storedObject) {
 					now.selected = rapid.Bool().Draw(t, "with copied labels")
 					if now.selected {
 						now.Owner = web
 					}
 				})
 			},
-			"the watch tells": func(t *rapid.T) {
+			"watch delivers an event": func(t *rapid.T) {
 				if len(c.events) == 0 {
-					t.Skip("nothing new")
+					t.Skip("no event")
 				}
 				e := c.events[0]
 				c.events = c.events[1:]
-				c.tell(e)
+				c.deliver(e)
 			},
-			"the watch repeats itself": func(t *rapid.T) {
+			"watch repeats an event": func(t *rapid.T) {
 				name := names.Draw(t, "name")
-				if c.told[name].state == nil {
-					t.Skip("nothing to repeat")
+				if c.delivered[name].state == nil {
+					t.Skip("no delivered event")
 				}
-				c.tell(change{name, *c.told[name].state, true})
+				c.deliver(change{name, *c.delivered[name].state, true})
 			},
-			"the watch breaks": func(t *rapid.T) {
+			"watch breaks": func(t *rapid.T) {
 				for name, ours := range c.expected {
-					seen := c.told[name]
+					seen := c.delivered[name]
 					if !c.objects[name].selected && (seen.state == nil || api.IsNewer(ours.ResourceVersion, seen.state.ResourceVersion)) {
-						t.Skip("what we applied and somebody removed in the same gap, no list tells")
+						t.Skip("a list does not show objects that were applied and removed in between")
 					}
 				}
 				c.relist()
 			},
-			"all is told": func(t *rapid.T) {
-				if rapid.Bool().Draw(t, "the answer first") {
-					c.hear()
+			"all events delivered": func(t *rapid.T) {
+				if rapid.Bool().Draw(t, "response first") {
+					c.receive()
 				}
 				c.catchUp()
-				c.hear()
-				c.agree(t)
+				c.receive()
+				c.check(t)
 			},
 		})
 		c.catchUp()
-		c.hear()
-		c.agree(t)
+		c.receive()
+		c.check(t)
 	})
 }
 
-// TestIndexTogether calls everything at once, for the race detector.
-func TestIndexTogether(*testing.T) {
+// For the race detector.
+func TestIndex_ConcurrentUse(*testing.T) {
 	x := NewIndex(func(types.UID) {}, func(types.UID) {})
 	x.SetReleaseNamespace(web, "apps")
 	var wait sync.WaitGroup

@@ -14,7 +14,7 @@ import (
 	"github.com/chartwright/chartwright/internal/inventory/health"
 )
 
-// widget is the state of an object of a custom kind, and its health as of a status.
+// widget returns the state of a custom resource with a status, and its health.
 func widget(t *testing.T, name string, owner types.UID, version, status string) (*apply.State, *Health) {
 	t.Helper()
 	o := object(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: `+name+`, namespace: apps, generation: 1, creationTimestamp: "2026-05-06T07:08:09Z"}}`)
@@ -26,53 +26,52 @@ func widget(t *testing.T, name string, owner types.UID, version, status string) 
 	}, HealthConfig{}.healthOf(o)
 }
 
-// TestHealth_WaitsForAReport: an object without a report waits for the grace
-// period, or for as long as others of its kind have one.
-func TestHealth_WaitsForAReport(t *testing.T) {
+// An object without a report is not ready for the grace period, or as long as another object
+// of its kind has a report.
+func TestHealth_WaitsForReport(t *testing.T) {
 	began := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 	late := began.Add(health.Grace)
-	l := newListened()
+	l := newRecordingIndex()
 	l.observe(widget(t, "a", web, "10", ""))
 	if s := l.Health(web, began); len(s.Unready) != 1 || !s.Unready[0].OpenEnded || !s.Next.Equal(late) {
-		t.Errorf("in the grace period: %+v", s)
+		t.Errorf("during the grace period: %+v", s)
 	}
 	if s := l.Health(web, late); len(s.Unready) != 0 || len(s.Assumed) != 1 || !s.Next.IsZero() {
-		t.Errorf("after it: %+v", s)
+		t.Errorf("after the grace period: %+v", s)
 	}
-	// The owner of the first is told when the controller reports on the second.
-	told := len(l.changed)
+	// When the controller reports on the second object, both owners are notified.
+	notified := len(l.changed)
 	l.observe(widget(t, "b", other, "11", "Up"))
-	if got := l.changed[told:]; len(got) != 2 || got[0] != other || got[1] != web {
-		t.Errorf("told %v", got)
+	if got := l.changed[notified:]; len(got) != 2 || got[0] != other || got[1] != web {
+		t.Errorf("got notifications %v", got)
 	}
 	if s := l.Health(web, late); len(s.Unready) != 1 || !s.Unready[0].OpenEnded || !s.Next.IsZero() {
-		t.Errorf("others have a report: %+v", s)
+		t.Errorf("another object has a report: %+v", s)
 	}
 	l.observe(widget(t, "a", web, "12", "Up"))
 	if s := l.Health(web, late); len(s.Unready)+len(s.Assumed) != 0 {
-		t.Errorf("reported: %+v", s)
+		t.Errorf("with a report: %+v", s)
 	}
 	l.purge(schema.GroupKind{Group: "example.com", Kind: "Widget"})
 	l.observe(widget(t, "a", web, "13", ""))
 	if s := l.Health(web, late); len(s.Unready) != 0 {
-		t.Errorf("watched anew: %+v", s)
+		t.Errorf("after the watch was restarted: %+v", s)
 	}
 }
 
-// TestHealth_OpenEndedComesLast: what has a deadline is named first.
 func TestHealth_OpenEndedComesLast(t *testing.T) {
-	l := newListened()
+	l := newRecordingIndex()
 	for name, status := range map[string]string{"a": "", "b": "Pending", "c": "Failed"} {
 		l.observe(widget(t, name, web, "10", status))
 	}
 	if got := l.unready(); !strings.HasPrefix(got, "c Failed, b Pending, a ") {
-		t.Errorf("not ready are %s", got)
+		t.Errorf("got unready objects %s", got)
 	}
 }
 
-// TestJudge_RulesOfTheOwnersKind: a rule holds for the objects of the kind whose
-// entry has it, and makes the watch deliver them whole.
-func TestJudge_RulesOfTheOwnersKind(t *testing.T) {
+// A rule applies to objects that belong to custom resources of its kind, and requires that
+// the watch delivers whole objects.
+func TestHealthConfig_AppliesRulesOfOwnerKind(t *testing.T) {
 	rule, mistakes := health.Compile("self.data.done == 'yes'", "", "")
 	if len(mistakes) > 0 {
 		t.Fatal(mistakes)
@@ -93,7 +92,7 @@ func TestJudge_RulesOfTheOwnersKind(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := kept.(cachedObject).health; got.Ready != ready { //nolint:forcetypeassert // or the test fails
-			t.Errorf("of %q: %+v", owner, got)
+			t.Errorf("owner %q: %+v", owner, got)
 		}
 	}
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// server starts an API server. The test is skipped where there is none to
-// start.
+// server starts an API server. It skips the test if the binaries are not installed.
 func server(t *testing.T) *envtest.Environment {
 	t.Helper()
 	env := testenv.Start(t)
@@ -18,7 +17,7 @@ func server(t *testing.T) *envtest.Environment {
 	return env
 }
 
-// configMap returns one that web's release would have.
+// configMap returns a ConfigMap for the release of web.
 func configMap(name string, labels map[string]string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": "1"},

@@ -184,8 +184,8 @@ func (e responseError) Error() string {
 	}
 }
 
-// observeResponses returns an HTTP client that records for which kinds the list and watch
-// requests of the cache of a namespace fail.
+// observeResponses returns an HTTP client for the cache of a namespace. It records the kinds
+// whose list and watch requests fail.
 func (w *Watches) observeResponses(namespace string, from *http.Client) *http.Client {
 	client := *from
 	client.Transport = transport(func(request *http.Request) (*http.Response, error) {
@@ -276,8 +276,8 @@ func (w *Watches) clearFailureWhenSynced(known *watch, namespace string) {
 	w.setFailure(known, namespace, nil)
 }
 
-// setUnwatched sets the namespaces in which objects of a kind cannot be watched. The empty
-// name stands for all namespaces and for cluster-scoped objects.
+// setUnwatched sets the namespaces where objects of a kind cannot be watched. The empty name
+// means all namespaces, or cluster-scoped objects.
 func (x *Index) setUnwatched(gk schema.GroupKind, namespaces []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

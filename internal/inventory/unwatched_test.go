@@ -20,14 +20,14 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// Kinds of the tests; those named Bad cannot be watched.
+// badKind cannot be watched, and the lookup of hangKind blocks.
 var (
 	badKind  = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Bad"}
 	hangKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Hang"}
 	goodKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Good"}
 )
 
-// fakeCache gives out informers that have synced. That of badKind fails.
+// fakeCache returns synced informers, and an error for badKind until healed is closed.
 type fakeCache struct {
 	cache.Cache
 	healed chan struct{}
@@ -64,7 +64,7 @@ func (c fakeCache) GetInformer(_ context.Context, object client.Object, _ ...cac
 	return fakeInformer{}, nil
 }
 
-// unwatchable is an inventory in which some kinds cannot be watched.
+// unwatchable is an inventory that cannot watch badKind and hangKind until healed is closed.
 type unwatchable struct {
 	Inventory
 	healed  chan struct{}
@@ -91,8 +91,8 @@ func newUnwatchable(t *testing.T) *unwatchable {
 	return u
 }
 
-// wakes waits until the owner is reconciled.
-func (u *unwatchable) wakes(t *testing.T, owner types.UID) {
+// waitForOwner waits for a notification of the owner.
+func (u *unwatchable) waitForOwner(t *testing.T, owner types.UID) {
 	t.Helper()
 	for {
 		select {
@@ -101,7 +101,7 @@ func (u *unwatchable) wakes(t *testing.T, owner types.UID) {
 				return
 			}
 		case <-time.After(30 * time.Second):
-			t.Fatalf("%s is not reconciled", owner)
+			t.Fatalf("%s was not notified", owner)
 		}
 	}
 }
@@ -113,27 +113,26 @@ func kindsOf(unwatched []Unwatched) (kinds []string) {
 	return kinds
 }
 
-// A kind that cannot be watched, and one whose resource is not known, keep no
-// other kind from being watched. The objects count as ready, the owners are
-// reconciled, and the watch is tried again.
-func TestNeed_WatchesOtherKindsWhileOneFails(t *testing.T) {
+// Objects of a kind that cannot be watched count as ready. The owners are notified, and the
+// watch is retried.
+func TestEnsureWatched_WatchesOtherKindsWhileOneFails(t *testing.T) {
 	u := newUnwatchable(t)
 	err := u.EnsureWatched(t.Context(), web, "default", []schema.GroupVersionKind{badKind, hangKind, goodKind})
 	if !errors.Is(err, ErrUnwatched) || !strings.Contains(err.Error(), "Bad.example.com: no kind is registered") || !strings.Contains(err.Error(), "Hang.example.com: ") || strings.Contains(err.Error(), "Good") {
-		t.Errorf("Need returns %v", err)
+		t.Errorf("EnsureWatched returned %v", err)
 	}
 	if counts := u.Counts(); len(counts) != 1 {
-		t.Errorf("watched are %v, want the good kind", counts)
+		t.Errorf("got watched kinds %v, want goodKind", counts)
 	}
-	u.wakes(t, web)
+	u.waitForOwner(t, web)
 	if got := kindsOf(u.Unwatched(web, "default")); !slices.Equal(got, []string{"Bad"}) {
-		t.Errorf("unwatched are %q", got)
+		t.Errorf("Unwatched returned %q", got)
 	}
 	if got := kindsOf(u.AllUnwatched()); !slices.Equal(got, []string{"Bad"}) {
-		t.Errorf("all unwatched are %q", got)
+		t.Errorf("AllUnwatched returned %q", got)
 	}
 	if got := u.Unwatched(other, "default"); len(got) > 0 {
-		t.Errorf("of another owner, unwatched are %v", got)
+		t.Errorf("Unwatched returned %v for another owner", got)
 	}
 	state := func(gvk schema.GroupVersionKind) apply.State {
 		return apply.State{Key: apply.Key{Group: gvk.Group, Kind: gvk.Kind, Namespace: "default", Name: "a"}, UID: types.UID(gvk.Kind), ResourceVersion: "1", Owner: web, Managed: true}
@@ -143,26 +142,26 @@ func TestNeed_WatchesOtherKindsWhileOneFails(t *testing.T) {
 	u.Put(good)
 	u.Expect(web, []apply.State{bad, good})
 	if unready := u.Health(web, time.Now()).Unready; len(unready) != 1 || unready[0].Kind != "Good" {
-		t.Errorf("not ready are %v, want the object that a watch will report", unready)
+		t.Errorf("got unready objects %v, want the object of goodKind", unready)
 	}
 
 	close(u.healed)
 	u.Retry()
-	u.wakes(t, web)
+	u.waitForOwner(t, web)
 	if err := u.EnsureWatched(t.Context(), web, "default", []schema.GroupVersionKind{badKind, hangKind, goodKind}); err != nil {
 		t.Error(err)
 	}
 	if got := u.AllUnwatched(); len(got) > 0 {
-		t.Errorf("afterwards, unwatched are %v", got)
+		t.Errorf("AllUnwatched returned %v after the retry", got)
 	}
 	if unready := u.Health(web, time.Now()).Unready; len(unready) != 2 {
-		t.Errorf("not ready are %v, want both objects until the watch has reported them", unready)
+		t.Errorf("got unready objects %v, want both until the watch delivers them", unready)
 	}
 }
 
-// What the API server answers to a list or a watch tells whether a kind can be
-// watched. What passes by itself is reported when it lasts.
-func TestAnswered_ReportsKindsThatCannotBeWatched(t *testing.T) {
+// Permanent failures of list and watch requests are reported at once, transient ones after
+// transientFor.
+func TestRecordResponse_ReportsUnwatchedKinds(t *testing.T) {
 	u := newUnwatchable(t)
 	now := time.Now()
 	u.now = func() time.Time { return now }
@@ -190,14 +189,14 @@ func TestAnswered_ReportsKindsThatCannotBeWatched(t *testing.T) {
 		before := len(u.Unwatched(web, "default"))
 		u.recordResponse("", resource, step.status)
 		if step.status == http.StatusOK && before > 0 {
-			u.wakes(t, web)
+			u.waitForOwner(t, web)
 		}
 		reports := ""
 		for _, unwatched := range u.Unwatched(web, "default") {
 			reports = unwatched.Why
 		}
 		if reports != step.reports {
-			t.Errorf("after %d, the report is %q, want %q", step.status, reports, step.reports)
+			t.Errorf("after status %d, got report %q, want %q", step.status, reports, step.reports)
 		}
 		for len(u.changed) > 0 {
 			<-u.changed
@@ -205,11 +204,11 @@ func TestAnswered_ReportsKindsThatCannotBeWatched(t *testing.T) {
 	}
 	u.recordResponse("", schema.GroupVersionResource{Version: "v1", Resource: "pods"}, http.StatusForbidden)
 	if got := u.AllUnwatched(); len(got) > 0 {
-		t.Errorf("unwatched are %v", got)
+		t.Errorf("AllUnwatched returned %v", got)
 	}
 }
 
-func TestResourceOf(t *testing.T) {
+func TestResourceOf_ParsesPath(t *testing.T) {
 	for path, want := range map[string]string{
 		"/api/v1/configmaps":                             "/v1, Resource=configmaps",
 		"/api/v1/namespaces":                             "/v1, Resource=namespaces",
@@ -229,11 +228,10 @@ func TestResourceOf(t *testing.T) {
 	}
 }
 
-// An object whose shape the reader of its health does not expect ends nothing.
-func TestJudge_SurvivesAPanic(t *testing.T) {
+func TestHealthOf_RecoversFromPanic(t *testing.T) {
 	odd := HealthConfig{NoStatus: func(schema.GroupVersionKind) bool { panic("odd shape") }}
 	widget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "a"}}}
 	if found := odd.healthOf(widget); found.Ready || !found.OpenEnded || !strings.Contains(found.Message, "odd shape") {
-		t.Errorf("the health is %+v", found)
+		t.Errorf("got health %+v", found)
 	}
 }

@@ -34,8 +34,8 @@ type watch struct {
 	resource schema.GroupVersionResource
 	// root is true if objects of the kind are cluster-scoped.
 	root bool
-	// synced has a checker for each cache in which the watch has started. The checker
-	// reports whether the cache has received all objects.
+	// synced has a checker for each cache with a started watch. The checker reports
+	// whether the cache has received all objects.
 	synced map[namespaceCache]toolscache.DoneChecker
 	// failed holds the failures by namespace, and under startFailure the failure of the
 	// last attempt to start the watch.
@@ -63,8 +63,8 @@ func (w *Watches) isDue(known *watch) bool {
 	return len(w.missing(known)) > 0 && (known.attempts == 0 || w.now().Sub(known.startedAt) >= retryAtLeast)
 }
 
-// start starts a watch in the namespaces in which it has not started, and schedules a retry
-// if that fails. It may send requests, so callers run it in a goroutine.
+// start starts a watch in the namespaces where it is not running, and schedules a retry if
+// that fails. It may send requests, so callers run it in a goroutine.
 func (w *Watches) start(watched *watch) {
 	watched.starting.Lock()
 	defer watched.starting.Unlock()
@@ -112,7 +112,7 @@ func (w *Watches) start(watched *watch) {
 // errNoKind reports a kind that the API server does not serve.
 var errNoKind = errors.New("the API server does not serve this kind: install its CustomResourceDefinition, or remove the objects from the chart")
 
-// missing returns the caches in which a watch has not started. The caller holds the lock.
+// missing returns the caches where a watch is not running. The caller holds the lock.
 func (w *Watches) missing(watched *watch) []namespaceCache {
 	var missing []namespaceCache
 	for _, at := range w.caches {
@@ -186,7 +186,7 @@ var watchedTypes = func() *runtime.Scheme {
 	return types
 }()
 
-// watchedType returns the type by which a kind is watched: metadata only, unless the
+// watchedType returns the type for the watch of a kind: metadata only, unless the
 // health of the object depends on more. Built-in kinds are watched by their Go type, and
 // thus as protobuf, which costs a fraction of JSON. Kinds with a health rule are watched
 // as unstructured, because the rule may read any field by its JSON name.
@@ -206,7 +206,7 @@ func (j HealthConfig) watchedType(gvk schema.GroupVersionKind) client.Object {
 	return object
 }
 
-// Options completes the options of the cache of a namespace; the empty name stands for all
+// Options completes the options of the cache of a namespace; the empty name means all
 // namespaces. The cache must use the scheme of this package, and Watches must observe the
 // responses to its requests to learn which kinds cannot be watched.
 func (w *Watches) Options(namespace string, options cache.Options) cache.Options {

@@ -52,7 +52,7 @@ type Watches struct {
 	last []schema.GroupVersionKind
 }
 
-// namespaceCache is the cache of a namespace; the empty name stands for all namespaces.
+// namespaceCache is the cache of a namespace; "" means all namespaces.
 type namespaceCache struct {
 	namespace string
 	cache     cache.Cache
@@ -71,7 +71,7 @@ func NewWatches(index *Index, mapping func(schema.GroupVersionKind) (*meta.RESTM
 	}
 }
 
-// AddNamespace adds a namespace and starts all watches there; the empty name stands for all
+// AddNamespace adds a namespace and starts all watches there; "" means all
 // namespaces. The cache must be made with Options and used for nothing else.
 // Cluster-scoped objects are watched by the cache of the first namespace.
 func (w *Watches) AddNamespace(namespace string, c cache.Cache) {
@@ -111,7 +111,7 @@ func (w *Watches) WatchMore(owner types.UID, kinds []schema.GroupVersionKind) {
 }
 
 // WaitForSync waits until every watch in a namespace has received all objects or has
-// failed; the empty name stands for all namespaces.
+// failed; "" means all namespaces.
 func (w *Watches) WaitForSync(ctx context.Context, namespace string) {
 	w.mu.Lock()
 	known := slices.Collect(maps.Values(w.kinds))
@@ -148,7 +148,7 @@ func (w *Watches) Counts() map[string]int {
 	return counts
 }
 
-// use sets the kinds of an owner, and returns their watches, each of which has started, has
+// use sets the kinds of an owner, and returns their watches. Each watch has started, has
 // failed or is about to start. needed is true for kinds that an action applies, and
 // false for kinds that only a release record names.
 func (w *Watches) use(owner types.UID, kinds []schema.GroupVersionKind, needed bool) []*watch {
@@ -162,7 +162,7 @@ func (w *Watches) use(owner types.UID, kinds []schema.GroupVersionKind, needed b
 			known = newWatch(gvk)
 			w.kinds[gvk.GroupKind()] = known
 		case known.resource.Empty():
-			// The watch has not started; the API server may serve another version now.
+			// The watch is not running; the API server may serve another version now.
 			known.gvk = gvk
 		}
 		if known.drop != nil {

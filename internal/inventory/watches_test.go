@@ -30,36 +30,35 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// What the tests watch.
+// Kinds that the tests watch.
 var (
-	configMaps = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
-	secrets    = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
-	roles      = schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
-	unheardOf  = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "UnheardOf"}
+	configMaps  = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	secrets     = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+	roles       = schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}
+	unknownKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Unknown"}
 )
 
-// Among the labels of whatever is ours.
+// ours are the labels of the objects of web.
 var ours = map[string]string{api.LabelOwnerUID: string(web), api.LabelOperator: "chartwright"}
 
-// watched is an inventory over a real API server, through which others write.
-type watched struct {
+// serverWatches is an inventory that watches an API server, with a client for other writes.
+type serverWatches struct {
 	Inventory
 	objects dynamic.Interface
-	// told gets the owners whose objects are damaged.
-	told chan types.UID
-	// changed gets the owners whose objects' health, or the knowledge of it, has
-	// changed.
+	// notified receives the owners of objects that have drifted.
+	notified chan types.UID
+	// changed receives the owners of objects whose health has changed.
 	changed chan types.UID
-	// requests counts the watches that were begun, by path.
+	// requests counts the watch requests by path.
 	requests sync.Map
-	// waiting are the drops that are due after linger.
-	waiting []func()
-	waits   []time.Duration
+	// timers are the functions of the running timers, and durations their durations.
+	timers    []func()
+	durations []time.Duration
 }
 
-func newWatched(t *testing.T, config, others *rest.Config) *watched {
+func newServerWatches(t *testing.T, config, others *rest.Config) *serverWatches {
 	t.Helper()
-	w := &watched{told: make(chan types.UID, 100), changed: make(chan types.UID, 1000), objects: dynamic.NewForConfigOrDie(others)}
+	w := &serverWatches{notified: make(chan types.UID, 100), changed: make(chan types.UID, 1000), objects: dynamic.NewForConfigOrDie(others)}
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(request *http.Request) (*http.Response, error) {
@@ -78,7 +77,7 @@ func newWatched(t *testing.T, config, others *rest.Config) *watched {
 	if err != nil {
 		t.Fatal(err)
 	}
-	index := NewIndex(func(owner types.UID) { w.told <- owner }, func(owner types.UID) { w.changed <- owner })
+	index := NewIndex(func(owner types.UID) { w.notified <- owner }, func(owner types.UID) { w.changed <- owner })
 	index.SetReleaseNamespace(web, "default")
 	w.Inventory = Inventory{Index: index, Watches: NewWatches(index, func(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 		return mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -93,8 +92,8 @@ func newWatched(t *testing.T, config, others *rest.Config) *watched {
 	}
 	w.AddNamespace("", dependents)
 	w.after = func(wait time.Duration, drop func()) *time.Timer {
-		w.waits = append(w.waits, wait)
-		w.waiting = append(w.waiting, drop)
+		w.durations = append(w.durations, wait)
+		w.timers = append(w.timers, drop)
 		return time.NewTimer(time.Hour)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -113,8 +112,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// watchesOf returns how many watches were begun of a resource.
-func (w *watched) watchesOf(path string) int64 {
+// watchesOf returns the number of watch requests for a path.
+func (w *serverWatches) watchesOf(path string) int64 {
 	n, ok := w.requests.Load(path)
 	if !ok {
 		return 0
@@ -122,12 +121,12 @@ func (w *watched) watchesOf(path string) int64 {
 	return n.(*atomic.Int64).Load()
 }
 
-func (w *watched) maps() dynamic.ResourceInterface {
+func (w *serverWatches) maps() dynamic.ResourceInterface {
 	return w.objects.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("default")
 }
 
-// write applies an object in somebody's name.
-func (w *watched) write(t *testing.T, manager string, object *unstructured.Unstructured) apply.State {
+// write applies an object with the given field manager.
+func (w *serverWatches) write(t *testing.T, manager string, object *unstructured.Unstructured) apply.State {
 	t.Helper()
 	written, err := w.maps().Apply(t.Context(), object.GetName(), object, metav1.ApplyOptions{FieldManager: manager, Force: true})
 	if err != nil {
@@ -136,78 +135,78 @@ func (w *watched) write(t *testing.T, manager string, object *unstructured.Unstr
 	return apply.StateOf(configMaps.GroupKind(), written)
 }
 
-// patch changes an object as somebody does with kubectl.
-func (w *watched) patch(t *testing.T, name, patch string) {
+// patch patches an object with the field manager of kubectl.
+func (w *serverWatches) patch(t *testing.T, name, patch string) {
 	t.Helper()
 	if _, err := w.maps().Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl"}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (w *watched) delete(t *testing.T, name string) {
+func (w *serverWatches) delete(t *testing.T, name string) {
 	t.Helper()
 	if err := w.maps().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// hears waits until the index tells of damage to web's objects.
-func (w *watched) hears(t *testing.T, what string) {
+// waitForDrift waits for a drift notification for web.
+func (w *serverWatches) waitForDrift(t *testing.T, what string) {
 	t.Helper()
 	select {
-	case owner := <-w.told:
+	case owner := <-w.notified:
 		if owner != web {
-			t.Fatalf("%s: told of %q", what, owner)
+			t.Fatalf("%s: got a notification for %q", what, owner)
 		}
 	case <-time.After(30 * time.Second):
-		t.Fatalf("%s: nobody was told", what)
+		t.Fatalf("%s: no notification", what)
 	}
 }
 
-// need is Need where it is to succeed.
-func (w *watched) need(t *testing.T, owner types.UID, kinds ...schema.GroupVersionKind) {
+// ensureWatched calls EnsureWatched, which must succeed.
+func (w *serverWatches) ensureWatched(t *testing.T, owner types.UID, kinds ...schema.GroupVersionKind) {
 	t.Helper()
 	if err := w.EnsureWatched(t.Context(), owner, "", kinds); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestWatches(t *testing.T) {
+func TestWatches_APIServer(t *testing.T) {
 	env := server(t)
-	t.Run("events", func(t *testing.T) { testEvents(t, newWatched(t, env.Config, env.Config)) })
-	t.Run("use", func(t *testing.T) { testUse(t, newWatched(t, env.Config, env.Config)) })
-	t.Run("rights", func(t *testing.T) { testRights(t, env) })
-	t.Run("a kind that appears later", func(t *testing.T) { testLaterKind(t, env) })
-	t.Run("memory", func(t *testing.T) { testMemory(t, newWatched(t, env.Config, env.Config)) })
+	t.Run("events", func(t *testing.T) { testEvents(t, newServerWatches(t, env.Config, env.Config)) })
+	t.Run("use", func(t *testing.T) { testUse(t, newServerWatches(t, env.Config, env.Config)) })
+	t.Run("missing permissions", func(t *testing.T) { testRights(t, env) })
+	t.Run("kind created later", func(t *testing.T) { testLaterKind(t, env) })
+	t.Run("memory", func(t *testing.T) { testMemory(t, newServerWatches(t, env.Config, env.Config)) })
 }
 
-// testEvents damages what is watched.
-func testEvents(t *testing.T, w *watched) {
+// testEvents changes watched objects.
+func testEvents(t *testing.T, w *serverWatches) {
 	before := w.write(t, api.FieldManager, configMap("before", ours))
 	w.write(t, api.FieldManager, configMap("foreign", map[string]string{api.LabelOwnerUID: string(web), api.LabelOperator: "another"}))
 	copied := w.write(t, "a-controller", configMap("copied", ours))
-	w.need(t, web, configMaps)
-	// What Need returned from is known: no event needs to be waited for.
+	w.ensureWatched(t, web, configMaps)
+	// Once EnsureWatched has returned, the index has all objects.
 	if got, ok := w.Get(before.Key); !ok || got != before {
-		t.Errorf("the object that was there before: %+v, %v", got, ok)
+		t.Errorf("the object from before the watch: %+v, %v", got, ok)
 	}
 	if got, ok := w.Get(copied.Key); !ok || got != copied || got.Managed {
-		t.Errorf("the copy: %+v, %v", got, ok)
+		t.Errorf("the object with copied labels: %+v, %v", got, ok)
 	}
 	if got, ok := w.Get(apply.Key{Kind: "ConfigMap", Namespace: "default", Name: "foreign"}); ok {
-		t.Errorf("another operator's object: %+v", got)
+		t.Errorf("object of another operator: %+v", got)
 	}
 	if owned := w.OwnedBy(web); len(owned) != 1 {
 		t.Errorf("owned: %+v", owned)
 	}
 	if !w.RestoreExpected(web, Recorded{Digest: apply.Digest([]apply.State{before})}) {
-		t.Error("what the record says is not recalled")
+		t.Error("the expected state was not restored")
 	}
 
-	drifts := func(want string) {
+	driftNames := func(want string) {
 		t.Helper()
-		if got := (&listened{Index: w.Index}).drifts(web); got != want {
-			t.Errorf("damaged: %q, want %q", got, want)
+		if got := (&recordingIndex{Index: w.Index}).driftNames(web); got != want {
+			t.Errorf("got drift %q, want %q", got, want)
 		}
 	}
 	repair := func() {
@@ -215,103 +214,103 @@ func testEvents(t *testing.T, w *watched) {
 		s := w.write(t, api.FieldManager, configMap("before", ours))
 		w.Put(s)
 		w.ExpectOne(web, s)
-		drifts("")
+		driftNames("")
 	}
 	const itself, gone = "before", "before gone"
-	for _, damage := range []struct{ what, patch, drift string }{
-		{"a field is changed", `{"data":{"a":"2"}}`, itself},
-		{"a field is removed", `{"data":{"a":null}}`, itself},
-		{"the owner label is removed", `{"metadata":{"labels":{"` + api.LabelOwnerUID + `":null}}}`, itself},
-		{"the operator label is removed", `{"metadata":{"labels":{"` + api.LabelOperator + `":null}}}`, gone},
-		{"the managed fields are wiped", `{"metadata":{"managedFields":[{}]}}`, gone},
+	for _, change := range []struct{ what, patch, drift string }{
+		{"field changed", `{"data":{"a":"2"}}`, itself},
+		{"field removed", `{"data":{"a":null}}`, itself},
+		{"owner label removed", `{"metadata":{"labels":{"` + api.LabelOwnerUID + `":null}}}`, itself},
+		{"operator label removed", `{"metadata":{"labels":{"` + api.LabelOperator + `":null}}}`, gone},
+		{"managed fields removed", `{"metadata":{"managedFields":[{}]}}`, gone},
 	} {
-		w.patch(t, "before", damage.patch)
-		w.hears(t, damage.what)
-		drifts(damage.drift)
+		w.patch(t, "before", change.patch)
+		w.waitForDrift(t, change.what)
+		driftNames(change.drift)
 		repair()
 	}
 	w.delete(t, "before")
-	w.hears(t, "it is deleted")
-	drifts(gone)
+	w.waitForDrift(t, "deleted")
+	driftNames(gone)
 	repair()
-	// What is not ours comes before something that is, and tells nobody.
+	// Changes of other fields cause no notification, in contrast to the one that follows.
 	w.patch(t, "before", `{"data":{"b":"2"},"metadata":{"labels":{"b":"2"},"finalizers":["example.com/b"]}}`)
 	w.delete(t, "copied")
 	w.patch(t, "before", `{"metadata":{"finalizers":null}}`)
 	w.patch(t, "before", `{"data":{"a":"3"}}`)
-	w.hears(t, "a field is changed")
-	drifts(itself)
-	if len(w.told) > 0 {
-		t.Error("told of what is not ours")
+	w.waitForDrift(t, "field changed")
+	driftNames(itself)
+	if len(w.notified) > 0 {
+		t.Error("got a notification for fields of another manager")
 	}
 	if n := w.watchesOf("/api/v1/configmaps"); n != 1 {
-		t.Errorf("%d watches were begun, want 1", n)
+		t.Errorf("got %d watch requests, want 1", n)
 	}
 }
 
-// testUse counts who needs a watch.
-func testUse(t *testing.T, w *watched) {
+// testUse checks that a watch ends after its last owner.
+func testUse(t *testing.T, w *serverWatches) {
 	const path = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
-	watched := func(want int64) {
+	serverWatches := func(want int64) {
 		t.Helper()
 		if got := w.watchesOf(path); got != want {
-			t.Errorf("%d watches were begun, want %d", got, want)
+			t.Errorf("got %d watch requests, want %d", got, want)
 		}
 	}
 	fire := func() {
 		t.Helper()
-		if len(w.waiting) != 1 || w.waits[0] != idleTimeout {
-			t.Fatalf("drops are due after %v, want one after %v", w.waits, idleTimeout)
+		if len(w.timers) != 1 || w.durations[0] != idleTimeout {
+			t.Fatalf("got timers of %v, want one of %v", w.durations, idleTimeout)
 		}
-		w.waiting[0]()
-		w.waiting, w.waits = nil, nil
+		w.timers[0]()
+		w.timers, w.durations = nil, nil
 	}
-	w.need(t, web, configMaps, roles)
-	w.need(t, other, roles)
-	w.need(t, other, roles)
-	watched(1)
+	w.ensureWatched(t, web, configMaps, roles)
+	w.ensureWatched(t, other, roles)
+	w.ensureWatched(t, other, roles)
+	serverWatches(1)
 	if got := w.Kinds(web); !reflect.DeepEqual(got, []schema.GroupVersionKind{configMaps, roles}) {
-		t.Errorf("web needs %v", got)
+		t.Errorf("got kinds %v for web", got)
 	}
 
-	w.need(t, web, configMaps)
-	if len(w.waiting) > 0 {
-		t.Error("a watch that others need is to be dropped")
+	w.ensureWatched(t, web, configMaps)
+	if len(w.timers) > 0 {
+		t.Error("a timer was started for a watch with another owner")
 	}
 	w.Forget(other)
 	if got := w.Kinds(other); got != nil {
-		t.Errorf("an owner that is gone needs %v", got)
+		t.Errorf("got kinds %v for a deleted owner", got)
 	}
 	w.Forget(other)
-	// Somebody needs it in time.
-	w.need(t, other, roles)
+	// An owner uses the watch before the timer fires.
+	w.ensureWatched(t, other, roles)
 	fire()
-	watched(1)
+	serverWatches(1)
 	if len(w.kinds) != 2 {
 		t.Errorf("%d kinds are watched, want 2", len(w.kinds))
 	}
 
-	w.need(t, other)
+	w.ensureWatched(t, other)
 	fire()
 	if len(w.kinds) != 1 || len(w.byOwner) != 1 {
 		t.Errorf("%d kinds are watched for %d owners, want 1 for 1", len(w.kinds), len(w.byOwner))
 	}
-	w.need(t, other, roles)
-	watched(2)
+	w.ensureWatched(t, other, roles)
+	serverWatches(2)
 
-	// A drop that is late must not take a watch that was begun after it.
+	// A late timer must not end a watch that was started after it.
 	w.Forget(other)
-	late := w.waiting[0]
+	late := w.timers[0]
 	fire()
-	w.need(t, other, roles)
-	watched(3)
+	w.ensureWatched(t, other, roles)
+	serverWatches(3)
 	late()
 	if len(w.kinds) != 2 {
 		t.Errorf("%d kinds are watched, want 2", len(w.kinds))
 	}
 }
 
-// testRights watches what there is no right to, and what there is not.
+// testRights watches kinds without permission, and one that does not exist.
 func testRights(t *testing.T, env *envtest.Environment) {
 	user, err := env.AddUser(envtest.User{Name: "limited"}, nil)
 	if err != nil {
@@ -333,39 +332,39 @@ func testRights(t *testing.T, env *envtest.Environment) {
 	if _, err := admin.ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w := newWatched(t, user.Config(), env.Config)
+	w := newServerWatches(t, user.Config(), env.Config)
 	s := w.write(t, api.FieldManager, configMap("rights", ours))
 
 	began := time.Now()
-	err = w.EnsureWatched(t.Context(), web, "", []schema.GroupVersionKind{unheardOf, secrets, roles, configMaps})
+	err = w.EnsureWatched(t.Context(), web, "", []schema.GroupVersionKind{unknownKind, secrets, roles, configMaps})
 	if took := time.Since(began); took > watchStartTimeout+20*time.Second {
-		t.Errorf("it took %s, want little more than %s", took, watchStartTimeout)
+		t.Errorf("EnsureWatched took %s, want little more than %s", took, watchStartTimeout)
 	}
 	if !errors.Is(err, ErrUnwatched) {
 		t.Fatalf("got %v, want ErrUnwatched", err)
 	}
-	for _, gvk := range []schema.GroupVersionKind{unheardOf, secrets, roles} {
+	for _, gvk := range []schema.GroupVersionKind{unknownKind, secrets, roles} {
 		if !strings.Contains(err.Error(), gvk.GroupKind().String()) {
 			t.Errorf("%v does not name %s", err, gvk.GroupKind())
 		}
 	}
 	if strings.Contains(err.Error(), "ConfigMap") {
-		t.Errorf("%v names what is watched", err)
+		t.Errorf("%v names a watched kind", err)
 	}
 	w.Expect(web, []apply.State{s})
 	w.patch(t, "rights", `{"data":{"a":"2"}}`)
-	w.hears(t, "a field is changed")
+	w.waitForDrift(t, "field changed")
 
 	ended, end := context.WithCancel(t.Context())
 	end()
 	if err := w.EnsureWatched(ended, web, "", []schema.GroupVersionKind{secrets}); !errors.Is(err, ErrUnwatched) {
-		t.Errorf("after the context has ended: %v", err)
+		t.Errorf("with an ended context: %v", err)
 	}
 }
 
-// testLaterKind watches a kind as soon as it is there.
+// testLaterKind watches a kind whose CRD is created later.
 func testLaterKind(t *testing.T, env *envtest.Environment) {
-	w := newWatched(t, env.Config, env.Config)
+	w := newServerWatches(t, env.Config, env.Config)
 	gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Later"}
 	if err := w.EnsureWatched(t.Context(), web, "", []schema.GroupVersionKind{gvk}); !errors.Is(err, ErrUnwatched) {
 		t.Fatalf("got %v, want ErrUnwatched", err)

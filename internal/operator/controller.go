@@ -32,7 +32,7 @@ import (
 func (s *servedKind) addController() error {
 	k := s.manager
 	wake := &wakeup{}
-	reconciler := &reconcile.Reconciler{Shared: k.shared, Kind: s.kind, Reader: &s.caches, Rights: k.permissions.Kind(s.gk), Wake: wake.call}
+	reconciler := &reconcile.Reconciler{Shared: k.shared, Kind: s.kind, Reader: &s.caches, Permissions: k.permissions.Kind(s.gk), Wake: wake.call}
 
 	workers := k.options.MaxConcurrentReconciles
 	if s.kind.MaxConcurrentReconciles != nil {

@@ -133,7 +133,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 			reportPermissions(logger, notices, kind, missing, unknown)
 			served.each(func(r *reconcile.Reconciler) {
 				if r.Kind.GVK().GroupKind() == kind {
-					r.RightsChanged()
+					r.PermissionsChanged()
 				}
 			})
 		},

@@ -7,9 +7,9 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// TestInterrupts: what each change does to an action, by the state of the hook
+// TestNext_InterruptsHooks tests which changes end an action, by the state of the hook
 // that it waits for.
-func TestInterrupts(t *testing.T) {
+func TestNext_InterruptsHooks(t *testing.T) {
 	const none = api.HookState("")
 	states := []api.HookState{none, api.HookStarting, api.HookRunning, api.HookStuck, api.HookCrashing}
 	idle := []api.HookState{api.HookStuck, api.HookCrashing}
@@ -18,7 +18,7 @@ func TestInterrupts(t *testing.T) {
 		name   string
 		change Change
 		with   func(*Observation)
-		// ends are the states in which the action ends.
+		// ends are the hook states that end the action.
 		ends []api.HookState
 	}{
 		{"nothing", ChangeNone, nil, nil},
@@ -64,9 +64,9 @@ func TestInterrupts(t *testing.T) {
 	}
 }
 
-// TestAborted: what was aborted waits for another input, whichever process looks
-// at it.
-func TestAborted(t *testing.T) {
+// TestNext_AbortedActionWaitsForNewInput: an abort survives a restart, because it
+// depends on the record and the annotation only.
+func TestNext_AbortedActionWaitsForNewInput(t *testing.T) {
 	aborts := func(revision int) func(*Observation) { return func(o *Observation) { o.Abort = revision } }
 	stopped := newest(3, api.StatusFailed, desired)
 	for _, test := range []struct {
@@ -79,18 +79,18 @@ func TestAborted(t *testing.T) {
 		{"an upgrade that failed before", guarded(stopped, aborts(3), failedTo(ofSpec, 1, time.Hour)), StateAborted, StepWait},
 		{"a first install", guarded(newest(1, api.StatusFailed, desired), aborts(1)), StateAborted, StepWait},
 		{"a rollback", guarded(newest(3, api.StatusFailed, "another"), heldAt(1), aborts(3)), StateAborted, StepWait},
-		{"a nudge changes no input", guarded(stopped, aborts(3), nudged), StateAborted, StepWait},
+		{"a retry request changes no input", guarded(stopped, aborts(3), retryRequested), StateAborted, StepWait},
 		{"the annotation is removed", guarded(stopped), StateFailed, StepUpgrade},
 		{"another revision", guarded(stopped, aborts(2)), StateFailed, StepUpgrade},
 		{"the spec is edited", guarded(newest(3, api.StatusFailed, "another"), aborts(3)), StateOutOfSync, StepUpgrade},
 		{"the spec is edited after a rollback", guarded(newest(3, api.StatusFailed, "another"), heldAt(1), specEdited, aborts(3)), StateOutOfSync, StepUpgrade},
-		{"a rollback is requested", guarded(stopped, aborts(3), asks(1)), StateRollbackRequested, StepRollback},
+		{"a rollback is requested", guarded(stopped, aborts(3), requestsRollback(1)), StateRollbackRequested, StepRollback},
 		{"it is deleted", guarded(stopped, aborts(3), beingDeleted), StateDeleting, StepUninstall},
-		{"it was deployed all the same", guarded(newest(3, api.StatusDeployed, desired), aborts(3)), StateInSync, StepWait},
+		{"deployed nevertheless", guarded(newest(3, api.StatusDeployed, desired), aborts(3)), StateInSync, StepWait},
 		{"the process ended before the record was written", guarded(newest(3, api.StatusPendingUpgrade, desired), aborts(3)), StateLocked, StepUnlock},
-		{"the helm CLI made the revision", guarded(newest(3, api.StatusFailed, desired), byOthers, aborts(3)), StateUnmanaged, StepUpgrade},
+		{"revision of the helm CLI", guarded(newest(3, api.StatusFailed, desired), byAnotherProgram, aborts(3)), StateUnmanaged, StepUpgrade},
 		{"the delete hooks", guarded(newest(3, api.StatusDeployed, desired), beingDeleted, func(o *Observation) { o.AbortUninstall = true }), StateAborted, StepWait},
-		{"the delete hooks, and the release is to stay", guarded(newest(3, api.StatusDeployed, desired), beingDeleted, func(o *Observation) { o.AbortUninstall, o.Orphan = true, true }), StateDeleting, StepOrphan},
+		{"the delete hooks, orphan requested", guarded(newest(3, api.StatusDeployed, desired), beingDeleted, func(o *Observation) { o.AbortUninstall, o.Orphan = true, true }), StateDeleting, StepOrphan},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := Next(test.o); got.State != test.state || got.Step != test.step {

@@ -28,7 +28,7 @@ func past(t *rapid.T, label string) time.Time {
 
 func oneIn(t *rapid.T, n int, label string) bool { return rapid.IntRange(1, n).Draw(t, label) == 1 }
 
-// observation draws any observation, also those that never come about.
+// observation draws any observation, including impossible ones.
 func observation(t *rapid.T) Observation {
 	o := Observation{
 		Now:       now,
@@ -44,7 +44,7 @@ func observation(t *rapid.T) Observation {
 		Applied:   past(t, "applied"),
 
 		Overdue:         oneIn(t, 5, "overdue"),
-		NeedsDiagnosis:  oneIn(t, 5, "puzzling"),
+		NeedsDiagnosis:  oneIn(t, 5, "needs diagnosis"),
 		Inconsistent:    oneIn(t, 5, "untidy"),
 		Orphans:         rapid.Bool().Draw(t, "orphans"),
 		Drifted:         rapid.Bool().Draw(t, "drifted"),
@@ -54,7 +54,7 @@ func observation(t *rapid.T) Observation {
 		Unverified:      rapid.Bool().Draw(t, "unverified"),
 		VerifyRequested: oneIn(t, 4, "verify"),
 		TestRequested:   oneIn(t, 4, "test"),
-		RetryToken:      rapid.SampledFrom([]string{"", "again"}).Draw(t, "nudge"),
+		RetryToken:      rapid.SampledFrom([]string{"", "again"}).Draw(t, "retry token"),
 		Retries:         rapid.IntRange(0, 3).Draw(t, "retries"),
 		LastGood:        rapid.IntRange(0, 2).Draw(t, "last good"),
 		Abort:           rapid.IntRange(0, 3).Draw(t, "abort"),
@@ -70,19 +70,19 @@ func observation(t *rapid.T) Observation {
 	if oneIn(t, 4, "requested") {
 		o.Request = &Request{Token: "asked"}
 		if o.Request.Resume = oneIn(t, 3, "resume"); !o.Request.Resume {
-			o.Request.Revision = rapid.IntRange(0, 3).Draw(t, "asked for")
-			o.Request.Expired = oneIn(t, 3, "in vain")
+			o.Request.Revision = rapid.IntRange(0, 3).Draw(t, "requested revision")
+			o.Request.Expired = oneIn(t, 3, "expired request")
 		}
 	}
 	if !o.Adoptable && oneIn(t, 3, "is held") {
-		o.Held = &Held{Revision: rapid.IntRange(1, 3).Draw(t, "held"), Token: "held", Expired: rapid.Bool().Draw(t, "over"), ByFailure: rapid.Bool().Draw(t, "by failure")}
+		o.Held = &Held{Revision: rapid.IntRange(1, 3).Draw(t, "held"), Token: "held", Expired: rapid.Bool().Draw(t, "expired hold"), ByFailure: rapid.Bool().Draw(t, "by failure")}
 	}
 	if rapid.IntRange(0, 4).Draw(t, "newest") > 0 {
 		o.Newest = &Revision{
 			Number:      rapid.IntRange(1, 5).Draw(t, "number"),
 			Status:      rapid.SampledFrom(statuses).Draw(t, "status"),
-			Owned:       !oneIn(t, 4, "another's"),
-			WrittenByUs: rapid.Bool().Draw(t, "genuine"),
+			Owned:       !oneIn(t, 4, "not owned"),
+			WrittenByUs: rapid.Bool().Draw(t, "written by us"),
 			Began:       past(t, "began"),
 			Timeout:     5 * time.Minute,
 		}
@@ -107,10 +107,10 @@ func observation(t *rapid.T) Observation {
 	return o
 }
 
-// isAction tells the steps that Helm or the API server may fail.
+// isAction reports whether a step runs in the pool and may fail.
 func isAction(step Step) bool { return slices.Contains(steps, step) }
 
-// rule is something that no decision may do.
+// rule is a property of all decisions.
 type rule struct {
 	name   string
 	broken func(o Observation, d Decision) bool
@@ -120,43 +120,43 @@ func is(step Step, oneOf ...Step) bool { return slices.Contains(oneOf, step) }
 
 var rules = []rule{
 	{"one action at a time", func(o Observation, d Decision) bool { return o.Running != nil && d.Step != StepWait }},
-	{"nothing but deletion happens while it goes", func(o Observation, d Decision) bool {
+	{"a deletion allows no other steps", func(o Observation, d Decision) bool {
 		return o.Deleting && !is(d.Step, StepWait, StepUninstall, StepOrphan, StepRemoveFinalizer)
 	}},
-	{"nothing but deletion happens while it is paused", func(o Observation, d Decision) bool {
+	{"a pause allows only the steps of a deletion", func(o Observation, d Decision) bool {
 		return o.Paused && d.Step != StepWait && !o.Deleting
 	}},
-	{"nothing at all happens while deletion is paused, too", func(o Observation, d Decision) bool {
+	{"a pause that includes deletions allows no step", func(o Observation, d Decision) bool {
 		return o.PausedDeletion && d.Step != StepWait
 	}},
-	{"a pause tells what it keeps from being done, and nothing else does", func(_ Observation, d Decision) bool {
+	{"only a pause has a pending step", func(_ Observation, d Decision) bool {
 		return (d.State == StatePaused) != (d.Pending != Pending{})
 	}},
-	{"the finalizer stays while the resource does", func(o Observation, d Decision) bool {
+	{"the finalizer is removed only during a deletion", func(o Observation, d Decision) bool {
 		return !o.Deleting && d.Step == StepRemoveFinalizer
 	}},
-	{"the finalizer goes after the release and its objects", func(o Observation, d Decision) bool {
+	{"the finalizer is removed after the release and its objects", func(o Observation, d Decision) bool {
 		return d.Step == StepRemoveFinalizer && (o.Orphans || o.Newest != nil && o.Newest.Owned)
 	}},
-	{"the finalizer comes before anything is installed", func(o Observation, d Decision) bool {
+	{"the finalizer is added before an install", func(o Observation, d Decision) bool {
 		return !o.Finalizer && is(d.Step, StepInstall, StepUpgrade, StepRollback, StepAdopt)
 	}},
-	{"nothing is uninstalled that nobody asked for", func(o Observation, d Decision) bool {
+	{"an uninstall needs a deletion or an unfinished uninstall", func(o Observation, d Decision) bool {
 		return !o.Deleting && d.Step == StepUninstall && o.Newest.Status != api.StatusUninstalling
 	}},
-	{"what is to stay is not uninstalled", func(o Observation, d Decision) bool {
+	{"an orphaned release is not uninstalled", func(o Observation, d Decision) bool {
 		return o.Deleting && d.Step == StepUninstall && o.Orphan
 	}},
-	{"what is to go is not let go of", func(o Observation, d Decision) bool {
+	{"a release is orphaned only on request", func(o Observation, d Decision) bool {
 		return d.Step == StepOrphan && (!o.Orphan || !o.Deleting)
 	}},
-	{"what is another's is left alone", func(o Observation, d Decision) bool {
+	{"a conflict allows no action", func(o Observation, d Decision) bool {
 		return o.Conflict && isAction(d.Step) && !o.Deleting
 	}},
 	{"nothing is rendered from an invalid spec", func(o Observation, d Decision) bool {
 		return o.Invalid != nil && is(d.Step, StepInstall, StepUpgrade, StepAdopt)
 	}},
-	{"what is deployed with equal digests is neither upgraded nor installed", func(o Observation, d Decision) bool {
+	{"a deployed revision with an equal digest is neither upgraded nor installed", func(o Observation, d Decision) bool {
 		n := o.Newest
 		return n != nil && n.Status == api.StatusDeployed && n.Digest == desired && !n.Untrusted && is(d.Step, StepInstall, StepUpgrade)
 	}},
@@ -166,19 +166,19 @@ var rules = []rule{
 	{"a record is signed only if the operator wrote it last", func(o Observation, d Decision) bool {
 		return d.Step == StepSign && (!o.Newest.WrittenByUs || !o.Newest.Owned || o.Newest.Status != api.StatusDeployed)
 	}},
-	{"nothing is installed over what is deployed", func(o Observation, d Decision) bool {
+	{"a deployed release is not installed again", func(o Observation, d Decision) bool {
 		n := o.Newest
 		return n != nil && n.Owned && n.Status == api.StatusDeployed && d.Step == StepInstall
 	}},
 	{"a held release is neither upgraded nor installed over", func(o Observation, d Decision) bool {
 		return o.Held != nil && !o.Held.Expired && o.stored() && is(d.Step, StepInstall, StepUpgrade)
 	}},
-	{"a hold ends by an edit or by a request alone", func(o Observation, d Decision) bool {
+	{"only an edit or a request ends a hold", func(o Observation, d Decision) bool {
 		asked := o.Request != nil && o.Request.Resume
 		edited := o.Held != nil && o.Held.Expired
 		return d.Step == StepResume && !asked && !edited
 	}},
-	{"a rollback goes where a person, the hold or the last good revision says", func(o Observation, d Decision) bool {
+	{"a rollback restores the requested, the held or the last good revision", func(o Observation, d Decision) bool {
 		if d.Step != StepRollback {
 			return false
 		}
@@ -188,58 +188,58 @@ var rules = []rule{
 		fails := o.Request == nil && o.Retries > 0 && tried && d.Revision == o.LastGood
 		return d.Revision == 0 || api.Uninstalled(o.Newest.Status) || !asked && !held && !fails
 	}},
-	{"nothing is refused that nobody asked for", func(o Observation, d Decision) bool {
+	{"only requests that cannot be carried out are refused", func(o Observation, d Decision) bool {
 		return d.Step == StepRefuse && (o.Request == nil || o.Request.Resume || o.Request.Revision > 0 && !o.Request.Expired)
 	}},
-	{"what is verified is deployed, and somebody asks for it", func(o Observation, d Decision) bool {
+	{"a verification needs a deployed revision and a cause", func(o Observation, d Decision) bool {
 		return d.Step == StepVerify && (o.Newest.Status != api.StatusDeployed || o.Period == 0 && !o.Unverified && !o.VerifyRequested)
 	}},
-	{"what is tested is deployed, and somebody asks for it", func(o Observation, d Decision) bool {
+	{"a test needs a deployed revision and a request", func(o Observation, d Decision) bool {
 		return d.Step == StepTest && (o.Newest.Status != api.StatusDeployed || !o.TestRequested)
 	}},
-	{"what is repaired is deployed, and damaged", func(o Observation, d Decision) bool {
+	{"a repair needs a deployed revision and drift", func(o Observation, d Decision) bool {
 		return d.Step == StepRepair && (o.Newest.Status != api.StatusDeployed || !o.Drifted)
 	}},
-	{"what is adopted is to be had", func(o Observation, d Decision) bool { return d.Step == StepAdopt && !o.Adoptable }},
-	{"what is restored was written by somebody else", func(o Observation, d Decision) bool {
+	{"only an adoptable release is adopted", func(o Observation, d Decision) bool { return d.Step == StepAdopt && !o.Adoptable }},
+	{"only a stripped record is restored", func(o Observation, d Decision) bool {
 		return d.Step == StepRestore && (o.Newest.WrittenByUs || !o.Newest.Stripped || !o.Newest.Owned || o.Deleting)
 	}},
-	{"no revision is made, and no hook runs, before a record is restored", func(o Observation, d Decision) bool {
+	{"a stripped record is restored before other actions", func(o Observation, d Decision) bool {
 		return o.stored() && o.Newest.Stripped && !o.Deleting && is(d.Step, StepInstall, StepUpgrade, StepRollback, StepUnlock, StepTidy)
 	}},
-	{"what is unlocked is locked", func(o Observation, d Decision) bool {
+	{"only a pending revision is unlocked", func(o Observation, d Decision) bool {
 		return d.Step == StepUnlock && !api.Pending(o.Newest.Status)
 	}},
-	{"what is superseded is one of two, and ours", func(o Observation, d Decision) bool {
+	{"only inconsistent records of an owned release are tidied", func(o Observation, d Decision) bool {
 		return d.Step == StepTidy && (!o.Inconsistent || !o.Newest.Owned || o.Deleting)
 	}},
-	{"nothing but the end of a lock happens to one of two before it is superseded", func(o Observation, d Decision) bool {
+	{"inconsistent records are tidied before other actions", func(o Observation, d Decision) bool {
 		return o.Inconsistent && o.stored() && !o.Deleting && isAction(d.Step) && !is(d.Step, StepRestore, StepUnlock, StepTidy)
 	}},
-	{"damage to what runs is repaired while a request waits", func(o Observation, d Decision) bool {
+	{"drift is corrected during the backoff of a request", func(o Observation, d Decision) bool {
 		return d.State == StateRollbackRequested && d.Step == StepWait && o.runs() && o.Drifted && o.RepairFailure == nil
 	}},
-	{"what authors of custom resources can cause is limited", func(o Observation, d Decision) bool {
-		// A release that goes back because it failed is a rescue.
+	{"steps that authors of custom resources can cause are limited", func(o Observation, d Decision) bool {
+		// A rollback after failures is not limited.
 		rescue := d.State == StateFailed && d.Step == StepRollback
 		return o.Earliest.After(o.Now) && Limited(d.Step, o) && !rescue
 	}},
 	{"drift is corrected while actions are limited", func(o Observation, d Decision) bool {
 		return d.Throttled && o.runs() && o.Drifted && o.RepairFailure == nil
 	}},
-	{"a limit ends when it says", func(o Observation, d Decision) bool {
+	{"a limited step waits until Earliest", func(o Observation, d Decision) bool {
 		return d.Throttled && (d.Step != StepWait || d.After > o.Earliest.Sub(o.Now) || d.After <= 0)
 	}},
-	{"nothing is to be done about what is in sync", func(_ Observation, d Decision) bool {
+	{"a release in sync needs no step", func(_ Observation, d Decision) bool {
 		return d.State == StateInSync && d.Step != StepWait
 	}},
-	{"only a wait ends by itself", func(_ Observation, d Decision) bool { return d.Step != StepWait && d.After != 0 }},
-	{"no wait is longer than the longest backoff, or the period", func(o Observation, d Decision) bool {
+	{"only a wait has a duration", func(_ Observation, d Decision) bool { return d.Step != StepWait && d.After != 0 }},
+	{"no wait exceeds the maximum backoff or the period", func(o Observation, d Decision) bool {
 		return d.After > max(maxBackoff, o.Period) || d.After > maxBackoff && d.State != StateInSync && d.State != StateHeld
 	}},
 }
 
-func TestNextProperties(t *testing.T) {
+func TestNext_Properties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := observation(t)
 		d := Next(o)
@@ -248,19 +248,19 @@ func TestNextProperties(t *testing.T) {
 				t.Errorf("%s: %+v", rule.name, d)
 			}
 		}
-		if d.Step == StepWait && d.After <= 0 && !restsUntilSomethingHappens(o, d) {
-			t.Errorf("nothing wakes it: %+v", d)
+		if d.Step == StepWait && d.After <= 0 && !waitsForEvent(o, d) {
+			t.Errorf("the wait has no end: %+v", d)
 		}
-		// A look at what is not ready has an answer, whatever it finds.
+		// A diagnosis always succeeds.
 		if isAction(d.Step) && d.Step != StepDiagnose {
-			checkPause(t, o, d)
+			checkBackoff(t, o, d)
 		}
 	})
 }
 
-// restsUntilSomethingHappens tells the waits that need no end: something else
-// ends them, and where that is a person, a condition says so.
-func restsUntilSomethingHappens(o Observation, d Decision) bool {
+// waitsForEvent reports whether an event ends the wait. If the event is an action of a
+// user, a condition reports it.
+func waitsForEvent(o Observation, d Decision) bool {
 	switch d.State {
 	case StateBusy, StateDeleted, StateInvalid, StatePaused, StateAborted:
 		return true
@@ -271,8 +271,8 @@ func restsUntilSomethingHappens(o Observation, d Decision) bool {
 	}
 }
 
-// checkPause fails where what failed just now is tried again at once, or never.
-func checkPause(t *rapid.T, o Observation, d Decision) {
+// checkBackoff fails if a failed step is repeated without backoff, or never.
+func checkBackoff(t *rapid.T, o Observation, d Decision) {
 	failure := &Failure{Target: TargetOf(d.Step, o), Attempts: 1, At: now}
 	if Repairs(d.Step) {
 		o.RepairFailure = failure
@@ -283,17 +283,16 @@ func checkPause(t *rapid.T, o Observation, d Decision) {
 		o.Failure = failure
 	}
 	if again := Next(o); again.Step == d.Step {
-		t.Errorf("%s failed, and comes again without a pause", d.Step)
+		t.Errorf("%s is repeated after a failure without backoff", d.Step)
 	}
 	o.Now = now.Add(maxBackoff)
 	if again := Next(o); again.Step == StepWait && again.State != StateInSync && again.State != StateHeld {
-		t.Errorf("%s failed and is never tried again: %+v", d.Step, again)
+		t.Errorf("%s is never repeated after a failure: %+v", d.Step, again)
 	}
 }
 
-// TestRepairsThatFailHoldUpNoUpgrade: what cannot be repaired may be just what
-// the upgrade would put right.
-func TestRepairsThatFailHoldUpNoUpgrade(t *testing.T) {
+// TestNext_FailedRepairDelaysNoUpgrade: the upgrade may correct the drift.
+func TestNext_FailedRepairDelaysNoUpgrade(t *testing.T) {
 	o := guarded(newest(2, api.StatusDeployed, "another"), failedTo(ofSpec, 1, time.Hour))
 	o.Drifted = true
 	o.RepairFailure = &Failure{Target: TargetKey{Goal: GoalCorrected}, Attempts: 9, At: now}
@@ -302,9 +301,9 @@ func TestRepairsThatFailHoldUpNoUpgrade(t *testing.T) {
 	}
 }
 
-// TestVerificationsThatFailHoldUpNoUpgrade: what keeps a release from being
-// verified may be just what the upgrade would put right.
-func TestVerificationsThatFailHoldUpNoUpgrade(t *testing.T) {
+// TestNext_FailedVerificationDelaysNoUpgrade: the upgrade may fix the cause of the
+// failure.
+func TestNext_FailedVerificationDelaysNoUpgrade(t *testing.T) {
 	o := guarded(newest(2, api.StatusDeployed, "another"), failedTo(ofSpec, 1, time.Hour))
 	o.Unverified, o.VerifyRequested = true, true
 	if d := Next(o); d.Step != StepVerify {

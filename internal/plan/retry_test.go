@@ -9,12 +9,12 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// goesBack is a kind whose upgrades are rolled back after so many failures.
-func goesBack(retries int) func(*Observation) {
+// rollsBackAfter sets the number of failures after which an upgrade is rolled back.
+func rollsBackAfter(retries int) func(*Observation) {
 	return func(o *Observation) { o.Retries, o.LastGood = retries, 2 }
 }
 
-func TestFailed(t *testing.T) {
+func TestChain_Failed(t *testing.T) {
 	upgrade := &Decision{State: StateFailed, Step: StepUpgrade}
 	wait := func(after time.Duration) *Decision {
 		return &Decision{State: StateFailed, Step: StepWait, After: after}
@@ -24,31 +24,31 @@ func TestFailed(t *testing.T) {
 		{"deployed", guarded(newest(1, api.StatusDeployed, desired)), nil},
 		{"the first install", guarded(newest(1, api.StatusFailed, desired)), &Decision{State: StateFailed, Step: StepInstall}},
 		{"an upgrade", guarded(newest(2, api.StatusFailed, desired)), upgrade},
-		{"an upgrade just now", guarded(newest(2, api.StatusFailed, desired), failedTo(ofSpec, 4, 0)), wait(8 * time.Second)},
-		{"an upgrade just now, and a person says try again", guarded(newest(2, api.StatusFailed, desired), failedTo(ofSpec, 4, 0), nudged), upgrade},
+		{"an upgrade recently", guarded(newest(2, api.StatusFailed, desired), failedTo(ofSpec, 4, 0)), wait(8 * time.Second)},
+		{"an upgrade recently, retry requested", guarded(newest(2, api.StatusFailed, desired), failedTo(ofSpec, 4, 0), retryRequested), upgrade},
 		{"of another spec", guarded(newest(2, api.StatusFailed, "another"), failedTo(TargetKey{Goal: GoalSpec, Digest: "another"}, 4, 0)), nil},
 		{"the first install, of another spec", guarded(newest(1, api.StatusFailed, "another")), nil},
-		{"before anything was stored", guarded(newest(2, api.StatusDeployed, "another"), failedTo(ofSpec, 1, 0)), wait(time.Second)},
-		{"before anything was stored, long ago", guarded(newest(2, api.StatusDeployed, "another"), failedTo(ofSpec, 1, time.Hour)), upgrade},
-		{"of somebody else", guarded(newest(2, api.StatusFailed, ""), byOthers), nil},
+		{"before a revision was stored", guarded(newest(2, api.StatusDeployed, "another"), failedTo(ofSpec, 1, 0)), wait(time.Second)},
+		{"before a revision was stored, long ago", guarded(newest(2, api.StatusDeployed, "another"), failedTo(ofSpec, 1, time.Hour)), upgrade},
+		{"of another program", guarded(newest(2, api.StatusFailed, ""), byAnotherProgram), nil},
 		{"a rollback", guarded(newest(4, api.StatusFailed, desired), heldAt(2)), nil},
 	})
 	runCheck(t, "failed", []expect{
-		{"too often", guarded(third, goesBack(3), failedTo(ofSpec, 3, 0)), &Decision{State: StateFailed, Step: StepRollback, Revision: 2}},
-		{"not often enough", guarded(third, goesBack(3), failedTo(ofSpec, 2, 0)), wait(2 * time.Second)},
-		{"too often, and the rollback then", guarded(third, goesBack(3), failedTo(ofSpec, 4, 0)), &Decision{State: StateFailed, Step: StepWait, After: 8 * time.Second, Revision: 2}},
-		{"too often, and the rollback then, a while ago", guarded(third, goesBack(3), failedTo(ofSpec, 4, 8*time.Second)), &Decision{State: StateFailed, Step: StepRollback, Revision: 2}},
-		{"too often, with nothing to go back to", guarded(third, goesBack(3), func(o *Observation) { o.LastGood = 0 }, failedTo(ofSpec, 3, 0)), wait(4 * time.Second)},
-		{"too often, of a kind that goes on trying", guarded(third, goesBack(0), failedTo(ofSpec, 9, 0)), wait(256 * time.Second)},
-		{"too often, in an earlier process", guarded(third, goesBack(3)), upgrade},
-		{"too often, for an earlier spec", guarded(third, goesBack(3), failedTo(TargetKey{Goal: GoalSpec, Digest: "another"}, 9, 0)), upgrade},
-		{"too often, and a person says try again", guarded(third, goesBack(3), failedTo(ofSpec, 3, 0), nudged), upgrade},
-		{"too often before anything was stored, so that nothing has to go back", guarded(newest(3, api.StatusDeployed, "another"), goesBack(3), failedTo(ofSpec, 3, 0)), wait(4 * time.Second)},
-		{"the first install, too often", guarded(newest(1, api.StatusFailed, desired), goesBack(3), failedTo(ofSpec, 3, 0)), wait(4 * time.Second)},
+		{"too often", guarded(third, rollsBackAfter(3), failedTo(ofSpec, 3, 0)), &Decision{State: StateFailed, Step: StepRollback, Revision: 2}},
+		{"not often enough", guarded(third, rollsBackAfter(3), failedTo(ofSpec, 2, 0)), wait(2 * time.Second)},
+		{"too often, and the rollback then", guarded(third, rollsBackAfter(3), failedTo(ofSpec, 4, 0)), &Decision{State: StateFailed, Step: StepWait, After: 8 * time.Second, Revision: 2}},
+		{"too often, and the rollback then, a while ago", guarded(third, rollsBackAfter(3), failedTo(ofSpec, 4, 8*time.Second)), &Decision{State: StateFailed, Step: StepRollback, Revision: 2}},
+		{"too often, no good revision", guarded(third, rollsBackAfter(3), func(o *Observation) { o.LastGood = 0 }, failedTo(ofSpec, 3, 0)), wait(4 * time.Second)},
+		{"too often, of a kind without rollback", guarded(third, rollsBackAfter(0), failedTo(ofSpec, 9, 0)), wait(256 * time.Second)},
+		{"too often, in an earlier process", guarded(third, rollsBackAfter(3)), upgrade},
+		{"too often, for an earlier spec", guarded(third, rollsBackAfter(3), failedTo(TargetKey{Goal: GoalSpec, Digest: "another"}, 9, 0)), upgrade},
+		{"too often, retry requested", guarded(third, rollsBackAfter(3), failedTo(ofSpec, 3, 0), retryRequested), upgrade},
+		{"too often before a revision was stored", guarded(newest(3, api.StatusDeployed, "another"), rollsBackAfter(3), failedTo(ofSpec, 3, 0)), wait(4 * time.Second)},
+		{"the first install, too often", guarded(newest(1, api.StatusFailed, desired), rollsBackAfter(3), failedTo(ofSpec, 3, 0)), wait(4 * time.Second)},
 	})
 }
 
-// Targets as failures remember them.
+// Targets of failures.
 var (
 	ofSpec    = TargetKey{Goal: GoalSpec, Digest: desired}
 	gone      = TargetKey{Goal: GoalGone}
@@ -56,7 +56,7 @@ var (
 	held      = TargetKey{Goal: GoalRevision, Revision: 2, Request: "held"}
 )
 
-// again is a target after a request for another try.
+// again returns the target after a request to retry.
 func (k TargetKey) again() TargetKey { k.RetryToken = "again"; return k }
 
 func TestTarget(t *testing.T) {
@@ -71,18 +71,18 @@ func TestTarget(t *testing.T) {
 		want TargetKey
 	}{
 		{"the spec", guarded(deployed), ofSpec},
-		{"the spec, once more", guarded(deployed, nudged), ofSpec.again()},
-		{"that it is gone", guarded(deployed, asks(2), heldAt(1), beingDeleted), gone},
-		{"that it is gone, once more", guarded(deployed, nudged, beingDeleted), gone.again()},
-		{"a revision", guarded(deployed, asks(2), heldAt(1)), requested},
-		{"a revision, once more", guarded(deployed, asks(2), nudged), requested.again()},
-		{"a revision, after an edit", guarded(deployed, asks(2), inVain), expired},
-		{"a revision of no release", guarded(asks(2)), ofSpec},
-		{"to stay", guarded(deployed, heldAt(1)), first},
-		{"to stay, once more", guarded(deployed, heldAt(1), nudged), first.again()},
-		{"to stay after a failure", guarded(deployed, heldAt(1), byFailure), ofSpec},
+		{"the spec, retry requested", guarded(deployed, retryRequested), ofSpec.again()},
+		{"removal", guarded(deployed, requestsRollback(2), heldAt(1), beingDeleted), gone},
+		{"removal, retry requested", guarded(deployed, retryRequested, beingDeleted), gone.again()},
+		{"a revision", guarded(deployed, requestsRollback(2), heldAt(1)), requested},
+		{"a revision, retry requested", guarded(deployed, requestsRollback(2), retryRequested), requested.again()},
+		{"a revision, after an edit", guarded(deployed, requestsRollback(2), requestExpired), expired},
+		{"a revision of no release", guarded(requestsRollback(2)), ofSpec},
+		{"hold", guarded(deployed, heldAt(1)), first},
+		{"hold, retry requested", guarded(deployed, heldAt(1), retryRequested), first.again()},
+		{"hold after a failure", guarded(deployed, heldAt(1), byFailure), ofSpec},
 		{"the spec, after a hold", guarded(deployed, heldAt(1), specEdited), ofSpec},
-		{"the spec, where nothing is left to hold", guarded(newest(3, api.StatusUninstalled, ""), heldAt(1)), ofSpec},
+		{"the spec, hold without a release", guarded(newest(3, api.StatusUninstalled, ""), heldAt(1)), ofSpec},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := Target(test.o); got != test.want {
@@ -92,8 +92,8 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// TestReached: a failure is history where what it aimed for is there all the
-// same, and nothing else was asked for since.
+// TestReached: a failure is obsolete if the release has reached the target all the
+// same and nothing else was requested since.
 func TestReached(t *testing.T) {
 	deployed := newest(3, api.StatusDeployed, desired)
 	old := newest(3, api.StatusDeployed, "another")
@@ -102,23 +102,23 @@ func TestReached(t *testing.T) {
 		o    Observation
 		want bool
 	}{
-		{"what is desired is deployed", guarded(deployed), true},
-		{"what is desired is deployed, and damaged", guarded(deployed, damaged), true},
-		{"what is desired is deployed, and it goes", guarded(deployed, beingDeleted), false},
-		{"what is desired is deployed, and an action runs", guarded(deployed, running(StepVerify)), false},
-		{"what is desired is deployed, and a person asks for another", guarded(deployed, asks(1)), false},
-		{"what is desired is deployed, and a hold is over", guarded(deployed, heldAt(1), specEdited), false},
-		{"what is desired is deployed, and so is another", guarded(deployed, twoDeployed), false},
-		{"what is desired is deployed by another", guarded(deployed, ofAnother), false},
-		{"what is desired has failed", guarded(newest(3, api.StatusFailed, desired)), false},
-		{"what is desired is pending", guarded(newest(3, api.StatusPendingUpgrade, desired)), false},
-		{"what is desired is superseded", guarded(newest(3, api.StatusSuperseded, desired)), false},
-		{"something else is deployed", guarded(old), false},
-		{"something else is deployed, and held", guarded(old, heldAt(1)), true},
-		{"something else is deployed, and held by failure", guarded(old, heldAt(1), byFailure), true},
-		{"something else is deployed, and the hold is over", guarded(old, heldAt(1), specEdited), false},
-		{"what was held failed to come back", guarded(newest(3, api.StatusFailed, "another"), heldAt(1)), false},
-		{"somebody has upgraded what was held", guarded(old, byOthers, heldAt(1)), false},
+		{"desired revision is deployed", guarded(deployed), true},
+		{"desired revision is deployed and drifted", guarded(deployed, drifted), true},
+		{"desired revision is deployed during a deletion", guarded(deployed, beingDeleted), false},
+		{"desired revision is deployed and an action runs", guarded(deployed, running(StepVerify)), false},
+		{"desired revision is deployed and a rollback is requested", guarded(deployed, requestsRollback(1)), false},
+		{"desired revision is deployed and a hold has expired", guarded(deployed, heldAt(1), specEdited), false},
+		{"two revisions are deployed", guarded(deployed, inconsistent), false},
+		{"desired revision of a release that is not owned", guarded(deployed, notOwned), false},
+		{"desired revision has failed", guarded(newest(3, api.StatusFailed, desired)), false},
+		{"desired revision is pending", guarded(newest(3, api.StatusPendingUpgrade, desired)), false},
+		{"desired revision is superseded", guarded(newest(3, api.StatusSuperseded, desired)), false},
+		{"another revision is deployed", guarded(old), false},
+		{"another revision is deployed and held", guarded(old, heldAt(1)), true},
+		{"another revision is deployed and held after a failure", guarded(old, heldAt(1), byFailure), true},
+		{"another revision is deployed, hold expired", guarded(old, heldAt(1), specEdited), false},
+		{"rollback of a held release failed", guarded(newest(3, api.StatusFailed, "another"), heldAt(1)), false},
+		{"held release upgraded by another program", guarded(old, byAnotherProgram, heldAt(1)), false},
 		{"no release", guarded(), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -129,9 +129,9 @@ func TestReached(t *testing.T) {
 	}
 }
 
-// TestTargetOf: what concerns different things fails apart from each other.
+// TestTargetOf: steps for different purposes have different targets.
 func TestTargetOf(t *testing.T) {
-	o := guarded(newest(3, api.StatusDeployed, "another"), nudged)
+	o := guarded(newest(3, api.StatusDeployed, "another"), retryRequested)
 	corrected, tested := TargetKey{Goal: GoalCorrected}, TargetKey{Goal: GoalTested}
 	for step, want := range map[Step]TargetKey{
 		StepInstall: ofSpec, StepUpgrade: ofSpec, StepUnlock: ofSpec, StepTidy: ofSpec, StepAdopt: ofSpec,
@@ -147,7 +147,7 @@ func TestTargetOf(t *testing.T) {
 	}
 }
 
-// TestRollsBack: the remediation policy, by where the last try has failed.
+// TestRollsBack tests the remediation policy for each point of failure.
 func TestRollsBack(t *testing.T) {
 	failedTwice := guarded(newest(3, api.StatusFailed, desired), failedTo(ofSpec, 2, 0))
 	for _, test := range []struct {
@@ -181,9 +181,9 @@ func TestRollsBack(t *testing.T) {
 	}
 }
 
-// TestKindsOfSteps: a pause that keeps a step from being done is worth telling
-// where it is one that changes what runs.
-func TestKindsOfSteps(t *testing.T) {
+// TestSteps_ChangesAndRepairs: Ready reports a pause only if the pending step changes
+// the release.
+func TestSteps_ChangesAndRepairs(t *testing.T) {
 	for _, test := range []struct {
 		step             Step
 		changes, repairs bool
@@ -225,8 +225,8 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// TestRetry_Limit: what authors of custom resources can cause waits until the
-// next action may begin, and nothing else does.
+// TestRetry_Limit: only steps that authors of custom resources can cause wait until
+// the next action may begin.
 func TestRetry_Limit(t *testing.T) {
 	limited := func(o *Observation) { o.Earliest = now.Add(4 * time.Second) }
 	over := func(o *Observation) { o.Earliest = now }
@@ -243,16 +243,16 @@ func TestRetry_Limit(t *testing.T) {
 		{"an edit", guarded(old, limited), wait(StateOutOfSync)},
 		{"an edit when the time has come", guarded(old, over), Decision{State: StateOutOfSync, Step: StepUpgrade}},
 		{"an edit that failed", guarded(old, failedTo(ofSpec, 1, time.Minute), limited), wait(StateFailed)},
-		{"an edit that failed just now", guarded(old, failedTo(ofSpec, 1, 0), limited), Decision{State: StateFailed, Step: StepWait, After: 4 * time.Second}},
+		{"an edit that failed recently", guarded(old, failedTo(ofSpec, 1, 0), limited), Decision{State: StateFailed, Step: StepWait, After: 4 * time.Second}},
 		{"an edit that failed often", guarded(old, failedTo(ofSpec, 5, 0), limited), Decision{State: StateFailed, Step: StepWait, After: 16 * time.Second}},
 		{"an install", guarded(limited), wait(StateAbsent)},
-		{"a request for tests", guarded(deployed, asksForTests, limited), wait(StateUntested)},
-		{"a request for a rollback", guarded(old, asks(1), limited), Decision{State: StateRollbackRequested, Step: StepWait, Revision: 1, After: 4 * time.Second, Throttled: true}},
-		{"a request to verify", guarded(deployed, asksToVerify, limited), wait(StateDue)},
+		{"a request for tests", guarded(deployed, requestsTests, limited), wait(StateUntested)},
+		{"a request for a rollback", guarded(old, requestsRollback(1), limited), Decision{State: StateRollbackRequested, Step: StepWait, Revision: 1, After: 4 * time.Second, Throttled: true}},
+		{"a request to verify", guarded(deployed, requestsVerification, limited), wait(StateDue)},
 		{"the period", guarded(deployed, overdue, limited), Decision{State: StateDue, Step: StepVerify}},
-		{"drift", guarded(deployed, damaged, limited), Decision{State: StateDrifted, Step: StepRepair}},
-		{"drift while an edit waits", guarded(old, damaged, limited), Decision{State: StateDrifted, Step: StepRepair}},
-		{"drift while a rollback waits", guarded(old, damaged, asks(1), limited), Decision{State: StateDrifted, Step: StepRepair}},
+		{"drift", guarded(deployed, drifted, limited), Decision{State: StateDrifted, Step: StepRepair}},
+		{"drift while an edit waits", guarded(old, drifted, limited), Decision{State: StateDrifted, Step: StepRepair}},
+		{"drift while a rollback waits", guarded(old, drifted, requestsRollback(1), limited), Decision{State: StateDrifted, Step: StepRepair}},
 		{"a deletion", guarded(deployed, beingDeleted, limited), Decision{State: StateDeleting, Step: StepUninstall}},
 		{"an interrupted upgrade", guarded(newest(2, api.StatusPendingUpgrade, desired), limited), Decision{State: StateLocked, Step: StepUnlock}},
 		{"in sync", guarded(deployed, limited), Decision{State: StateInSync, Step: StepWait}},

@@ -10,21 +10,20 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// world is as much of a cluster as decisions depend on: a custom resource, its
-// release, the marks on it and what people do.
+// world simulates the state that decisions depend on: a custom resource, its release,
+// its marks and the changes by users.
 type world struct {
 	Observation
 	gone bool
-	// asked counts the requests that people have made, and answers how often
-	// each was answered, by its token.
+	// asked counts the requests of users, and answers the answers to each token.
 	asked   int
 	answers map[string]int
-	// verify and test are the requests of those kinds that wait for an answer.
+	// verify and test are the tokens of unanswered requests.
 	verify, test string
-	// forged: the newest record is not what the operator has written. An action that
-	// reads it finds out.
+	// forged reports that the newest record is forged, which the next action that reads
+	// it finds out.
 	forged bool
-	// lost is the digest on a record that has lost its annotations.
+	// lost is the digest of a stripped record.
 	lost string
 }
 
@@ -38,10 +37,10 @@ func newWorld(t *rapid.T) *world {
 		w.Newest.Owned = true
 	}
 	if w.Newest != nil && w.Adoptable {
-		byOthers(&w.Observation)
+		byAnotherProgram(&w.Observation)
 	}
 	if w.Newest == nil {
-		w.Held, w.Inconsistent = nil, false // They stand on the records.
+		w.Held, w.Inconsistent = nil, false // The records store both.
 	}
 	return w
 }
@@ -51,7 +50,7 @@ func (w *world) token() string {
 	return "request " + strconv.Itoa(w.asked)
 }
 
-// answer fails where a request is answered once more.
+// answer fails if a request is answered twice.
 func (w *world) answer(t *rapid.T, token string) {
 	if token == "" {
 		return
@@ -67,10 +66,10 @@ func (w *world) verified(t *rapid.T) {
 	w.verify, w.VerifyRequested = "", false
 }
 
-// somebody does something.
-func (w *world) somebody(t *rapid.T) {
-	switch rapid.IntRange(0, 12).Draw(t, "somebody") {
-	case 0: // edits the spec
+// change makes a random change by a user or another program.
+func (w *world) change(t *rapid.T) {
+	switch rapid.IntRange(0, 12).Draw(t, "change") {
+	case 0: // edit of the spec
 		w.Desired += "'"
 		if w.Held != nil {
 			w.Held.Expired = true
@@ -78,9 +77,9 @@ func (w *world) somebody(t *rapid.T) {
 		if w.Request != nil && w.Failure != nil && w.Failure.Target == Target(w.Observation) {
 			w.Request.Expired = true
 		}
-	case 1: // changes what values come from
+	case 1: // change of a values source
 		w.Desired += `"`
-	case 2: // deletes it
+	case 2: // deletion
 		w.Deleting = true
 	case 3:
 		w.Request = &Request{Token: w.token(), Revision: rapid.IntRange(0, 3).Draw(t, "asked for")}
@@ -91,29 +90,29 @@ func (w *world) somebody(t *rapid.T) {
 		w.VerifyRequested, w.RetryToken = true, w.verify
 	case 6:
 		w.test, w.TestRequested = w.token(), true
-	case 7: // damages an object
+	case 7: // drift of an object
 		w.Drifted = true
-	case 8: // upgrades it by the helm CLI
+	case 8: // upgrade by the helm CLI
 		if w.Newest != nil && !api.Uninstalled(w.Newest.Status) {
 			w.Newest = &Revision{Number: w.Newest.Number + 1, Status: api.StatusDeployed, Owned: true, Began: w.Now, Timeout: time.Minute}
 		}
-	case 9: // uninstalls it by the helm CLI
+	case 9: // uninstall by the helm CLI
 		if w.Newest != nil {
 			w.Newest = nil
 			w.Held, w.Inconsistent = nil, false
 		}
-	case 10: // runs the chart's tests by the helm CLI
+	case 10: // tests by the helm CLI
 		w.strip()
-	case 11: // forges the newest record, which is found when it is read
+	case 11: // forged record
 		if w.stored() {
 			w.forged = true
 		}
-	case 12: // replaces the signing key
+	case 12: // new signing key
 		w.Unsigned = w.stored()
 	}
 }
 
-// strip takes the annotations from the newest record.
+// strip removes the annotations of the newest record.
 func (w *world) strip() {
 	if w.stored() && w.Newest.WrittenByUs {
 		w.lost = w.Newest.Digest
@@ -121,8 +120,8 @@ func (w *world) strip() {
 	}
 }
 
-// store makes a new revision, which is ours. A retry takes the place of what
-// failed.
+// store stores a revision that this operator wrote. A retry replaces the failed
+// revision.
 func (w *world) store(status, digest string) {
 	number := 1
 	if n := w.Newest; n != nil {
@@ -136,7 +135,7 @@ func (w *world) store(status, digest string) {
 	w.forged, w.Unsigned = false, false
 }
 
-// mark does to the marks what a rollback, a resumption or a refusal does.
+// mark updates the marks after a rollback, a resume or a refusal.
 func (w *world) mark(t *rapid.T, d Decision) {
 	token := ""
 	if w.Held != nil {
@@ -156,10 +155,10 @@ func (w *world) mark(t *rapid.T, d Decision) {
 	}
 }
 
-// fail does what an action that fails may leave.
+// fail applies a possible result of a failed action.
 func (w *world) fail(t *rapid.T, d Decision) {
 	if d.Step == StepDiagnose {
-		// That nothing is found is an answer, too.
+		// A diagnosis without a result ends the diagnosis, too.
 		w.NeedsDiagnosis = false
 		return
 	}
@@ -179,8 +178,8 @@ func (w *world) fail(t *rapid.T, d Decision) {
 			w.Newest.Status = rapid.SampledFrom([]string{w.Newest.Status, api.StatusUninstalling}).Draw(t, "left by the uninstall")
 		}
 	case StepInstall, StepUpgrade:
-		// What is deployed all the same is where the answer to a write was lost,
-		// of the last one or of that which supersedes the revision before.
+		// The revision is deployed nevertheless if the response to a write was lost: to the
+		// last write, or to the write that supersedes the previous revision.
 		if left := rapid.SampledFrom([]string{"", api.StatusFailed, api.StatusPendingUpgrade, api.StatusDeployed}).Draw(t, "left by the failure"); left != "" {
 			two := left == api.StatusDeployed && w.Newest != nil && w.Newest.Status == api.StatusDeployed
 			w.Inconsistent = two && rapid.Bool().Draw(t, "left untidy")
@@ -196,7 +195,7 @@ func (w *world) fail(t *rapid.T, d Decision) {
 	}
 }
 
-// succeed does what an action does.
+// succeed applies the result of a successful action.
 func (w *world) succeed(t *rapid.T, d Decision) {
 	if w.forged && is(d.Step, StepRepair, StepVerify, StepTest, StepSign, StepRestore) {
 		w.Newest.Untrusted, w.Newest.Stripped = true, false
@@ -225,7 +224,7 @@ func (w *world) succeed(t *rapid.T, d Decision) {
 		w.Newest, w.Held, w.Orphans, w.Inconsistent = nil, nil, false, false
 		w.Adoptable, w.Inherited = false, false
 	case StepRestore:
-		// What is found to be altered is somebody else's.
+		// An altered record counts as written by another program.
 		w.Newest.Stripped = false
 		if w.Newest.WrittenByUs = rapid.Bool().Draw(t, "unaltered"); w.Newest.WrittenByUs {
 			w.Newest.Digest = w.lost
@@ -254,19 +253,19 @@ func (w *world) succeed(t *rapid.T, d Decision) {
 	}
 }
 
-// look forgets what was brought about all the same.
-func (w *world) look() {
+// forgetReached forgets a failure if its target is reached nevertheless.
+func (w *world) forgetReached() {
 	if w.Failure != nil && w.Failure.Target == Target(w.Observation) && Reached(w.Observation) {
 		w.Failure = nil
 	}
 }
 
-// atRest tells a hold from what is waited for to bring it back, or to end it.
+// atRest reports whether the hold needs no further step.
 func (w *world) atRest() bool {
 	return !w.Held.Expired && w.Newest.WrittenByUs && w.Newest.Status == api.StatusDeployed
 }
 
-// ended tells whether nothing is left to do, and fails where that is not true.
+// ended reports whether the decision is final, and fails if a final decision is wrong.
 func (w *world) ended(t *rapid.T, d Decision) bool {
 	switch {
 	case w.gone, d.State == StateDeleted && d.Step == StepWait:
@@ -274,58 +273,57 @@ func (w *world) ended(t *rapid.T, d Decision) bool {
 	case d.State != StateInSync && d.State != StatePostponed && (d.State != StateHeld || !w.atRest()):
 		return false
 	case w.Deleting:
-		t.Fatalf("%s while it goes", d.State)
+		t.Fatalf("%s during a deletion", d.State)
 	case w.Request != nil || (w.VerifyRequested || w.TestRequested) && !w.untrusted():
-		t.Fatalf("%s while a request waits for an answer", d.State)
+		t.Fatalf("%s with an unanswered request", d.State)
 	case w.Inconsistent && w.Newest != nil:
 		t.Fatalf("%s while two revisions are deployed", d.State)
 	case d.State == StateInSync && w.Newest.Digest != w.Desired:
-		t.Fatal("in sync with something else")
+		t.Fatal("in sync with a wrong digest")
 	}
 	return true
 }
 
-// TestEveryPathEnds: from wherever it starts, whatever people do and however
-// often actions fail, once they succeed the release is in sync, held or gone
-// within a few steps, and every request was answered once.
-func TestEveryPathEnds(t *testing.T) {
+// TestNext_EveryPathEnds: after any start, changes and failures, the release is in sync,
+// held or gone within a few successful steps, and every request was answered once.
+func TestNext_EveryPathEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
-		trouble := rapid.IntRange(0, 8).Draw(t, "trouble")
+		disturbances := rapid.IntRange(0, 8).Draw(t, "disturbances")
 		var taken []Decision
 		var failed *Decision
 		for steps := 0; steps < 16; {
-			w.look()
+			w.forgetReached()
 			d := Next(w.Observation)
 			taken = append(taken, d)
 			if failed != nil && isAction(d.Step) && d.Step == failed.Step && d.Revision == failed.Revision {
-				t.Fatalf("%s failed and was taken again without a pause: %v", d.Step, taken)
+				t.Fatalf("%s is repeated after a failure without backoff: %v", d.Step, taken)
 			}
 			failed = nil
-			if trouble == 0 && w.ended(t, d) {
+			if disturbances == 0 && w.ended(t, d) {
 				return
 			}
 			if d.Step == StepWait {
 				if d.After > 0 {
 					w.Now = w.Now.Add(d.After)
-				} else if trouble == 0 {
-					t.Fatalf("waits for nothing: %v", taken)
+				} else if disturbances == 0 {
+					t.Fatalf("the wait has no end: %v", taken)
 				}
 			}
 			switch {
-			case w.gone || trouble > 0 && d.State == StateDeleted && d.Step == StepWait:
+			case w.gone || disturbances > 0 && d.State == StateDeleted && d.Step == StepWait:
 				return
-			case trouble > 0 && (d.Step == StepWait || rapid.Bool().Draw(t, "trouble is made")):
-				trouble--
+			case disturbances > 0 && (d.Step == StepWait || rapid.Bool().Draw(t, "disturbed")):
+				disturbances--
 				if isAction(d.Step) && rapid.Bool().Draw(t, "by a failure") {
 					w.fail(t, d)
 					failed = &d
 				} else {
-					w.somebody(t)
+					w.change(t)
 				}
 			case d.Step != StepWait:
 				w.succeed(t, d)
-				if trouble == 0 {
+				if disturbances == 0 {
 					steps++
 				}
 			}
@@ -334,13 +332,12 @@ func TestEveryPathEnds(t *testing.T) {
 	})
 }
 
-// TestPausesHoldEverythingUp: whatever a paused release needs waits until the
-// pause is over, and then is done.
-func TestPausesHoldEverythingUp(t *testing.T) {
+// TestNext_PauseOnlyDelays: the pending step of a pause is the step without the pause.
+func TestNext_PauseOnlyDelays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		o := observation(t)
 		o.Paused, o.PausedDeletion = false, false
-		// A pause tells what waits for its end, and not for a moment.
+		// The pending step ignores the limit of actions.
 		o.Earliest = time.Time{}
 		free := Next(o)
 		o.Paused = true
@@ -348,10 +345,10 @@ func TestPausesHoldEverythingUp(t *testing.T) {
 		switch {
 		case o.Deleting || o.Running != nil:
 			if paused != free {
-				t.Errorf("the pause makes %+v of %+v", paused, free)
+				t.Errorf("decision under a pause %+v, want %+v", paused, free)
 			}
 		case paused.State != StatePaused || paused.Pending != (Pending{free.State, free.Step}):
-			t.Errorf("paused it is %+v, otherwise %+v", paused, free)
+			t.Errorf("decision under a pause %+v, without %+v", paused, free)
 		}
 	})
 }

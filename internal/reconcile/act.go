@@ -23,8 +23,8 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// act carries out a step. It returns true where the step is done and another
-// look is worth it at once.
+// act carries out a step. It returns true if the step is done and the custom resource
+// must be observed again now.
 func (r *Reconciler) act(ctx context.Context, v *snapshot, d plan.Decision) (bool, error) {
 	switch d.Step {
 	case plan.StepAddFinalizer:
@@ -56,13 +56,13 @@ func unguard(finalizers []string) []string {
 	return slices.DeleteFunc(guard(finalizers), func(f string) bool { return f == api.Finalizer })
 }
 
-// hasFinalizer tells whether a custom resource carries one of the finalizers.
+// hasFinalizer reports whether a custom resource has one of the finalizers.
 func hasFinalizer(cr client.Object, finalizers ...string) bool {
 	return slices.ContainsFunc(cr.GetFinalizers(), func(f string) bool { return slices.Contains(finalizers, f) })
 }
 
-// patchFinalizer changes the finalizers. It names the resourceVersion, since
-// their list is written whole.
+// patchFinalizer changes the finalizers. The patch contains the resourceVersion,
+// because it replaces the whole list.
 func (r *Reconciler) patchFinalizer(ctx context.Context, v *snapshot, change func(finalizers []string) []string) error {
 	before := v.CR.GetFinalizers()
 	after := change(before)
@@ -86,9 +86,9 @@ func (r *Reconciler) patchFinalizer(ctx context.Context, v *snapshot, change fun
 	return nil
 }
 
-// letGo removes the finalizer after the release was left as it is. The garbage
-// collector may change the finalizers at the same time.
-func (r *Reconciler) letGo(ctx context.Context, v *snapshot) error {
+// removeFinalizers removes our finalizers from an orphaned custom resource. The
+// garbage collector may change the finalizers at the same time.
+func (r *Reconciler) removeFinalizers(ctx context.Context, v *snapshot) error {
 	err := r.patchFinalizer(ctx, v, unguard)
 	if apierrors.IsConflict(err) {
 		return fmt.Errorf("%w: %w", release.ErrStale, err)
@@ -107,8 +107,8 @@ func (r *Reconciler) orphaned(cr client.Object) bool {
 	return r.memory.of(cr.GetUID()).orphan
 }
 
-// run begins an action, which calls for another pass when it has run for long,
-// and when it has ended.
+// run starts an action. The custom resource is reconciled again when the action has
+// ended, and earlier if the action takes long.
 func (r *Reconciler) run(ctx context.Context, v *snapshot, d plan.Decision) {
 	a := actions[d.Step]
 	logger := log.FromContext(ctx).WithValues("release", v.Release.Name, "action", d.Step)
@@ -118,7 +118,7 @@ func (r *Reconciler) run(ctx context.Context, v *snapshot, d plan.Decision) {
 		Done: func() { r.Wake(v.key, after) },
 		Action: func(ctx context.Context, slot queue.Slot) {
 			logger.V(1).Info("action started")
-			// The pass that would tell is a later one where it had to wait.
+			// If the action was queued, no earlier reconciliation reports its start.
 			r.Wake(v.key, slow)
 			began := r.Now()
 			err := recoverable(func() error {
@@ -158,14 +158,14 @@ func (r *Reconciler) run(ctx context.Context, v *snapshot, d plan.Decision) {
 		}})
 	switch {
 	case !started:
-		// The release was free a moment ago, and is not any more.
+		// Another action on the release has started meanwhile.
 		r.Wake(v.key, catchUp)
 	case plan.Limited(d.Step, v.Observation):
 		r.memory.spend(v.CR.GetUID(), r.Now())
 	}
 }
 
-// queueKey returns where an action waits for a slot of the pool.
+// queueKey returns the key of an action in the queue for the slots of the pool.
 func (r *Reconciler) queueKey(v *snapshot, d plan.Decision) queue.Key {
 	return queue.Key{Priority: priorityOf(v, d), Namespace: v.Release.Namespace, Kind: r.kindName()}
 }
@@ -181,7 +181,7 @@ func priorityOf(v *snapshot, d plan.Decision) queue.Priority {
 		switch {
 		case d.State == plan.StateFailed:
 			return queue.Normal
-		case d.State == plan.StateOutOfSync && !asked(v):
+		case d.State == plan.StateOutOfSync && !requested(v):
 			return queue.Background
 		}
 		return queue.Urgent
@@ -199,11 +199,11 @@ func priorityOf(v *snapshot, d plan.Decision) queue.Priority {
 	}
 }
 
-// catchUp is how long to wait for the index where it was behind. Most often
-// the change that it missed calls for a pass sooner.
+// catchUp is the delay of a retry if the index of records was behind. Usually the
+// missing change causes a reconciliation earlier.
 const catchUp = 500 * time.Millisecond
 
-// recoverable turns a panic into an error: one action must not end them all.
+// recoverable returns a panic as an error, so that the operator continues to run.
 func recoverable(do func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -213,7 +213,7 @@ func recoverable(do func() error) (err error) {
 	return do()
 }
 
-// outcome is how the metrics call the end of an action.
+// outcome returns the outcome of an action in metrics.
 func outcome(err error) string {
 	switch {
 	case err == nil:

@@ -20,11 +20,11 @@ func TestPriority(t *testing.T) {
 	}{
 		{"an edit", viewOf([]string{dep}, ofCharts("old"), edited), upgrade(plan.StateOutOfSync), queue.Urgent},
 		{"a new chart", old, upgrade(plan.StateOutOfSync), queue.Background},
-		{"another try", old, upgrade(plan.StateFailed), queue.Normal},
-		{"what somebody else did", old, upgrade(plan.StateUnmanaged), queue.Urgent},
+		{"a retry", old, upgrade(plan.StateFailed), queue.Normal},
+		{"a change by another program", old, upgrade(plan.StateUnmanaged), queue.Urgent},
 		{"a rollback", old, plan.Decision{State: plan.StateRollbackRequested, Step: plan.StepRollback}, queue.Urgent},
-		{"a rollback by failure", old, plan.Decision{State: plan.StateFailed, Step: plan.StepRollback}, queue.Normal},
-		{"damage", old, plan.Decision{State: plan.StateDrifted, Step: plan.StepRepair}, queue.High},
+		{"a rollback after failures", old, plan.Decision{State: plan.StateFailed, Step: plan.StepRollback}, queue.Normal},
+		{"drift", old, plan.Decision{State: plan.StateDrifted, Step: plan.StepRepair}, queue.High},
 		{"the period", old, plan.Decision{State: plan.StateDue, Step: plan.StepVerify}, queue.Background},
 		{"a request to reconcile", viewOf([]string{dep}, observed(func(o *plan.Observation) { o.VerifyRequested = true })), plan.Decision{State: plan.StateDue, Step: plan.StepVerify}, queue.Urgent},
 		{"an install", viewOf(nil), plan.Decision{State: plan.StateAbsent, Step: plan.StepInstall}, queue.Normal},
@@ -32,7 +32,7 @@ func TestPriority(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := priorityOf(test.v, test.d); got != test.want {
-				t.Errorf("it is %d, expected %d", got, test.want)
+				t.Errorf("priority %d, want %d", got, test.want)
 			}
 		})
 	}

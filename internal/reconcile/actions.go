@@ -45,29 +45,29 @@ type Actions interface {
 	Capabilities() *chart.Capabilities
 }
 
-// action is what a step does beside the passes.
+// action describes a step that runs in the pool.
 type action struct {
 	do func(*Reconciler, context.Context, *snapshot, helm.Request) error
-	// done and failed are the reasons of the events that tell how it ended. What
-	// is no news when done has no done.
+	// done and failed are the reasons of the events about its end. Without done, a
+	// success emits no event.
 	done, failed string
-	// prunes: there may be more revisions afterwards than are kept.
+	// prunes reports that old revisions may have to be deleted afterwards.
 	prunes bool
-	// applies: every object was looked at.
+	// applies reports that the action applies every object.
 	applies bool
-	// values: the action needs the values of the release, its own since it may
-	// change them.
+	// values reports that the action needs the values of the release. It gets its own
+	// copy and may change it.
 	values bool
 }
 
-// verb is an action that is one of Helm's and no more.
+// verb returns an action that calls one method of Actions.
 func verb(do func(Actions, context.Context, helm.Request) error) func(*Reconciler, context.Context, *snapshot, helm.Request) error {
 	return func(r *Reconciler, ctx context.Context, _ *snapshot, request helm.Request) error {
 		return do(r.Actions, ctx, request)
 	}
 }
 
-// actions holds the steps that are actions.
+// actions are the steps that run in the pool.
 var actions = map[plan.Step]action{
 	plan.StepInstall: {do: verb(Actions.Install), done: api.EventInstalled, failed: api.EventInstallFailed, applies: true, values: true},
 	plan.StepUpgrade: {do: verb(Actions.Upgrade), done: api.EventUpgraded, failed: api.EventUpgradeFailed, applies: true, prunes: true, values: true},
@@ -93,8 +93,8 @@ var actions = map[plan.Step]action{
 			if err := r.Actions.Orphan(ctx, request); err != nil {
 				return err
 			}
-			// Nothing else records that it was done.
-			return r.letGo(ctx, v)
+			// The removed finalizer is the only trace of the orphaning.
+			return r.removeFinalizers(ctx, v)
 		},
 		done: api.EventOrphaned, failed: api.EventUninstallFailed,
 	},
@@ -123,12 +123,12 @@ var actions = map[plan.Step]action{
 	},
 }
 
-// diagnose asks about the first object that is not ready, and remembers the
-// answer.
+// diagnose finds out why the first unready object is not ready, and remembers the
+// cause.
 func (r *Reconciler) diagnose(ctx context.Context, v *snapshot, _ helm.Request) error {
 	why := ""
 	if len(v.Health.Unready) > 0 {
-		ctx, cancel := context.WithTimeout(ctx, visit)
+		ctx, cancel := context.WithTimeout(ctx, diagnosisTimeout)
 		defer cancel()
 		cause, err := r.Why(ctx, v.Health.Unready[0].Key, v.Health.Unready[0].UID)
 		if why = cause; err != nil && why == "" {
@@ -143,8 +143,8 @@ func (r *Reconciler) diagnose(ctx context.Context, v *snapshot, _ helm.Request) 
 const namedLeftovers = 5
 
 // leftBehind returns an error if an uninstall left release records or objects
-// behind. Without the error the next reconciliation would uninstall the release
-// again at once, and without end.
+// behind. Without the error the next reconciliation would uninstall the release again
+// without backoff.
 func (r *Reconciler) leftBehind(v *snapshot) error {
 	var left []string
 	for _, record := range r.Index.OwnedBy(v.CR.GetUID()) {
@@ -168,7 +168,7 @@ func (r *Reconciler) leftBehind(v *snapshot) error {
 	return fmt.Errorf("%w: %s%s", helm.ErrLeftBehind, strings.Join(left, ", "), more)
 }
 
-// reportRepairs counts repairs and tells of them, in one event.
+// reportRepairs counts corrected objects, and emits one event about them.
 func (r *Reconciler) reportRepairs(v *snapshot, repaired []helm.Repaired) {
 	if len(repaired) == 0 {
 		return

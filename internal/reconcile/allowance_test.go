@@ -6,7 +6,7 @@ import (
 )
 
 // TestAllowance_BurstThenInterval: the first actions begin at once, and then one
-// per interval, however often somebody tries.
+// per interval, regardless of the number of requests.
 func TestAllowance_BurstThenInterval(t *testing.T) {
 	var m memory
 	start := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
@@ -25,35 +25,35 @@ func TestAllowance_BurstThenInterval(t *testing.T) {
 		t.Errorf("%d actions began in a minute, want about %d", begun, want)
 	}
 	if !m.of("two").allowance.earliest().IsZero() {
-		t.Error("another custom resource waits, too")
+		t.Error("another custom resource has to wait")
 	}
 	later := start.Add(time.Minute + burst*interval)
 	for i := range burst {
 		if m.of("one").allowance.earliest().After(later) {
-			t.Errorf("after a rest, %d actions are allowed at once, want %d", i, burst)
+			t.Errorf("after a pause, %d actions are allowed at once, want %d", i, burst)
 		}
 		m.spend("one", later)
 	}
 	if wait := m.of("one").allowance.earliest().Sub(later); wait != interval {
-		t.Errorf("the next one waits for %s, want %s", wait, interval)
+		t.Errorf("the next action waits for %s, want %s", wait, interval)
 	}
 }
 
-// TestAllowance_OneReportPerAction: while the allowance is used up, edits cause no
-// more than one status write per action.
+// TestAllowance_OneReportPerAction: without remaining allowance, edits cause at most
+// one status patch per action.
 func TestAllowance_OneReportPerAction(t *testing.T) {
 	var m memory
 	m.spend("one", time.Now())
 	if m.report("one") {
-		t.Error("the first report after an action is left out")
+		t.Error("the first report after an action is skipped")
 	}
 	for range 2 {
 		if !m.report("one") {
-			t.Error("another report is made without an action")
+			t.Error("a second report is made without an action")
 		}
 	}
 	m.spend("one", time.Now())
 	if m.report("one") {
-		t.Error("the first report after the next action is left out")
+		t.Error("the first report after the next action is skipped")
 	}
 }

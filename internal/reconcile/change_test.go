@@ -10,7 +10,7 @@ import (
 	"github.com/chartwright/chartwright/internal/plan"
 )
 
-// given is a custom resource with that spec, in the state of a second revision.
+// given returns a custom resource with this spec and two revisions.
 func given(status string, spec map[string]any, changes ...func(*snapshot)) *snapshot {
 	v := viewOf([]string{status, dep}, withSpec(spec))
 	v.values = spec
@@ -21,8 +21,8 @@ func given(status string, spec map[string]any, changes ...func(*snapshot)) *snap
 	return v
 }
 
-// TestChange: what people have changed since an action began.
-func TestChange(t *testing.T) {
+// TestObserveChange tests which changes since the start of an action are detected.
+func TestObserveChange(t *testing.T) {
 	before := func() map[string]any { return map[string]any{"message": "one", "replicas": int64(1)} }
 	aborts := func(what string) func(*snapshot) {
 		return func(v *snapshot) { v.Requests = annotations.Annotations{Abort: what} }
@@ -32,7 +32,7 @@ func TestChange(t *testing.T) {
 	}
 	held := func(v *snapshot) { v.Observation.Held = &plan.Held{Revision: 1} }
 	disabled := func(v *snapshot) { v.Requests.Upgrade.DisableHooks, v.Requests.Uninstall.DisableHooks = true, true }
-	// of is what values are computed from: the spec, and what valuesFrom names.
+	// of sets the values, which depend on the spec and on valuesFrom.
 	of := func(message string) func(*snapshot) {
 		return func(v *snapshot) { v.values = map[string]any{"message": message, "replicas": int64(1)} }
 	}
@@ -45,32 +45,32 @@ func TestChange(t *testing.T) {
 	}{
 		{"nothing", plan.StepUpgrade, before(), nil, plan.ChangeNone},
 		{"the spec", plan.StepUpgrade, map[string]any{"message": "two", "replicas": int64(1)}, nil, plan.ChangeEdit},
-		{"a field more", plan.StepInstall, map[string]any{"message": "one", "replicas": int64(1), "more": true}, nil, plan.ChangeEdit},
+		{"an added field", plan.StepInstall, map[string]any{"message": "one", "replicas": int64(1), "more": true}, nil, plan.ChangeEdit},
 		{"the scale field", plan.StepUpgrade, map[string]any{"message": "one", "replicas": int64(9)}, nil, plan.ChangeScale},
-		{"the scale field, by a writer of the resource", plan.StepUpgrade, map[string]any{"message": "one", "replicas": int64(9)}, []func(*snapshot){func(v *snapshot) { setEdits(v.CR, customresource.Edits{Scale: true}) }}, plan.ChangeEdit},
-		{"the scale field is gone", plan.StepUpgrade, map[string]any{"message": "one"}, nil, plan.ChangeScale},
+		{"the scale field, by an edit of the custom resource", plan.StepUpgrade, map[string]any{"message": "one", "replicas": int64(9)}, []func(*snapshot){func(v *snapshot) { setEdits(v.CR, customresource.Edits{Scale: true}) }}, plan.ChangeEdit},
+		{"the scale field is removed", plan.StepUpgrade, map[string]any{"message": "one"}, nil, plan.ChangeScale},
 		{"the scale field and another", plan.StepUpgrade, map[string]any{"message": "two", "replicas": int64(9)}, nil, plan.ChangeEdit},
-		{"what valuesFrom names", plan.StepUpgrade, before(), []func(*snapshot){of("two")}, plan.ChangeEdit},
-		{"what valuesFrom names, of a held release", plan.StepTest, before(), []func(*snapshot){of("two"), held}, plan.ChangeNone},
-		{"what valuesFrom names, during a rollback", plan.StepRollback, before(), []func(*snapshot){of("two")}, plan.ChangeNone},
+		{"an object in valuesFrom", plan.StepUpgrade, before(), []func(*snapshot){of("two")}, plan.ChangeEdit},
+		{"an object in valuesFrom, held release", plan.StepTest, before(), []func(*snapshot){of("two"), held}, plan.ChangeNone},
+		{"an object in valuesFrom, during a rollback", plan.StepRollback, before(), []func(*snapshot){of("two")}, plan.ChangeNone},
 		{"the spec, during a rollback", plan.StepRollback, map[string]any{"message": "two"}, nil, plan.ChangeEdit},
 		{"the spec, during an uninstall", plan.StepUninstall, map[string]any{"message": "two"}, []func(*snapshot){beingDeleted}, plan.ChangeNone},
 		{"the spec is invalid", plan.StepUpgrade, map[string]any{"message": "two"}, []func(*snapshot){func(v *snapshot) {
 			v.Observation.Invalid = &plan.Problem{Reason: api.ReasonInvalidValues, Message: "no"}
 		}}, plan.ChangeNone},
 
-		{"it is deleted", plan.StepUpgrade, before(), []func(*snapshot){beingDeleted}, plan.ChangeDeletion},
-		{"it is deleted, which is what runs", plan.StepUninstall, before(), []func(*snapshot){beingDeleted}, plan.ChangeNone},
+		{"a deletion", plan.StepUpgrade, before(), []func(*snapshot){beingDeleted}, plan.ChangeDeletion},
+		{"a deletion during the uninstall", plan.StepUninstall, before(), []func(*snapshot){beingDeleted}, plan.ChangeNone},
 		{"hooks are disabled", plan.StepUpgrade, before(), []func(*snapshot){disabled}, plan.ChangeHooksDisabled},
 		{"delete hooks are disabled", plan.StepUninstall, before(), []func(*snapshot){beingDeleted, disabled}, plan.ChangeHooksDisabled},
 		{"a rollback is requested", plan.StepUpgrade, before(), []func(*snapshot){requests(plan.Request{Token: "t", Revision: 1})}, plan.ChangeRollback},
-		{"a rollback is requested that cannot be met", plan.StepUpgrade, before(), []func(*snapshot){requests(plan.Request{Token: "t"})}, plan.ChangeNone},
-		{"the end of a hold is requested where there is none", plan.StepUpgrade, before(), []func(*snapshot){requests(plan.Request{Token: "t", Resume: true})}, plan.ChangeNone},
-		{"the end of a hold is requested while it comes about", plan.StepRollback, before(), []func(*snapshot){requests(plan.Request{Token: "t", Resume: true})}, plan.ChangeRollback},
+		{"a rollback to an unavailable revision is requested", plan.StepUpgrade, before(), []func(*snapshot){requests(plan.Request{Token: "t"})}, plan.ChangeNone},
+		{"the end of a hold is requested without a hold", plan.StepUpgrade, before(), []func(*snapshot){requests(plan.Request{Token: "t", Resume: true})}, plan.ChangeNone},
+		{"the end of a hold is requested during the rollback", plan.StepRollback, before(), []func(*snapshot){requests(plan.Request{Token: "t", Resume: true})}, plan.ChangeRollback},
 
 		{"its revision is aborted", plan.StepUpgrade, before(), []func(*snapshot){aborts("2")}, plan.ChangeAbort},
 		{"another revision is aborted", plan.StepUpgrade, before(), []func(*snapshot){aborts("1")}, plan.ChangeNone},
-		{"an uninstall is aborted, which it is not", plan.StepUpgrade, before(), []func(*snapshot){aborts(api.AbortUninstall)}, plan.ChangeNone},
+		{"the abort of an uninstall during an upgrade", plan.StepUpgrade, before(), []func(*snapshot){aborts(api.AbortUninstall)}, plan.ChangeNone},
 		{"the uninstall is aborted", plan.StepUninstall, before(), []func(*snapshot){beingDeleted, aborts(api.AbortUninstall)}, plan.ChangeAbort},
 		{"the tests are aborted", plan.StepTest, before(), []func(*snapshot){aborts(api.AbortTest)}, plan.ChangeAbort},
 		{"an abort comes before an edit", plan.StepUpgrade, map[string]any{"message": "two"}, []func(*snapshot){aborts("2")}, plan.ChangeAbort},
@@ -89,7 +89,7 @@ func TestChange(t *testing.T) {
 			if v.Observation.Change != test.want {
 				t.Errorf("got %q, want %q", v.Observation.Change, test.want)
 			}
-			// Nobody compares where nothing waits.
+			// Without a hook, no change is detected.
 			running.Hook, v.Observation.Change = nil, ""
 			r.observeChange(v)
 			if v.Observation.Change != plan.ChangeNone {

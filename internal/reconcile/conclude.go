@@ -22,8 +22,8 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// conclude tells the world how an action ended: in memory, for the next pass,
-// and by one event where it is news.
+// conclude records how an action ended: in memory for the next reconciliation, in the
+// log, and in an event if it is news.
 func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision, err error) {
 	logger := log.FromContext(ctx)
 	uid := v.CR.GetUID()
@@ -37,13 +37,13 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 	case errors.Is(err, release.ErrUntrusted) && !r.concludeUntrusted(v, d, err):
 		logger.Info("release record not authenticated", "reason", err.Error())
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		// The custom resource goes next, or the namespace comes back.
+		// Either the custom resource is deleted next, or the namespace is created again.
 		logger.V(1).Info("action postponed: namespace is terminating", "reason", err.Error())
 	case errors.Is(err, helm.ErrOrphaned):
 		logger.Info("release orphaned", "reason", err.Error())
 		r.memory.orphan(uid)
 	case errors.Is(err, release.ErrStale):
-		// Nothing was changed; what changed meanwhile calls for another look.
+		// The action has changed nothing. The concurrent change causes a reconciliation.
 		logger.V(1).Info("action aborted: release changed concurrently", "reason", err.Error())
 	case errors.Is(err, queue.ErrShutdown):
 		logger.Info("action interrupted", "reason", err.Error())
@@ -55,7 +55,7 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 		logger.Info("action interrupted", "reason", err.Error())
 		r.Recorder.Event(v.CR, corev1.EventTypeNormal, reason, note(err.Error(), err))
 	case errors.Is(err, helm.ErrTestsFailed):
-		// It is an outcome, and stands on the record.
+		// The record stores the result, so nothing has to be retried.
 		logger.Info("tests failed", "reason", err.Error())
 		r.Recorder.Event(v.CR, corev1.EventTypeWarning, a.failed, note(err.Error(), err))
 	default:
@@ -77,13 +77,12 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 	}
 }
 
-// succeeded remembers that an action went well, tells of it, and cleans up after
-// it.
+// succeeded records a successful action, emits its event, and prunes old revisions.
 func (r *Reconciler) succeeded(ctx context.Context, v *snapshot, d plan.Decision) {
 	logger := log.FromContext(ctx)
 	a := actions[d.Step]
 	now := r.Now()
-	r.memory.look(v.CR.GetUID(), func(m *remembered) {
+	r.memory.ifKnown(v.CR.GetUID(), func(m *remembered) {
 		// The other steps change records only, or nothing.
 		if plan.Changes(d.Step) || plan.Repairs(d.Step) {
 			*m.about(plan.Repairs(d.Step)) = nil
@@ -106,7 +105,7 @@ func (r *Reconciler) succeeded(ctx context.Context, v *snapshot, d plan.Decision
 	logger.Info("action done")
 	r.emit(v, a.done, r.doneNote(v, d))
 	if d.Step == plan.StepInstall || d.Step == plan.StepUpgrade {
-		r.tellOverrides(v)
+		r.reportOverrides(v)
 	}
 	if a.prunes {
 		if err := r.Actions.Prune(ctx, r.request(v, d, helm.NoOp{}), r.Kind.HistoryLimit()); err != nil {
@@ -115,9 +114,9 @@ func (r *Reconciler) succeeded(ctx context.Context, v *snapshot, d plan.Decision
 	}
 }
 
-// tellOverrides warns that the watches entry wins over the spec. It names the
-// values and does not show them, for they may be secret.
-func (r *Reconciler) tellOverrides(v *snapshot) {
+// reportOverrides emits a warning that the watches entry overrides the spec. It shows
+// the names only, because the values may be secret.
+func (r *Reconciler) reportOverrides(v *snapshot) {
 	if len(r.Kind.OverrideValues) == 0 {
 		return
 	}
@@ -164,7 +163,7 @@ func (r *Reconciler) emit(v *snapshot, reason, message string) {
 	r.Recorder.Event(v.CR, corev1.EventTypeNormal, reason, message)
 }
 
-// explain says what an error means to the person who reads the conditions.
+// explain returns the failure that the conditions report for an error.
 func explain(a action, err error) status.Failure {
 	f := status.Failure{Reason: a.failed, Message: err.Error()}
 	for _, known := range []struct {
@@ -188,8 +187,8 @@ func explain(a action, err error) status.Failure {
 	return f
 }
 
-// concludeUntrusted remembers that a record must not be used. It reports whether
-// the failure is to be counted and retried with backoff.
+// concludeUntrusted remembers that a record must not be used. It reports whether the
+// failure counts and is retried with backoff.
 func (r *Reconciler) concludeUntrusted(v *snapshot, d plan.Decision, err error) (failed bool) {
 	why := err.Error()
 	if action, ok := errors.AsType[*helm.ActionError](err); ok {
@@ -201,7 +200,7 @@ func (r *Reconciler) concludeUntrusted(v *snapshot, d plan.Decision, err error) 
 				r.unrepeatable.add(record, v.digests.Input, why)
 			}
 		}
-		// A request is refused next, and a failed upgrade tried again.
+		// A request is refused next, and a failed upgrade is retried.
 		return d.State == plan.StateHeld
 	}
 	r.untrusted.add(v.History[0], "", why)
@@ -213,22 +212,22 @@ func (r *Reconciler) concludeUntrusted(v *snapshot, d plan.Decision, err error) 
 	return false
 }
 
-// advice says which rules would have allowed what an error says was forbidden,
-// empty where it is about something else.
+// advice returns a sentence with the rules that would have prevented a forbidden
+// error, empty for other errors.
 func (r *Reconciler) advice(v *snapshot, err error) string {
-	if r.Rights == nil {
+	if r.Permissions == nil {
 		return ""
 	}
 	account := ""
 	if v.serviceAccount != "" {
 		account = "system:serviceaccount:" + v.Release.Namespace + ":" + v.serviceAccount
 	}
-	return r.Rights.Refused(err, account)
+	return r.Permissions.Refused(err, account)
 }
 
-// note is an event's text: what happened, with the end of Helm's log. Where
-// that is too long, the log gives way from its beginning, for the last line
-// tells most, and the message keeps half of the room.
+// note returns the note of an event: the message and the end of Helm's log. A note
+// that is too long loses the first lines of the log, and at least half of it remains
+// for the message.
 func note(message string, err error) string {
 	var failed *helm.ActionError
 	if !errors.As(err, &failed) || len(failed.Log) == 0 {

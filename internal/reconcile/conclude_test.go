@@ -10,15 +10,15 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// concluding serves a kind of which somebody notes the events.
+// concluding returns a Reconciler and the recorder of its events.
 func concluding() (*Reconciler, *record.FakeRecorder) {
 	events := record.NewFakeRecorder(9)
 	return &Reconciler{Shared: Shared{Recorder: events, Index: release.NewIndex(func(release.Record) {}), Now: time.Now}}, events
 }
 
-// TestConcludeForgets: what goes well ends the failures of its own sort. What
-// only marks a record, or asks, ends none.
-func TestConcludeForgets(t *testing.T) {
+// TestConclude_SuccessForgetsFailure: a successful step forgets only failures of its
+// own type. Steps that only mark or read a record forget none.
+func TestConclude_SuccessForgetsFailure(t *testing.T) {
 	for _, test := range []struct {
 		step            plan.Step
 		failure, repair bool
@@ -37,24 +37,24 @@ func TestConcludeForgets(t *testing.T) {
 	} {
 		t.Run(string(test.step), func(t *testing.T) {
 			if _, ok := actions[test.step]; !ok {
-				t.Fatal("it is no action")
+				t.Fatal("the step is not an action")
 			}
 			r, _ := concluding()
 			r.memory.put("", false, failedWith(wanted, "R", "m"))
 			r.memory.put("", true, failedWith("repaired", "R", "m"))
 			r.conclude(t.Context(), viewOf([]string{dep, sup}), plan.Decision{Step: test.step}, nil)
 			if forgotten := r.memory.of("").failure == nil; forgotten != test.failure {
-				t.Errorf("an upgrade's failure is forgotten: %v, want %v", forgotten, test.failure)
+				t.Errorf("failure of the upgrade forgotten: %v, want %v", forgotten, test.failure)
 			}
 			if forgotten := r.memory.of("").repairFailure == nil; forgotten != test.repair {
-				t.Errorf("a repair's failure is forgotten: %v, want %v", forgotten, test.repair)
+				t.Errorf("failure of the repair forgotten: %v, want %v", forgotten, test.repair)
 			}
 		})
 	}
 }
 
-// TestConcludeTells: what is news, and nothing else.
-func TestConcludeTells(t *testing.T) {
+// TestConclude_EmitsEventForNews: a step without news emits no event.
+func TestConclude_EmitsEventForNews(t *testing.T) {
 	held := marked(release.Marks{Held: &release.Held{Revision: 1}})
 	for _, test := range []struct {
 		name string
@@ -63,10 +63,10 @@ func TestConcludeTells(t *testing.T) {
 		want string
 	}{
 		{"a hold ends", plan.StepResume, viewOf([]string{dep, sup}, held), "Normal Resumed Release web follows the spec again"},
-		{"no hold ends", plan.StepResume, viewOf([]string{dep, sup}), ""},
+		{"a resume without a hold", plan.StepResume, viewOf([]string{dep, sup}), ""},
 		{"a request is refused", plan.StepRefuse, viewOf([]string{dep, sup}), ""},
-		{"a second deployed revision is superseded", plan.StepTidy, viewOf([]string{dep, sup}), ""},
-		{"something is verified", plan.StepVerify, viewOf([]string{dep, sup}), ""},
+		{"inconsistent records are tidied", plan.StepTidy, viewOf([]string{dep, sup}), ""},
+		{"a verification", plan.StepVerify, viewOf([]string{dep, sup}), ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r, events := concluding()
@@ -76,7 +76,7 @@ func TestConcludeTells(t *testing.T) {
 				t.Errorf("%q, want %q", got, test.want)
 			}
 			if more, ok := <-events.Events; ok {
-				t.Errorf("and then %q", more)
+				t.Errorf("unexpected second event %q", more)
 			}
 		})
 	}

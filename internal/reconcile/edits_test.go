@@ -12,7 +12,7 @@ import (
 	"github.com/chartwright/chartwright/internal/customresource"
 )
 
-// Fields as managedFields list them.
+// Fields in the format of managedFields.
 const (
 	ownsReplicas = `{"f:spec": {".": {}, "f:replicas": {}}}`
 	ownsMessage  = `{"f:spec": {"f:message": {}}}`
@@ -24,7 +24,7 @@ const (
 	ownsStatus   = `{"f:status": {"f:state": {}}}`
 )
 
-// entryOf is an entry of managedFields, so many seconds after the first.
+// entryOf returns an entry of managedFields. second is the offset of its time.
 func entryOf(subresource, fields string, second int) any {
 	var decoded map[string]any
 	if err := json.Unmarshal([]byte(fields), &decoded); err != nil {
@@ -40,7 +40,7 @@ func entryOf(subresource, fields string, second int) any {
 	return entry
 }
 
-// crOf has managedFields, and a rollback request where it is asked for one.
+// crOf returns a custom resource with managedFields and, optionally, a rollback request.
 func crOf(asked bool, entries ...any) *unstructured.Unstructured {
 	metadata := map[string]any{"name": "web"}
 	if len(entries) > 0 {
@@ -64,21 +64,21 @@ func TestPackEdits(t *testing.T) {
 	}{
 		{"no managedFields", top, crOf(true), customresource.Edits{}, false},
 		{"a kind without scale, and no request", nil, crOf(false, entryOf("", ownsMessage, 0)), customresource.Edits{}, false},
-		{"replicas that nobody owns", top, crOf(false, entryOf("", ownsMessage, 0)), customresource.Edits{}, true},
+		{"replicas without an owner", top, crOf(false, entryOf("", ownsMessage, 0)), customresource.Edits{}, true},
 		{"replicas by an edit", top, crOf(false, entryOf("", ownsReplicas, 0)), customresource.Edits{Scale: true}, true},
 		{"replicas by the scale subresource", top, crOf(false, entryOf("", ownsMessage, 0), entryOf("scale", ownsReplicas, -1)), customresource.Edits{}, true},
 		{"replicas by both", top, crOf(false, entryOf("", ownsReplicas, 0), entryOf("scale", ownsReplicas, -1)), customresource.Edits{}, true},
 		{"replicas by an edit, after they were scaled", deep, crOf(false, entryOf("scale", ownsParent, -1), entryOf("", ownsDeep, 1)), customresource.Edits{Scale: true}, true},
-		{"replicas further down", deep, crOf(false, entryOf("scale", ownsDeep, -1)), customresource.Edits{}, true},
-		{"replicas of something else", deep, crOf(false, entryOf("", ownsReplicas, 0)), customresource.Edits{}, true},
-		{"replicas in a map that is owned whole", deep, crOf(false, entryOf("", ownsWhole, 0)), customresource.Edits{}, true},
+		{"nested replicas", deep, crOf(false, entryOf("scale", ownsDeep, -1)), customresource.Edits{}, true},
+		{"replicas in another field", deep, crOf(false, entryOf("", ownsReplicas, 0)), customresource.Edits{}, true},
+		{"replicas in a map with one owner", deep, crOf(false, entryOf("", ownsWhole, 0)), customresource.Edits{}, true},
 		{"a status write", top, crOf(true, entryOf("status", ownsStatus, 9)), customresource.Edits{}, true},
 		{"a request after an edit", nil, crOf(true, entryOf("", ownsMessage, 1), entryOf("", ownsRequest, 2)), customresource.Edits{EditedAt: 1001, AskedAt: 1002}, true},
 		{"a request and two edits", nil, crOf(true, entryOf("", ownsMessage, 3), entryOf("", ownsDeep, 1), entryOf("", ownsRequest, 2)), customresource.Edits{EditedAt: 1003, AskedAt: 1002}, true},
 		{"a request and an edit by one writer", nil, crOf(true, entryOf("", ownsBoth, 2)), customresource.Edits{EditedAt: 1002, AskedAt: 1002}, true},
-		{"a request that another applies again", nil, crOf(true, entryOf("", ownsRequest, 1), entryOf("", ownsRequest, 5)), customresource.Edits{AskedAt: 1001}, true},
+		{"a request that another manager applies again", nil, crOf(true, entryOf("", ownsRequest, 1), entryOf("", ownsRequest, 5)), customresource.Edits{AskedAt: 1001}, true},
 		{"entries without times", nil, crOf(true, entryOf("", ownsBoth, -1)), customresource.Edits{}, true},
-		{"entries that somebody broke", top, crOf(true, "text", map[string]any{"fieldsV1": "text", "time": int64(1)}), customresource.Edits{}, true},
+		{"malformed entries", top, crOf(true, "text", map[string]any{"fieldsV1": "text", "time": int64(1)}), customresource.Edits{}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			cr := packed(test.cr, test.scale)
@@ -87,7 +87,7 @@ func TestPackEdits(t *testing.T) {
 				t.Errorf("known %v, want %v (-want +got):\n%s", known, test.known, diff)
 			}
 			if cr.GetManagedFields() != nil {
-				t.Error("managedFields are left")
+				t.Error("managedFields were not removed")
 			}
 		})
 	}

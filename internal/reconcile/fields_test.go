@@ -20,7 +20,7 @@ import (
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 )
 
-// fakeObserved answers with one object a selection, and remembers them.
+// fakeObserved returns one object for each selection, and records the selections.
 type fakeObserved struct {
 	asked     []catalog.Selection
 	forgotten []types.UID
@@ -37,8 +37,8 @@ func (f *fakeObserved) Select(_ types.UID, selections []catalog.Selection) (map[
 
 func (f *fakeObserved) Forget(user types.UID) { f.forgotten = append(f.forgotten, user) }
 
-// ownFields serves a kind with these status fields, which may speak of pods and,
-// for a resource with spec.tier, of others.
+// ownFields returns a Reconciler of a kind with these status fields. They may read pods
+// and, for a custom resource with spec.tier, other objects.
 func ownFields(t *testing.T, status string) (r *Reconciler, fake *fakeObserved, woken *[]time.Duration) {
 	t.Helper()
 	kinds, err := catalog.FromFS(fstest.MapFS{
@@ -64,7 +64,7 @@ func ownFields(t *testing.T, status string) (r *Reconciler, fake *fakeObserved, 
 	return r, fake, woken
 }
 
-func TestFieldsSpeakOfWhatThePassSees(t *testing.T) {
+func TestStatusFields_ReadTheSnapshot(t *testing.T) {
 	r, fake, _ := ownFields(t, `where: "release.namespace + '/' + release.name + '@' + string(release.revision) + ' ' + release.chart", count: values.count, word: values.word, pods: "observed.pods.map(p, string(p.name))"`)
 	v := viewOf([]string{api.StatusDeployed, api.StatusSuperseded})
 	v.CR.SetUID("u")
@@ -76,19 +76,19 @@ func TestFieldsSpeakOfWhatThePassSees(t *testing.T) {
 	}, v.Fields.Values); diff != "" || len(v.Fields.Failures) > 0 {
 		t.Errorf("(-want +got):\n%s%v", diff, v.Fields.Failures)
 	}
-	// The other label's template asks for what the resource has not.
+	// The template of the other label reads a missing field.
 	if len(fake.asked) != 1 || fake.asked[0].Namespace != v.Release.Namespace || fake.asked[0].Labels["app"] != "web" {
-		t.Errorf("asked for %+v", fake.asked)
+		t.Errorf("selected %+v", fake.asked)
 	}
 
 	v.values = nil
 	r.computeFields(t.Context(), v)
-	if _, told := v.Fields.Values["count"]; told || v.Fields.Values["where"] == nil {
+	if _, computed := v.Fields.Values["count"]; computed || v.Fields.Values["where"] == nil {
 		t.Errorf("without values: %v", v.Fields.Values)
 	}
 }
 
-func TestFieldsSpeakOfTheObjects(t *testing.T) {
+func TestStatusFields_ReadObservedObjects(t *testing.T) {
 	r, _, _ := ownFields(t, `all: "resources.map(r, r.group + ' ' + r.kind + ' ' + r.name + ' ' + string(r.ready) + r.reason)"`)
 	index := inventory.NewIndex(func(types.UID) {}, func(types.UID) {})
 	r.Inventory = inventory.Inventory{Index: index}
@@ -107,7 +107,7 @@ func TestFieldsSpeakOfTheObjects(t *testing.T) {
 	}
 }
 
-func TestAFieldThatFailsIsACondition(t *testing.T) {
+func TestStatusFields_FailureSetsCondition(t *testing.T) {
 	r, _, _ := ownFields(t, "good: release.name, bad: values.absent, others: size(observed.others)")
 	v := viewOf([]string{api.StatusDeployed})
 	v.values = map[string]any{}
@@ -116,37 +116,37 @@ func TestAFieldThatFailsIsACondition(t *testing.T) {
 	if got := conditionsOf(s); !slices.Equal(got, []string{"Ready=True Deployed", "Deployed=True InstallSuccessful", "StatusFieldsFailed=True ExpressionFailed"}) {
 		t.Errorf("%v", got)
 	}
-	said := find(s.Conditions, api.ConditionStatusFieldsFailed).Message
-	if !strings.HasPrefix(said, "status.bad: no such key: absent; status.others: observe[1].selector.matchLabels: tier: ") {
-		t.Error(said)
+	message := find(s.Conditions, api.ConditionStatusFieldsFailed).Message
+	if !strings.HasPrefix(message, "status.bad: no such key: absent; status.others: observe[1].selector.matchLabels: tier: ") {
+		t.Error(message)
 	}
-	// It goes with its cause.
+	// The condition is removed with its cause.
 	v.Fields = status.Fields{}
 	if got := conditionsOf(status.Compute(&v.Snapshot, plan.Decision{State: plan.StateInSync}, s.Conditions)); len(got) != 2 {
 		t.Errorf("%v", got)
 	}
 }
 
-func TestFieldsThatAreRefusedAreGivenUp(t *testing.T) {
+func TestStatusFields_RejectedByAPIServerAreDropped(t *testing.T) {
 	r, _, _ := ownFields(t, "b: '1', a: '2'")
 	v := viewOf([]string{api.StatusDeployed})
 	r.computeFields(t.Context(), v)
 	if !v.Fields.Refuse() || v.Fields.Refuse() {
-		t.Error("given up not once")
+		t.Error("the fields are not dropped exactly once")
 	}
 	r.computeFields(t.Context(), v)
-	if said := find(status.Compute(&v.Snapshot, plan.Decision{State: plan.StateInSync}, nil).Conditions, api.ConditionStatusFieldsFailed).Message; !strings.HasPrefix(said, "status.a, status.b: the CRD in the cluster rejects the type") {
-		t.Error(said)
+	if message := find(status.Compute(&v.Snapshot, plan.Decision{State: plan.StateInSync}, nil).Conditions, api.ConditionStatusFieldsFailed).Message; !strings.HasPrefix(message, "status.a, status.b: the CRD in the cluster rejects the type") {
+		t.Error(message)
 	}
 	if len(v.Fields.Values) > 0 {
 		t.Errorf("%v", v.Fields.Values)
 	}
 	if none := (&status.Fields{}); none.Refuse() {
-		t.Error("given up, and there is none")
+		t.Error("Refuse returns true without fields")
 	}
 }
 
-func TestChangesOfWhatIsObservedWakeLater(t *testing.T) {
+func TestObservedChanged_WakesAfterDelay(t *testing.T) {
 	r, _, woken := ownFields(t, "a: '1'")
 	r.keys.put("u", types.NamespacedName{Namespace: "apps", Name: "web"})
 	r.ObservedChanged("other")

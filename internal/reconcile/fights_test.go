@@ -13,7 +13,7 @@ var (
 	back  = apply.Key{Kind: "ConfigMap", Namespace: "apps", Name: "back"}
 )
 
-// fighting repairs an object at each of the times after noon.
+// fighting records a repair of an object at each offset from noon.
 func fighting(m *memory, key apply.Key, at ...time.Duration) (begun []bool) {
 	for _, after := range at {
 		begun = append(begun, m.repaired("web", key, noon.Add(after)))
@@ -21,19 +21,19 @@ func fighting(m *memory, key apply.Key, at ...time.Duration) (begun []bool) {
 	return begun
 }
 
-func TestFightBegins(t *testing.T) {
+func TestFight_BeginsAfterFiveRepairsInAMinute(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		at   []time.Duration
-		// begins is the number of the repair with which it begins, 0 if with none.
+		// begins is the number of the repair that begins the fight, 0 for none.
 		begins int
 	}{
 		{"four at once", []time.Duration{0, 0, 0, 0}, 0},
 		{"five at once", []time.Duration{0, 0, 0, 0, 0}, 5},
 		{"five in just a minute", []time.Duration{0, 15 * time.Second, 30 * time.Second, 45 * time.Second, time.Minute}, 5},
-		{"five in little more", []time.Duration{0, 15 * time.Second, 30 * time.Second, 45 * time.Second, time.Minute + 1}, 0},
+		{"five in slightly more than a minute", []time.Duration{0, 15 * time.Second, 30 * time.Second, 45 * time.Second, time.Minute + 1}, 0},
 		{"the last five of six in a minute", []time.Duration{0, 55 * time.Second, 60 * time.Second, 65 * time.Second, 70 * time.Second, 75 * time.Second}, 6},
-		{"one every 16 seconds, for ever", []time.Duration{0, 16 * time.Second, 32 * time.Second, 48 * time.Second, 64 * time.Second, 80 * time.Second, 96 * time.Second}, 0},
+		{"one every 16 seconds", []time.Duration{0, 16 * time.Second, 32 * time.Second, 48 * time.Second, 64 * time.Second, 80 * time.Second, 96 * time.Second}, 0},
 		{"a quiet minute between", []time.Duration{0, 0, 0, 0, time.Minute + 1, time.Minute + 1, time.Minute + 1, time.Minute + 1}, 0},
 		{"ten at once", []time.Duration{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 5},
 	} {
@@ -41,7 +41,7 @@ func TestFightBegins(t *testing.T) {
 			var f memory
 			for i, begun := range fighting(&f, front, test.at...) {
 				if begun != (i+1 == test.begins) {
-					t.Errorf("it begins with repair %d: %v", i+1, begun)
+					t.Errorf("fight begins with repair %d: %v", i+1, begun)
 				}
 			}
 			_, fought := f.pause("web", front, noon.Add(test.at[len(test.at)-1]))
@@ -52,7 +52,7 @@ func TestFightBegins(t *testing.T) {
 	}
 }
 
-func TestFightSlowsDown(t *testing.T) {
+func TestFight_PauseDoublesUpToTenMinutes(t *testing.T) {
 	var f memory
 	fighting(&f, front, 0, 0, 0, 0, 0)
 	at := noon
@@ -68,29 +68,29 @@ func TestFightSlowsDown(t *testing.T) {
 		}
 		at = at.Add(want)
 		if f.repaired("web", front, at) {
-			t.Errorf("it begins again with repair %d", i+1)
+			t.Errorf("a second fight begins with repair %d", i+1)
 		}
 	}
-	// All of this was of one object of one owner.
+	// Other objects and owners are not affected.
 	if wait, fought := f.pause("web", back, at); wait != 0 || fought {
-		t.Errorf("another object waits %s", wait)
+		t.Errorf("another object waits for %s", wait)
 	}
 	if wait, fought := f.pause("other", front, at); wait != 0 || fought {
-		t.Errorf("another owner's object waits %s", wait)
+		t.Errorf("the object of another owner waits for %s", wait)
 	}
 }
 
-func TestFightEnds(t *testing.T) {
+func TestFight_EndsAfterAQuietPeriod(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		// repairs follow the five at noon, each as long after the one before.
+		// repairs are the times between the repairs that follow the five at noon.
 		repairs []time.Duration
 		ended   bool
 	}{
 		{"at once", []time.Duration{0}, false},
 		{"after a minute", []time.Duration{time.Minute}, false},
 		{"after more than a minute", []time.Duration{time.Minute + 1}, true},
-		// The pause is 48 seconds then, and quiet twice as long.
+		// The pause is 48 seconds then, and the quiet period twice as long.
 		{"slower, after a minute and a half", []time.Duration{12 * time.Second, 24 * time.Second, 96 * time.Second}, false},
 		{"slower, after more than that", []time.Duration{12 * time.Second, 24 * time.Second, 96*time.Second + 1}, true},
 	} {
@@ -108,24 +108,24 @@ func TestFightEnds(t *testing.T) {
 			if !test.ended {
 				return
 			}
-			// Then it counts from one.
+			// The next fight needs five repairs again.
 			for i := 2; i <= fightRepairs; i++ {
 				if begun := f.repaired("web", front, at); begun != (i == fightRepairs) {
-					t.Errorf("it begins anew with repair %d: %v", i, begun)
+					t.Errorf("next fight begins with repair %d: %v", i, begun)
 				}
 			}
 		})
 	}
 }
 
-func TestFightsForget(t *testing.T) {
+func TestFight_ForgottenWithItsOwner(t *testing.T) {
 	var f memory
 	f.forget("web")
 	fighting(&f, front, 0, 0, 0, 0, 0)
 	f.repaired("other", front, noon)
 	f.forget("web")
 	if wait, fought := f.pause("web", front, noon); wait != 0 || fought {
-		t.Errorf("it waits %s", wait)
+		t.Errorf("the object waits for %s", wait)
 	}
 	if len(f.entries) != 1 {
 		t.Errorf("%d owners are remembered, want 1", len(f.entries))

@@ -15,8 +15,8 @@ import (
 
 const wanted = "digest-of-the-spec"
 
-// viewOf returns a custom resource at generation 4 with these revisions,
-// newest first, changed in turn.
+// viewOf returns the snapshot of a custom resource at generation 4 with these
+// revisions, newest first, after the changes.
 func viewOf(statuses []string, changes ...func(*snapshot)) *snapshot {
 	v := &snapshot{Snapshot: status.Snapshot{CR: &unstructured.Unstructured{Object: map[string]any{"kind": "PodSet"}}, Release: releaseOf("web")}}
 	v.CR.SetName("web")
@@ -59,14 +59,14 @@ func runningStep(step plan.Step) func(*snapshot) {
 	return func(v *snapshot) { v.Observation.Running = &plan.Running{Step: step} }
 }
 
-// observed changes what was observed.
+// observed changes the observation.
 func observed(change func(*plan.Observation)) func(*snapshot) {
 	return func(v *snapshot) { change(&v.Observation) }
 }
 
 func isHeld(o *plan.Observation) { o.Held = &plan.Held{Revision: 1, Token: "held"} }
 
-func holdIsOver(o *plan.Observation) { isHeld(o); o.Held.Expired = true }
+func holdExpired(o *plan.Observation) { isHeld(o); o.Held.Expired = true }
 
 func isPaused(o *plan.Observation) { o.Paused = true }
 

@@ -17,26 +17,26 @@ import (
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 )
 
-// When to look at a hook that an action waits for. Most hooks end before the
-// first look; each look takes three or four requests.
+// The times between checks of a hook that an action waits for. Most hooks end before
+// the first check, which takes three or four requests.
 const (
-	firstHookLook = 3 * time.Second
-	nextHookLook  = 10 * time.Second
-	// newsAfter is how old the last report is before another reason for the same
-	// state is reported. Kubelets alternate between two words for one reason, and
-	// each report writes the status.
+	firstHookCheck = 3 * time.Second
+	nextHookCheck  = 10 * time.Second
+	// newsAfter is the minimum time between two reports with the same state and
+	// different reasons. Kubelets alternate between two reasons for one cause, and each
+	// report patches the status.
 	newsAfter = time.Minute
 )
 
-// hookWait follows a hook that an action waits for. One goroutine, run, owns all
-// but the channels.
+// hookWait observes a hook that an action waits for. Only the goroutine of run uses the
+// fields, except for the channels.
 type hookWait struct {
 	name string
-	// look reads how far the hook is, report passes it on, and end ends the wait.
-	look   func(context.Context) (plan.Hook, error)
+	// read reads the state of the hook, report reports it, and end ends the wait.
+	read   func(context.Context) (plan.Hook, error)
 	report func(hook *plan.Hook, isNew bool)
 	end    context.CancelCauseFunc
-	// again has the change decided on once more, later.
+	// again reconciles the custom resource later, which sends the change again.
 	again func()
 	now   func() time.Time
 
@@ -49,17 +49,17 @@ type hookWait struct {
 	known    map[api.HookState]bool
 }
 
-// waitForHook follows a hook until the function that it returns is called. That
-// one returns why the hook has failed, if it did.
+// waitForHook observes a hook until the returned function is called, which returns why
+// the hook has failed, if it has.
 func (r *Reconciler) waitForHook(v *snapshot, wait helm.HookWait, redact func(string) string) func(failed bool) string {
 	ctx, stop := context.WithCancel(context.Background())
 	w := &hookWait{
 		name: wait.Hook.String(), end: wait.End, now: r.Now, stop: stop,
 		changes: make(chan plan.Change, 1), ended: make(chan struct{}), known: map[api.HookState]bool{},
 	}
-	w.again = func() { r.Wake(v.key, nextHookLook) }
-	w.look = func(ctx context.Context) (plan.Hook, error) {
-		ctx, cancel := context.WithTimeout(ctx, visit)
+	w.again = func() { r.Wake(v.key, nextHookCheck) }
+	w.read = func(ctx context.Context) (plan.Hook, error) {
+		ctx, cancel := context.WithTimeout(ctx, diagnosisTimeout)
 		defer cancel()
 		state, why, err := r.Hook(ctx, wait.Hook, wait.UID)
 		return plan.Hook{State: state, Why: redact(why)}, err
@@ -72,7 +72,7 @@ func (r *Reconciler) waitForHook(v *snapshot, wait helm.HookWait, redact func(st
 		r.Wake(v.key, 0)
 	}
 	r.Pool.SetHook(v.Release, &plan.Hook{Name: w.name}, w.interrupt)
-	// A change may have come before the hook was there to be interrupted.
+	// A change before the start of the hook has interrupted nothing yet.
 	r.Wake(v.key, 0)
 	go w.run(ctx)
 	return func(failed bool) string {
@@ -83,8 +83,8 @@ func (r *Reconciler) waitForHook(v *snapshot, wait helm.HookWait, redact func(st
 	}
 }
 
-// interrupt has the hook looked at, and the wait ended if the change does that. A
-// change that came before, and was not looked at yet, counts no more.
+// interrupt makes run check the hook, and end the wait if the change interrupts it. A
+// previous change that run did not receive yet is dropped.
 func (w *hookWait) interrupt(change plan.Change) {
 	for {
 		select {
@@ -99,12 +99,11 @@ func (w *hookWait) interrupt(change plan.Change) {
 	}
 }
 
-// run looks at the hook now and then, and whenever there is a change that may
-// end it, until the context ends.
+// run checks the hook periodically and after each change, until the context ends.
 func (w *hookWait) run(ctx context.Context) {
 	defer close(w.ended)
 	w.last.Name = w.name
-	timer := time.NewTimer(firstHookLook)
+	timer := time.NewTimer(firstHookCheck)
 	defer timer.Stop()
 	for {
 		var change plan.Change
@@ -118,22 +117,22 @@ func (w *hookWait) run(ctx context.Context) {
 			w.end(interruption(change, w.last))
 			return
 		}
-		// Between the last look and the change the container may have started.
-		switch seen := w.visit(ctx); {
-		case seen && plan.Interrupts(change, w.last.State):
+		// The container may have started since the last check.
+		switch checked := w.check(ctx); {
+		case checked && plan.Interrupts(change, w.last.State):
 			w.end(interruption(change, w.last))
 			return
-		case !seen && change != plan.ChangeNone:
+		case !checked && change != plan.ChangeNone:
 			w.again()
 		}
-		timer.Reset(nextHookLook)
+		timer.Reset(nextHookCheck)
 	}
 }
 
-// visit looks at the hook, and reports what is new. It returns false where the
-// API server did not answer.
-func (w *hookWait) visit(ctx context.Context) bool {
-	seen, err := w.look(ctx)
+// check reads the state of the hook, and reports a change. It returns false if the
+// state could not be read.
+func (w *hookWait) check(ctx context.Context) bool {
+	seen, err := w.read(ctx)
 	if err != nil {
 		return false
 	}
@@ -148,23 +147,23 @@ func (w *hookWait) visit(ctx context.Context) bool {
 	return true
 }
 
-// why returns why the hook has failed. Where it was active for too long its pods
-// are gone by then, and the last look before counts.
+// why returns why the hook has failed. If it exceeded its deadline, its pods are
+// deleted already, and the result is that of the last check.
 func (w *hookWait) why(failed bool) string {
 	if !failed {
 		return ""
 	}
-	seen, err := w.look(context.Background())
+	seen, err := w.read(context.Background())
 	if err == nil && seen.Why != "" && (seen.State.Idle() || w.last.Why == "") {
 		return seen.Why
 	}
 	return w.last.Why
 }
 
-// errAborted marks an action that a person has aborted.
+// errAborted marks an action that a user has aborted.
 var errAborted = errors.New("the action was aborted")
 
-// inputs returns what an action begins with.
+// inputs returns the inputs of an action.
 func (r *Reconciler) inputs(v *snapshot, step plan.Step) plan.Inputs {
 	inputs := plan.Inputs{Scaled: v.digests.Values, HooksDisabled: v.steered(step).DisableHooks}
 	inputs.Spec, _ = r.specAndScale(v)
@@ -178,7 +177,7 @@ func (r *Reconciler) inputs(v *snapshot, step plan.Step) plan.Inputs {
 }
 
 // withoutScale returns the digest of values without the field of the scale
-// subresource, whoever has written it.
+// subresource.
 func (r *Reconciler) withoutScale(given map[string]any) string {
 	path := r.Kind.ScalePath()
 	if len(path) < 2 {
@@ -189,8 +188,8 @@ func (r *Reconciler) withoutScale(given map[string]any) string {
 	return values.Digest(given)
 }
 
-// observeChange finds out what people have changed since the running action
-// began, and what they abort.
+// observeChange observes what users have changed since the running action began, and
+// what they abort.
 func (r *Reconciler) observeChange(v *snapshot) {
 	o := &v.Observation
 	if revision, err := strconv.Atoi(v.Requests.Abort); err == nil {
@@ -203,12 +202,12 @@ func (r *Reconciler) observeChange(v *snapshot) {
 	}
 }
 
-// change compares what a running action began with to what there is now.
+// change compares the inputs of a running action with the current ones.
 func (r *Reconciler) change(v *snapshot, running *plan.Running) plan.Change {
 	o := v.Observation
 	began, now := running.Inputs, r.inputs(v, running.Step)
 	uninstalls := running.Step == plan.StepUninstall
-	// A hold, and a rollback that leads to one, follow no values but the spec's end.
+	// During a hold or a rollback, changed sources do not matter, only edits of the spec.
 	edited := began.Values != now.Values
 	if running.Step == plan.StepRollback || o.Holding() {
 		edited = began.Spec != now.Spec
@@ -238,7 +237,7 @@ func (r *Reconciler) change(v *snapshot, running *plan.Running) plan.Change {
 	}
 }
 
-// answerable reports whether the answer to a rollback request changes what runs.
+// answerable reports whether the answer to a rollback request changes the release.
 func answerable(request *plan.Request, step plan.Step) bool {
 	if request.Resume {
 		return step == plan.StepRollback
@@ -254,7 +253,7 @@ var interruptions = map[plan.Change]string{
 	plan.ChangeEdit:          "the spec was edited",
 }
 
-// interruption returns why an action ends that waits for a hook.
+// interruption returns the error of an action whose wait for a hook is ended by a change.
 func interruption(change plan.Change, hook plan.Hook) error {
 	if change == plan.ChangeAbort {
 		return interrupted{text: fmt.Sprintf("aborted by the annotation %s", api.AnnotationAbort), marks: []error{helm.ErrInterrupted, errAborted}}

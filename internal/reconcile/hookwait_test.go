@@ -14,21 +14,21 @@ import (
 	"github.com/chartwright/chartwright/internal/plan"
 )
 
-// watchedHook is a hook of which a test sets the state. The test holds the lock
-// except while time passes.
+// watchedHook is a hook whose state the test sets. The test holds the lock except
+// during waits.
 type watchedHook struct {
 	*hookWait
 	sync.Mutex
-	now   plan.Hook
-	err   error
-	looks int
-	// postponed counts the changes that nobody could decide on.
+	now    plan.Hook
+	err    error
+	checks int
+	// postponed counts the changes that were sent again later.
 	postponed int
 	reports   []string
 	ended     error
 }
 
-// follow begins to follow a hook, in the time of a synctest bubble.
+// follow starts to observe a hook in a synctest bubble.
 func follow(t *testing.T) *watchedHook {
 	t.Helper()
 	h := &watchedHook{now: plan.Hook{State: api.HookStarting}}
@@ -36,10 +36,10 @@ func follow(t *testing.T) *watchedHook {
 	h.hookWait = &hookWait{
 		name: "Job default/web", now: time.Now, stop: stop,
 		changes: make(chan plan.Change, 1), ended: make(chan struct{}), known: map[api.HookState]bool{},
-		look: func(context.Context) (plan.Hook, error) {
+		read: func(context.Context) (plan.Hook, error) {
 			h.Lock()
 			defer h.Unlock()
-			h.looks++
+			h.checks++
 			return h.now, h.err
 		},
 		report: func(hook *plan.Hook, isNew bool) {
@@ -90,14 +90,14 @@ func (h *watchedHook) change(change plan.Change) {
 	synctest.Wait()
 }
 
-// TestHookWait_LooksNowAndThen: requests are bounded, and the status is written
-// where something has changed.
-func TestHookWait_LooksNowAndThen(t *testing.T) {
+// TestHookWait_ChecksPeriodically: the number of requests is bounded, and the status is
+// patched only after a change.
+func TestHookWait_ChecksPeriodically(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := follow(t)
 		h.after(2 * time.Second)
-		if h.looks != 0 {
-			t.Errorf("%d looks at a hook that has just begun", h.looks)
+		if h.checks != 0 {
+			t.Errorf("%d checks of a hook that has just begun", h.checks)
 		}
 		h.now = plan.Hook{State: api.HookStuck, Why: "ErrImagePull"}
 		h.after(2 * time.Second)
@@ -116,18 +116,18 @@ func TestHookWait_LooksNowAndThen(t *testing.T) {
 		if got := strings.Join(h.reports, " | "); got != want {
 			t.Errorf("reports are %s, want %s", got, want)
 		}
-		if h.looks > 11 {
-			t.Errorf("%d looks within 100 seconds", h.looks)
+		if h.checks > 11 {
+			t.Errorf("%d checks within 100 seconds", h.checks)
 		}
 		if h.ended != nil {
-			t.Errorf("it ended without any change: %v", h.ended)
+			t.Errorf("ended without a change: %v", h.ended)
 		}
 	})
 }
 
-// TestHookWait_LooksAgainBeforeItEnds: what was stuck at the last look may run by
-// the time of the edit.
-func TestHookWait_LooksAgainBeforeItEnds(t *testing.T) {
+// TestHookWait_ChecksAgainBeforeItEnds: a hook that was stuck at the last check may run
+// at the time of the edit.
+func TestHookWait_ChecksAgainBeforeItEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := follow(t)
 		h.now = plan.Hook{State: api.HookStuck, Why: "ImagePullBackOff"}
@@ -135,36 +135,36 @@ func TestHookWait_LooksAgainBeforeItEnds(t *testing.T) {
 		h.now = plan.Hook{State: api.HookRunning}
 		h.change(plan.ChangeEdit)
 		if h.ended != nil || len(h.reports) != 2 {
-			t.Errorf("it ended with %v, reports are %q", h.ended, h.reports)
+			t.Errorf("ended with %v, reports %q", h.ended, h.reports)
 		}
 		h.now, h.err = plan.Hook{State: api.HookStuck, Why: "ImagePullBackOff"}, errors.New("away")
 		h.change(plan.ChangeEdit)
 		if h.ended != nil || h.postponed != 1 {
-			t.Errorf("nobody knows how the hook is, and it ended with %v; postponed: %d", h.ended, h.postponed)
+			t.Errorf("ended with %v although the state of the hook is unknown; postponed: %d", h.ended, h.postponed)
 		}
 		h.err = nil
 		h.change(plan.ChangeDeletion)
 		if !errors.Is(h.ended, helm.ErrInterrupted) || errors.Is(h.ended, errAborted) ||
 			!strings.Contains(h.ended.Error(), "the custom resource is being deleted. Hook Job default/web cannot start: ImagePullBackOff") {
-			t.Errorf("it ended with %v", h.ended)
+			t.Errorf("ended with %v", h.ended)
 		}
 	})
 }
 
-// TestHookWait_AbortNeedsNoLook: a person has decided.
-func TestHookWait_AbortNeedsNoLook(t *testing.T) {
+// TestHookWait_AbortNeedsNoCheck: a user has decided.
+func TestHookWait_AbortNeedsNoCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := follow(t)
 		h.change(plan.ChangeAbort)
-		if !errors.Is(h.ended, helm.ErrInterrupted) || !errors.Is(h.ended, errAborted) || h.looks != 0 {
-			t.Errorf("it ended with %v after %d looks", h.ended, h.looks)
+		if !errors.Is(h.ended, helm.ErrInterrupted) || !errors.Is(h.ended, errAborted) || h.checks != 0 {
+			t.Errorf("ended with %v after %d checks", h.ended, h.checks)
 		}
 	})
 }
 
-// TestHookWait_TheLastChangeCounts: an abort is not lost behind an edit that was
-// not looked at yet.
-func TestHookWait_TheLastChangeCounts(t *testing.T) {
+// TestHookWait_LastChangeCounts: an abort replaces an edit that run did not receive
+// yet.
+func TestHookWait_LastChangeCounts(t *testing.T) {
 	w := &hookWait{changes: make(chan plan.Change, 1)}
 	w.interrupt(plan.ChangeEdit)
 	w.interrupt(plan.ChangeAbort)
@@ -173,7 +173,7 @@ func TestHookWait_TheLastChangeCounts(t *testing.T) {
 	}
 }
 
-// TestHookWait_Why: what was seen last counts where nothing is left to look at.
+// TestHookWait_Why: without pods, the cause is that of the last check.
 func TestHookWait_Why(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -182,18 +182,18 @@ func TestHookWait_Why(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"its pods are gone", "ImagePullBackOff", plan.Hook{State: api.HookStarting}, nil, "ImagePullBackOff"},
+		{"the pods are deleted", "ImagePullBackOff", plan.Hook{State: api.HookStarting}, nil, "ImagePullBackOff"},
 		{"its pods are being replaced", "ImagePullBackOff", plan.Hook{State: api.HookStarting, Why: "Pending"}, nil, "ImagePullBackOff"},
-		{"its last try has failed", "", plan.Hook{State: api.HookCrashing, Why: "exit code 1"}, nil, "exit code 1"},
-		{"it was over before the first look", "", plan.Hook{State: api.HookStarting, Why: "Unschedulable"}, nil, "Unschedulable"},
-		{"the API server is away", "ImagePullBackOff", plan.Hook{}, errors.New("away"), "ImagePullBackOff"},
+		{"the last attempt has failed", "", plan.Hook{State: api.HookCrashing, Why: "exit code 1"}, nil, "exit code 1"},
+		{"ended before the first check", "", plan.Hook{State: api.HookStarting, Why: "Unschedulable"}, nil, "Unschedulable"},
+		{"the API server is unavailable", "ImagePullBackOff", plan.Hook{}, errors.New("away"), "ImagePullBackOff"},
 	} {
-		w := &hookWait{last: plan.Hook{Why: test.last}, look: func(context.Context) (plan.Hook, error) { return test.now, test.err }}
+		w := &hookWait{last: plan.Hook{Why: test.last}, read: func(context.Context) (plan.Hook, error) { return test.now, test.err }}
 		if got := w.why(true); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 		if got := w.why(false); got != "" {
-			t.Errorf("%s: one that has not failed says %q", test.name, got)
+			t.Errorf("%s: why() = %q without a failure", test.name, got)
 		}
 	}
 }

@@ -17,16 +17,17 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// specFacts is what follows from the fields of a custom resource beside metadata and
-// status, and from the sources of its values. It is remembered, so that a custom
-// resource in sync is not expanded.
+// specFacts are computed from the custom resource without metadata and status, and
+// from the sources of its values. They are remembered, so that a custom resource in
+// sync is not expanded.
 type specFacts struct {
-	// digest is that of the fields as text, and versions those of the sources.
+	// digest is the digest of those fields as text, and versions are the versions of the
+	// sources.
 	digest   string
 	versions string
 
-	// values is the digest of spec and sources, and unscaled the same with the
-	// overrides and without the scaled field.
+	// values is the digest of spec and sources. unscaled includes the overrides, but not
+	// the scaled field.
 	values   string
 	unscaled string
 	// spec is the digest of the spec without the scaled field, and scale the value
@@ -37,8 +38,8 @@ type specFacts struct {
 	secrets  valuesfrom.Secrets
 }
 
-// observeInputs computes what the release is to be rendered from. A resource
-// that is being deleted needs none of it.
+// observeInputs computes the inputs of the release. A custom resource that is being
+// deleted needs only some of them.
 func (r *Reconciler) observeInputs(ctx context.Context, v *snapshot) error {
 	if r.Kind.ServiceAccount != nil {
 		account, err := evaluate(r, v, "serviceAccountName", r.Kind.ServiceAccount.For)
@@ -46,8 +47,8 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *snapshot) error {
 		case err == nil:
 			v.serviceAccount = account
 		case v.Observation.Deleting:
-			// The account is unknown. Nothing that the release names may run in the
-			// operator's own name, and only what is in the inventory is deleted.
+			// The account is unknown. Hooks of the release must not run as the operator, and
+			// only objects in the inventory are deleted.
 			v.accountUnknown = true
 		default:
 			return err
@@ -76,11 +77,11 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *snapshot) error {
 	return nil
 }
 
-// errUndiscovered marks what a chart sees as .Capabilities and the API server did
-// not give, for now. It is no verdict on the values.
+// errUndiscovered reports that .Capabilities could not be read from the API server. It
+// does not make the values invalid.
 var errUndiscovered = errors.New("the capabilities of the API server could not be read")
 
-// chartDigest is the digest of what the operator brings.
+// chartDigest returns the digest of the chart and the overrides.
 func (r *Reconciler) chartDigest() string {
 	if len(r.Kind.Overrides) == 0 {
 		return r.Kind.Chart.Digest
@@ -88,12 +89,12 @@ func (r *Reconciler) chartDigest() string {
 	return values.DigestOf(r.Kind.Chart.Digest, values.Digest(r.Kind.Overrides))
 }
 
-// inputFormat is part of every input digest. It changes when what we make of
-// the same inputs does, for then every release must be upgraded.
+// inputFormat is part of every input digest. It must change if the same inputs lead to
+// another release, because then every release must be upgraded.
 const inputFormat = api.Domain + "/1"
 
-// observeSpec finds out what follows from the spec and its sources. It expands
-// the custom resource only if either has changed since the last time.
+// observeSpec computes the facts of the spec and its sources. It expands the custom
+// resource only if either has changed since the last time.
 func (r *Reconciler) observeSpec(ctx context.Context, v *snapshot) error {
 	if err := customresource.TooLarge(v.CR); err != nil {
 		return err
@@ -138,8 +139,8 @@ func expand(cr *unstructured.Unstructured) (object, spec map[string]any, err err
 	return object, spec, err
 }
 
-// valuesOf returns the values of a release. The error wraps release.ErrStale if they
-// are not those that the reconciliation observed, because a source has changed.
+// valuesOf returns the values of a release. The error wraps release.ErrStale if a
+// source has changed since the custom resource was observed.
 func (r *Reconciler) valuesOf(ctx context.Context, v *snapshot) (map[string]any, error) {
 	if v.values != nil || v.facts == nil {
 		return v.values, nil
@@ -204,8 +205,8 @@ func (r *Reconciler) scaleOf(object map[string]any) string {
 	}
 }
 
-// remove takes a field out of nested objects, and with it those that hold
-// nothing else: whoever sets the field may have made them.
+// remove removes a field from nested maps, and the maps that are empty afterwards:
+// they may have been created with the field.
 func remove(from map[string]any, path []string) {
 	if len(path) == 1 {
 		delete(from, path[0])

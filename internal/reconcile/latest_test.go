@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// held is a cache that holds everything in one version, or nothing in none.
+// held is a cache that returns objects in one version, or NotFound without a version.
 type held struct {
 	client.Reader
 	version string
@@ -25,9 +25,9 @@ func (h held) Get(_ context.Context, _ client.ObjectKey, object client.Object, _
 	return nil
 }
 
-// TestRememberedUntilTheCacheHoldsIt: the watch may tell of a write before the
-// write has returned.
-func TestRememberedUntilTheCacheHoldsIt(t *testing.T) {
+// TestRemember_UntilTheCacheHasTheWrite: the watch event may arrive before the write
+// returns.
+func TestRemember_UntilTheCacheHasTheWrite(t *testing.T) {
 	key := types.NamespacedName{Namespace: "apps", Name: "web"}
 	for _, test := range []struct {
 		cached, written string
@@ -36,7 +36,7 @@ func TestRememberedUntilTheCacheHoldsIt(t *testing.T) {
 		{"10", "9", 0},
 		{"10", "10", 0},
 		{"10", "11", 1},
-		// It is gone since its finalizer is.
+		// The removal of the finalizer has deleted the custom resource.
 		{"", "11", 0},
 	} {
 		r := &Reconciler{Reader: held{version: test.cached}}
@@ -44,7 +44,7 @@ func TestRememberedUntilTheCacheHoldsIt(t *testing.T) {
 		written.SetResourceVersion(test.written)
 		r.remember(t.Context(), key, written)
 		if got := len(r.latest.entries); got != test.want {
-			t.Errorf("version %s is held %d times while the cache has %q, want %d", test.written, got, test.cached, test.want)
+			t.Errorf("version %s is remembered %d times while the cache has %q, want %d", test.written, got, test.cached, test.want)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// secretOf returns the metadata of a record that we wrote.
+// secretOf returns the metadata of a record that this operator wrote.
 func secretOf(r release.Record) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: r.Namespace, Name: release.SecretName(r.Release, r.Revision),
@@ -33,8 +33,8 @@ func secretOf(r release.Record) *metav1.PartialObjectMetadata {
 	return m
 }
 
-// TestMarksAfter: every step leaves on the record what it answers, and nothing
-// else of it changes.
+// TestMarksAfter: every step stores the answers to its requests in the record and
+// changes no other mark.
 func TestMarksAfter(t *testing.T) {
 	r := &Reconciler{Kind: catalog.Kind{Chart: &chart.Chart{Digest: "new"}}}
 	upgraded := []string{dep, sup, sup}
@@ -54,28 +54,28 @@ func TestMarksAfter(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		d    plan.Decision
-		// asked is a rollback request that waits for an answer.
+		// asked is an unanswered rollback request.
 		asked *plan.Request
 		want  release.Marks
 	}{
 		{"an install", plan.Decision{Step: plan.StepInstall}, nil, change(unheld)},
 		{"an upgrade", plan.Decision{Step: plan.StepUpgrade}, nil, change(unheld)},
-		{"an upgrade while a request waits", plan.Decision{Step: plan.StepUpgrade}, &plan.Request{Token: "q", Revision: 2}, change(unheld)},
+		{"an upgrade with an unanswered request", plan.Decision{Step: plan.StepUpgrade}, &plan.Request{Token: "q", Revision: 2}, change(unheld)},
 		{"a verification", plan.Decision{Step: plan.StepVerify}, nil, change(answered)},
 		{"tests", plan.Decision{Step: plan.StepTest}, nil, change(func(m *release.Marks) { m.Test = status.Token("now") })},
 		{"a repair", plan.Decision{Step: plan.StepRepair}, nil, before},
 		{"unlocking", plan.Decision{Step: plan.StepUnlock}, nil, before},
 		{"an uninstall", plan.Decision{Step: plan.StepUninstall}, nil, before},
 		{"a refusal", requested(plan.StepRefuse, 0), &plan.Request{Token: "q"}, change(func(m *release.Marks) { m.Rollback, m.Refused = "q", true })},
-		{"the end of a hold that was asked for", requested(plan.StepResume, 0), &plan.Request{Token: "q", Resume: true}, change(func(m *release.Marks) { m.Rollback, m.Refused, m.Held, m.ResumedChart = "q", false, nil, "new" })},
-		{"the end of a hold that is over", plan.Decision{State: plan.StateHeld, Step: plan.StepResume}, nil, change(func(m *release.Marks) { m.Held, m.ResumedChart = nil, "new" })},
-		{"a rollback that was asked for", requested(plan.StepRollback, 2), &plan.Request{Token: "q", Revision: 2}, change(func(m *release.Marks) {
+		{"a requested end of a hold", requested(plan.StepResume, 0), &plan.Request{Token: "q", Resume: true}, change(func(m *release.Marks) { m.Rollback, m.Refused, m.Held, m.ResumedChart = "q", false, nil, "new" })},
+		{"the end of an expired hold", plan.Decision{State: plan.StateHeld, Step: plan.StepResume}, nil, change(func(m *release.Marks) { m.Held, m.ResumedChart = nil, "new" })},
+		{"a requested rollback", requested(plan.StepRollback, 2), &plan.Request{Token: "q", Revision: 2}, change(func(m *release.Marks) {
 			m.Rollback, m.Refused, m.Held, m.ResumedChart = "q", false, &release.Held{Revision: 2, From: 3, Spec: spec}, ""
 		})},
-		{"a rollback by failure", plan.Decision{State: plan.StateFailed, Step: plan.StepRollback, Revision: 2}, nil, change(func(m *release.Marks) {
+		{"a rollback after failures", plan.Decision{State: plan.StateFailed, Step: plan.StepRollback, Revision: 2}, nil, change(func(m *release.Marks) {
 			m.Held, m.ResumedChart = &release.Held{Revision: 2, From: 3, Spec: spec, ByFailure: true}, ""
 		})},
-		{"a rollback to where it is held", plan.Decision{State: plan.StateHeld, Step: plan.StepRollback, Revision: 1}, nil, change(func(m *release.Marks) { m.ResumedChart = "" })},
+		{"a restored hold", plan.Decision{State: plan.StateHeld, Step: plan.StepRollback, Revision: 1}, nil, change(func(m *release.Marks) { m.ResumedChart = "" })},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := viewOf(upgraded, all, marked(before))
@@ -84,7 +84,7 @@ func TestMarksAfter(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(before, v.Marks); diff != "" {
-				t.Errorf("the view has changed, too:\n%s", diff)
+				t.Errorf("the snapshot has changed:\n%s", diff)
 			}
 		})
 	}
@@ -93,6 +93,6 @@ func TestMarksAfter(t *testing.T) {
 	byFailure.Held = &release.Held{Revision: 1, From: 2, Spec: "older", ByFailure: true}
 	v := viewOf(upgraded, marked(byFailure))
 	if diff := cmp.Diff(byFailure, r.marksAfter(v, plan.Decision{State: plan.StateHeld, Step: plan.StepRollback, Revision: 1})); diff != "" {
-		t.Errorf("back to where it is held by failure (-want +got):\n%s", diff)
+		t.Errorf("restored hold after failures (-want +got):\n%s", diff)
 	}
 }

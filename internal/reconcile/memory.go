@@ -72,9 +72,9 @@ func (m *memory) with(uid types.UID, do func(*remembered)) {
 	do(m.entries[uid])
 }
 
-// look is with for known custom resources only: an action may end after its
+// ifKnown is with for known custom resources only: an action may end after its
 // custom resource is gone.
-func (m *memory) look(uid types.UID, do func(*remembered)) {
+func (m *memory) ifKnown(uid types.UID, do func(*remembered)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if r := m.entries[uid]; r != nil {
@@ -85,7 +85,7 @@ func (m *memory) look(uid types.UID, do func(*remembered)) {
 // of returns a copy of what is remembered of a custom resource, empty for an
 // unknown one. The caller must not read its maps.
 func (m *memory) of(uid types.UID) (known remembered) {
-	m.look(uid, func(r *remembered) { known = *r })
+	m.ifKnown(uid, func(r *remembered) { known = *r })
 	return known
 }
 
@@ -106,7 +106,7 @@ func (m *memory) put(uid types.UID, repair bool, f status.Failure) (news bool) {
 
 // reached forgets the failure to reach a target that the release has reached.
 func (m *memory) reached(uid types.UID, target plan.TargetKey) {
-	m.look(uid, func(r *remembered) {
+	m.ifKnown(uid, func(r *remembered) {
 		if r.failure != nil && r.failure.Target == target {
 			r.failure = nil
 		}
@@ -191,7 +191,7 @@ func (m *memory) signAt(uid types.UID, now time.Time, reserve func(time.Time) ti
 }
 
 // An object that drifts as often as it is corrected is in a fight, with a webhook
-// or another controller. It is then corrected ever more slowly.
+// or another controller. The time between its corrections then doubles.
 const (
 	fightRepairs = 5
 	fightWindow  = time.Minute
@@ -245,7 +245,7 @@ func (m *memory) repaired(uid types.UID, key apply.Key, at time.Time) (begun boo
 // pause returns how long an object must not be corrected yet, 0 if it may be
 // corrected now, and whether it is in a fight.
 func (m *memory) pause(uid types.UID, key apply.Key, now time.Time) (wait time.Duration, fighting bool) {
-	m.look(uid, func(r *remembered) {
+	m.ifKnown(uid, func(r *remembered) {
 		if f := r.repairs[key]; f != nil && f.pause > 0 {
 			wait, fighting = max(0, f.repairs[len(f.repairs)-1].Add(f.pause).Sub(now)), true
 		}
@@ -254,16 +254,16 @@ func (m *memory) pause(uid types.UID, key apply.Key, now time.Time) (wait time.D
 }
 
 const (
-	// burst is how many actions a custom resource may begin at once, and interval
-	// is how often one more is allowed. No user who works by hand notices either,
-	// and a client that edits all the time causes one action per interval.
+	// burst is how many actions a custom resource may begin at once, and interval is how
+	// often one more is allowed. Users who work by hand stay below both. A client that
+	// edits without pause causes one action per interval.
 	burst    = 10
 	interval = 6 * time.Second
 )
 
-// allowance is a token bucket for the actions that authors of custom resources
-// can cause, see plan.Limited. It is the time at which the bucket is full; the
-// zero time is a full bucket.
+// allowance is a token bucket for the actions that authors of custom resources can
+// cause, see plan.Limited. Its value is the time at which the bucket is full. The zero
+// time is a full bucket.
 type allowance time.Time
 
 // spend takes one token.
@@ -275,7 +275,7 @@ func (a *allowance) spend(now time.Time) {
 	*a = allowance(full.Add(interval))
 }
 
-// earliest returns when there is a token.
+// earliest returns when the next token is available.
 func (a allowance) earliest() time.Time {
 	if time.Time(a).IsZero() {
 		return time.Time{}
@@ -291,9 +291,9 @@ func (m *memory) spend(uid types.UID, now time.Time) {
 	})
 }
 
-// report notes that a report is made while the next action waits for the
-// allowance, and returns whether one was made before. A client that edits all the
-// time causes one report per action.
+// report notes that the status is reported while the next action waits for the
+// allowance, and returns whether it was reported before. So a client that edits
+// without pause causes one report per action.
 func (m *memory) report(uid types.UID) (before bool) {
 	m.with(uid, func(r *remembered) { before, r.reported = r.reported, true })
 	return before

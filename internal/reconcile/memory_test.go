@@ -15,10 +15,10 @@ func failedWith(target, reason, message string) status.Failure {
 	return status.Failure{Failure: plan.Failure{Target: plan.TargetKey{Digest: target}}, Reason: reason, Message: message}
 }
 
-func TestMemoryCountsFailures(t *testing.T) {
+func TestMemory_CountsFailuresByTarget(t *testing.T) {
 	var m memory
 	if m.of("one").failure != nil {
-		t.Error("a failure out of nowhere")
+		t.Error("a failure is known before any action")
 	}
 	for i, step := range []struct {
 		f        status.Failure
@@ -40,22 +40,22 @@ func TestMemoryCountsFailures(t *testing.T) {
 		}
 	}
 	if m.of("two").failure != nil || m.of("one").repairFailure != nil {
-		t.Error("the failure shows up elsewhere")
+		t.Error("the failure is known for another custom resource or repair")
 	}
 	m.put("one", true, failedWith("b", "S", "another"))
-	m.look("one", func(r *remembered) { r.failure = nil })
+	m.ifKnown("one", func(r *remembered) { r.failure = nil })
 	if m.of("one").failure != nil || m.of("one").repairFailure == nil {
-		t.Error("a success forgets its own failure, and that alone")
+		t.Error("a success must forget only its own failure")
 	}
 	m.forget("one")
 	if m.of("one").repairFailure != nil {
-		t.Error("a resource that is gone is remembered")
+		t.Error("a deleted custom resource is remembered")
 	}
 }
 
-// TestMemoryOfWhatIsReached: what has come about all the same has not failed, and
-// nothing else is known of anything else.
-func TestMemoryOfWhatIsReached(t *testing.T) {
+// TestMemory_ReachedForgetsOneFailure: only the failure to reach the reached target is
+// forgotten.
+func TestMemory_ReachedForgetsOneFailure(t *testing.T) {
 	var m memory
 	m.reached("one", plan.TargetKey{Digest: "a"})
 	m.put("one", false, failedWith("a", "R", "m"))
@@ -63,28 +63,28 @@ func TestMemoryOfWhatIsReached(t *testing.T) {
 	m.put("two", false, failedWith("a", "R", "m"))
 	m.reached("one", plan.TargetKey{Digest: "b"})
 	if m.of("one").failure == nil {
-		t.Error("the failure to bring about something else is forgotten")
+		t.Error("the failure with another target is forgotten")
 	}
 	m.reached("one", plan.TargetKey{Digest: "a"})
 	if m.of("one").failure != nil {
-		t.Error("the failure to bring about what is there is remembered")
+		t.Error("the failure with the reached target is remembered")
 	}
 	if m.of("one").repairFailure == nil || m.of("two").failure == nil {
-		t.Error("a failure of something else is forgotten, too")
+		t.Error("a repair failure or that of another custom resource is forgotten")
 	}
 	if !m.put("one", false, failedWith("a", "R", "m")) || m.of("one").failure.Attempts != 1 {
-		t.Error("the next failure is counted with what was forgotten")
+		t.Error("the next failure counts the forgotten one")
 	}
 }
 
-func TestMemoryOfThePeriod(t *testing.T) {
+func TestMemory_AppliedAtKeepsTheFirstTime(t *testing.T) {
 	var m memory
 	start := time.Unix(1000, 0)
 	if at := m.appliedAt("one", start); !at.Equal(start) {
-		t.Errorf("first asked for: %s", at)
+		t.Errorf("first call: %s", at)
 	}
 	if at := m.appliedAt("one", start.Add(time.Hour)); !at.Equal(start) {
-		t.Errorf("asked for again: %s", at)
+		t.Errorf("second call: %s", at)
 	}
 	m.with("one", func(r *remembered) { r.applied = start.Add(2 * time.Hour) })
 	if at := m.appliedAt("one", start.Add(3*time.Hour)); !at.Equal(start.Add(2 * time.Hour)) {
@@ -92,11 +92,11 @@ func TestMemoryOfThePeriod(t *testing.T) {
 	}
 	m.forget("one")
 	if at := m.appliedAt("one", start.Add(4*time.Hour)); !at.Equal(start.Add(4 * time.Hour)) {
-		t.Errorf("after it was gone: %s", at)
+		t.Errorf("after forget: %s", at)
 	}
 }
 
-func TestLatest(t *testing.T) {
+func TestLatest_NewestReturnsTheNewerVersion(t *testing.T) {
 	key := types.NamespacedName{Namespace: "apps", Name: "web"}
 	cr := func(uid, resourceVersion string) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
@@ -112,26 +112,26 @@ func TestLatest(t *testing.T) {
 	}{
 		{"the cache lags", cr("a", "10"), cr("a", "9"), "10", true},
 		{"the cache has caught up", cr("a", "10"), cr("a", "10"), "10", false},
-		{"somebody wrote later", cr("a", "10"), cr("a", "11"), "11", false},
-		{"it was deleted and made again", cr("a", "10"), cr("b", "9"), "9", false},
-		{"versions that are no numbers", cr("a", "x"), cr("a", "9"), "9", false},
+		{"a later write by another client", cr("a", "10"), cr("a", "11"), "11", false},
+		{"deleted and created again", cr("a", "10"), cr("b", "9"), "9", false},
+		{"versions that are not numbers", cr("a", "x"), cr("a", "9"), "9", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var l latest
 			if got := l.newest(key, test.cached); got != test.cached {
-				t.Error("nothing was written, and the cache is not believed")
+				t.Error("without a write, newest does not return the cached object")
 			}
 			l.put(key, test.written)
 			if got := l.newest(key, test.cached).GetResourceVersion(); got != test.want {
 				t.Errorf("version %s, want %s", got, test.want)
 			}
 			if got := l.newest(key, cr("a", "1")).GetResourceVersion() != "1"; got != test.kept {
-				t.Errorf("what was written is kept: %v, want %v", got, test.kept)
+				t.Errorf("the written object is kept: %v, want %v", got, test.kept)
 			}
 			l.put(key, test.written)
 			l.forget(key)
 			if got := l.newest(key, test.cached); got != test.cached {
-				t.Error("what was forgotten is believed")
+				t.Error("a forgotten object is returned")
 			}
 		})
 	}

@@ -22,7 +22,7 @@ func TestRefuseNamespace_ProtectsClusterAndOperator(t *testing.T) {
 		{"kube-node-lease", template, "kube-node-lease", "team", nil, true},
 		{"the operator's namespace", template, "operator-system", "team", nil, true},
 		{"an allowed one", template, "kube-system", "", []string{"kube-system"}, false},
-		{"another than the allowed one", template, "operator-system", "", []string{"kube-system"}, true},
+		{"a namespace other than the allowed one", template, "operator-system", "", []string{"kube-system"}, true},
 		{"named by the watches entry", "kube-system", "kube-system", "team", nil, false},
 		{"the namespace of the custom resource", template, "kube-system", "kube-system", nil, false},
 		{"no releaseNamespace", "", "operator-system", "operator-system", nil, false},
@@ -37,6 +37,6 @@ func TestRefuseNamespace_ProtectsClusterAndOperator(t *testing.T) {
 	}
 	outside := &Reconciler{Kind: catalog.Kind{Watch: watches.Watch{ReleaseNamespace: template}}}
 	if err := outside.refuseNamespace(sourcedView("", nil), "apps"); err != nil {
-		t.Errorf("an operator outside a pod refuses a namespace of users: %v", err)
+		t.Errorf("an operator outside a pod refuses a user's namespace: %v", err)
 	}
 }

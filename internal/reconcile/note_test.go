@@ -23,11 +23,11 @@ func TestNote(t *testing.T) {
 		want          string
 	}{
 		{"another error", "it failed", errors.New("failed"), "it failed"},
-		{"another error at length", long(status.MaxNote + 1), errors.New("failed"), long(status.MaxNote-3) + "…"},
+		{"another long error", long(status.MaxNote + 1), errors.New("failed"), long(status.MaxNote-3) + "…"},
 		{"no log", "it failed", logged(), "it failed"},
 		{"a log", "it failed", logged("one", "two"), "it failed" + heading + "one\ntwo"},
 		{"a log that just fits", "it failed", logged("one", long(status.MaxNote-len("it failed"+heading+"one\n"))), "it failed" + heading + "one\n" + long(status.MaxNote-len("it failed"+heading+"one\n"))},
-		{"a log that is too long by one", "it failed", logged("one", long(status.MaxNote-len("it failed"+heading+"one\n")+1)), "it failed" + heading + long(status.MaxNote-len("it failed"+heading+"one\n")+1)},
+		{"a log that is one byte too long", "it failed", logged("one", long(status.MaxNote-len("it failed"+heading+"one\n")+1)), "it failed" + heading + long(status.MaxNote-len("it failed"+heading+"one\n")+1)},
 		{"a message that is too long", long(status.MaxNote), logged("one", "two"), long(status.MaxNote/2-3) + "…" + heading + "one\ntwo"},
 		{"a last line that is too long", "it failed", logged("one", long(2*status.MaxNote)), "it failed" + heading + long(status.MaxNote-len("it failed"+heading)-3) + "…"},
 		{"everything too long", long(status.MaxNote), logged(long(400), long(300)), long(status.MaxNote/2-3) + "…" + heading + long(300)},

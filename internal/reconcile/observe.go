@@ -25,7 +25,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// snapshot is a custom resource with its release as one reconciliation sees them.
+// snapshot is the state of a custom resource and its release in one reconciliation.
 type snapshot struct {
 	status.Snapshot
 	key types.NamespacedName
@@ -34,12 +34,12 @@ type snapshot struct {
 	progress progress
 	repair   repair
 
-	// unclear: the rollback request counts, although the spec may have been edited
-	// after it.
+	// unclear reports that the rollback request is carried out although the spec may
+	// have been edited after it.
 	unclear bool
-	// undecided: the rollout does not know yet whether the custom resource is next.
+	// undecided reports that the rollout does not know all custom resources yet.
 	undecided bool
-	// signIn is how long the newest record waits to be signed.
+	// signIn is how long until the newest record may be signed.
 	signIn time.Duration
 
 	// reached reports that the release has reached the target of the last failure.
@@ -48,29 +48,29 @@ type snapshot struct {
 	driftChecked bool
 }
 
-// inputs are what the release is to be rendered from.
+// inputs are the inputs of the release.
 type inputs struct {
-	// facts is what follows from the spec, nil if the spec is invalid. values are
-	// those of the release; see valuesOf where they are nil.
+	// facts are computed from the spec, nil if the spec is invalid. values are the values
+	// of the release. If they are nil, valuesOf computes them.
 	facts          *specFacts
 	values         map[string]any
 	digests        release.Digests
 	serviceAccount string
-	// accountUnknown: the template of the account's name failed.
+	// accountUnknown reports that the template of the account's name failed.
 	accountUnknown bool
-	// createNamespace: an install is to create the namespace.
+	// createNamespace reports that an install creates the namespace.
 	createNamespace bool
 }
 
-// repair is the drift to correct now, and when the next objects may be corrected
-// that drift again and again.
+// repair holds the drifted objects to correct now, and the time until the next object
+// in a fight may be corrected.
 type repair struct {
 	objects map[apply.Key]bool
 	after   time.Duration
 }
 
-// load returns a custom resource as this process last wrote it or the cache holds
-// it, nil if it is gone.
+// load returns the newer of a custom resource in the cache and the one that this
+// process wrote last, nil if it is gone.
 func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	cr := &unstructured.Unstructured{}
 	cr.SetGroupVersionKind(r.Kind.GVK())
@@ -122,19 +122,19 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *
 	r.observeChange(v)
 	r.observeObjects(v)
 	r.observeFailures(v)
-	if r.Rights != nil {
-		v.MissingRules, v.RulesKnown = r.Rights.Missing(v.Release.Namespace)
+	if r.Permissions != nil {
+		v.MissingRules, v.RulesKnown = r.Permissions.Missing(v.Release.Namespace)
 	}
 	return v, nil
 }
 
-// isTransient reports whether inputs could not be read for now, which says nothing
-// about the values.
+// isTransient reports whether the inputs could not be read at present. Such an error
+// does not make the values invalid.
 func isTransient(err error) bool {
 	return errors.Is(err, errSourceUnread) || errors.Is(err, errUndiscovered)
 }
 
-// invalid returns the problem of inputs that cannot be used.
+// invalid returns the problem of invalid inputs.
 func invalid(err error) *plan.Problem {
 	reason := api.ReasonInvalidValues
 	if source, ok := errors.AsType[*valuesfrom.Error](err); ok {
@@ -143,8 +143,9 @@ func invalid(err error) *plan.Problem {
 	return &plan.Problem{Reason: reason, Message: err.Error()}
 }
 
-// observeRunning finds out which action is under way. One that has ended since the
-// history was read has changed it: what was pending would be taken for cut short.
+// observeRunning observes the running action. If none is running, it reads the
+// history again: an action that ended after the first read would otherwise appear as
+// interrupted.
 func (r *Reconciler) observeRunning(v *snapshot) {
 	v.Observation.Running = r.Pool.Running(v.Release, v.CR.GetUID())
 	if v.Observation.Running == nil && len(v.History) > 0 && !v.Observation.Adoptable {
@@ -152,8 +153,8 @@ func (r *Reconciler) observeRunning(v *snapshot) {
 	}
 }
 
-// observeFailures recalls what failed last. What it was to bring about may be
-// there all the same.
+// observeFailures recalls the last failures, unless the release has reached their
+// target all the same.
 func (r *Reconciler) observeFailures(v *snapshot) {
 	o := &v.Observation
 	known := r.memory.of(v.CR.GetUID())
@@ -169,11 +170,11 @@ func (r *Reconciler) observeFailures(v *snapshot) {
 	}
 }
 
-// observeObjects finds out what is damaged.
+// observeObjects observes drift and health.
 func (r *Reconciler) observeObjects(v *snapshot) {
 	uid := v.CR.GetUID()
 	o := &v.Observation
-	// What the inventory knows of the objects depends on it.
+	// Everything below depends on it.
 	r.Inventory.SetReleaseNamespace(uid, v.Release.Namespace)
 	if o.Deleting {
 		for _, state := range r.Inventory.OwnedBy(uid) {
@@ -250,7 +251,7 @@ func (r *Reconciler) revision(v *snapshot) *plan.Revision {
 	return revision
 }
 
-// period returns how often every object is applied again, 0 for never.
+// period returns how often every object is applied again; 0 means never.
 func (r *Reconciler) period(v *snapshot) time.Duration {
 	if v.Requests.ReconcilePeriod != nil {
 		return *v.Requests.ReconcilePeriod
@@ -258,7 +259,7 @@ func (r *Reconciler) period(v *snapshot) time.Duration {
 	return r.ownPeriod()
 }
 
-// ownPeriod is the period that the administrator has set for the kind.
+// ownPeriod returns the period that the administrator has set for the kind.
 func (r *Reconciler) ownPeriod() time.Duration {
 	if r.Kind.ReconcilePeriod != nil {
 		return r.Kind.ReconcilePeriod.Duration
@@ -266,8 +267,8 @@ func (r *Reconciler) ownPeriod() time.Duration {
 	return r.ReconcilePeriod
 }
 
-// periodFloor is the shortest period that an annotation may set: what the
-// administrator has set for the kind is never too short.
+// periodFloor returns the shortest period that an annotation may set. The period that
+// the administrator has set for the kind is always allowed.
 func (r *Reconciler) periodFloor() time.Duration {
 	if own := r.ownPeriod(); own > 0 {
 		return min(own, r.MinReconcilePeriod)
@@ -275,59 +276,60 @@ func (r *Reconciler) periodFloor() time.Duration {
 	return r.MinReconcilePeriod
 }
 
-// firstApplied returns when every object counts as applied where that is unknown,
-// after a restart: some part of a period ago, by the UID, so that the custom
-// resources are not all due at the same moment.
+// firstApplied returns the assumed time of the last apply after a restart: a part of
+// the period ago that depends on the UID, so that custom resources are due at
+// different times.
 func firstApplied(uid types.UID, now time.Time, period time.Duration) time.Time {
 	if period <= 0 {
 		return now
 	}
 	hash := fnv.New64a()
-	// It never fails.
+	// Write of a hash never fails.
 	_, _ = hash.Write([]byte(uid))
 	return now.Add(-time.Duration(hash.Sum64() % uint64(period)))
 }
 
-// When to find out why objects are not ready: most become ready sooner. Later
-// the answer may be another, and is asked for ever more seldom.
+// The time until unready objects are diagnosed. Most become ready before the first
+// diagnosis. The time between later diagnoses doubles.
 const (
-	firstLook = 5 * time.Second
-	lastLook  = 10 * time.Minute
-	// visit bounds one look.
-	visit = 10 * time.Second
+	firstDiagnosis   = 5 * time.Second
+	maxDiagnosisWait = 10 * time.Minute
+	// diagnosisTimeout bounds one diagnosis of an object or a hook.
+	diagnosisTimeout = 10 * time.Second
 )
 
-// observeHealth finds out which objects of the deployed revision are not ready,
-// and since when.
+// observeHealth observes which objects of the deployed revision are not ready, and
+// since when.
 func (r *Reconciler) observeHealth(v *snapshot) {
 	o := &v.Observation
 	uid := v.CR.GetUID()
 	v.Health = r.Inventory.Health(uid, o.Now)
 	newest := v.History[0]
-	v.progress = r.memory.progress(uid, newest.Revision, newest.Deployed.Time, r.Kind.ReadyWithin(), v.standing(), o.Now)
+	v.progress = r.memory.progress(uid, newest.Revision, newest.Deployed.Time, r.Kind.ReadyWithin(), v.readiness(), o.Now)
 	if len(v.Health.Unready) == 0 {
 		return
 	}
 	v.Diagnosis = v.progress.why
-	v.Overdue = v.standing() == inProgress && !o.Now.Before(v.progress.since.Add(r.Kind.ReadyWithin()))
+	v.Overdue = v.readiness() == inProgress && !o.Now.Before(v.progress.since.Add(r.Kind.ReadyWithin()))
 	o.Overdue = v.Overdue && !v.progress.wasReady && !v.progress.late
-	o.NeedsDiagnosis = !o.Now.Before(v.progress.lookAt)
+	o.NeedsDiagnosis = !o.Now.Before(v.progress.diagnoseAt)
 }
 
-// objectsStanding is how the objects of a revision are together.
-type objectsStanding int
+// objectsReadiness sums up the readiness of a revision's objects.
+type objectsReadiness int
 
 const (
-	// inProgress: some are not ready, and should be before the deadline.
-	inProgress objectsStanding = iota
-	// openEnded: some are not ready, and for none of them there is a deadline.
+	// inProgress: some objects are not ready, and have a deadline.
+	inProgress objectsReadiness = iota
+	// openEnded: some objects are not ready, and none of those has a deadline.
 	openEnded
 	// allReady: every object is ready.
 	allReady
 )
 
-// standing sums up the objects. Those without a deadline are sorted last.
-func (v *snapshot) standing() objectsStanding {
+// readiness sums up the readiness of the objects. Unready objects without a deadline
+// are sorted last.
+func (v *snapshot) readiness() objectsReadiness {
 	switch {
 	case len(v.Health.Unready) == 0:
 		return allReady

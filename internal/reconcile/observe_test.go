@@ -26,7 +26,7 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// oneCR is a cache that holds one custom resource.
+// oneCR is a cache with one custom resource.
 type oneCR struct {
 	client.Reader
 	cr *unstructured.Unstructured
@@ -52,9 +52,9 @@ func readsCapabilities(t *testing.T) *chart.Chart {
 	return loaded
 }
 
-// TestDiscoveryThatFailsIsNoVerdict: what the API server does not give for now is
-// asked for again, and makes no spec invalid.
-func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
+// TestObserve_FailedDiscoveryIsTransient: failed discovery is retried and does not make
+// the spec invalid.
+func TestObserve_FailedDiscoveryIsTransient(t *testing.T) {
 	up := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		switch {
@@ -93,7 +93,7 @@ func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
 	}
 	v, err := r.observe(t.Context(), key, cr)
 	if err == nil {
-		t.Fatalf("it is invalid: %v; expected an error, by which the pass is made again", v.Observation.Invalid)
+		t.Fatalf("Invalid is %v, want an error, so that the reconciliation is retried", v.Observation.Invalid)
 	}
 	if !strings.Contains(err.Error(), "the capabilities of the API server could not be read") {
 		t.Error(err)
@@ -105,9 +105,9 @@ func TestDiscoveryThatFailsIsNoVerdict(t *testing.T) {
 	}
 }
 
-// TestAnActionThatHasEndedIsNotCutShort: the history is not older than the look
-// at what is under way.
-func TestAnActionThatHasEndedIsNotCutShort(t *testing.T) {
+// TestObserveRunning_EndedActionIsNotInterrupted: the history is read after the check
+// for running actions.
+func TestObserveRunning_EndedActionIsNotInterrupted(t *testing.T) {
 	v := viewOf([]string{api.StatusPendingUpgrade, dep})
 	r := &Reconciler{Shared: Shared{Pool: queue.NewPool(1, false, time.Now, metrics.New(nil, metrics.Sources{})), Index: release.NewIndex(func(release.Record) {})}}
 	for _, record := range viewOf([]string{dep, sup}, written).History {
@@ -116,6 +116,6 @@ func TestAnActionThatHasEndedIsNotCutShort(t *testing.T) {
 	}
 	r.observeRunning(v)
 	if len(v.History) != 2 || v.History[0].Status != dep {
-		t.Errorf("the history is %+v", v.History)
+		t.Errorf("history %+v", v.History)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 )
 
-func TestFinalizersOfTheOperatorSDK(t *testing.T) {
+func TestGuard_ReplacesFinalizersOfTheOperatorSDK(t *testing.T) {
 	for _, test := range []struct {
 		name           string
 		stand          []string
@@ -21,13 +21,13 @@ func TestFinalizersOfTheOperatorSDK(t *testing.T) {
 		changesNothing bool
 	}{
 		{"none", nil, guard, []string{api.Finalizer}, false},
-		{"theirs", []string{"others", api.FinalizerOperatorSDK}, guard, []string{"others", api.Finalizer}, false},
-		{"their old one", []string{api.FinalizerOperatorSDKLegacy}, guard, []string{api.Finalizer}, false},
-		{"both of theirs and ours", []string{api.FinalizerOperatorSDK, api.Finalizer, api.FinalizerOperatorSDKLegacy}, guard, []string{api.Finalizer}, false},
+		{"of the operator-sdk", []string{"others", api.FinalizerOperatorSDK}, guard, []string{"others", api.Finalizer}, false},
+		{"legacy one of the operator-sdk", []string{api.FinalizerOperatorSDKLegacy}, guard, []string{api.Finalizer}, false},
+		{"all three", []string{api.FinalizerOperatorSDK, api.Finalizer, api.FinalizerOperatorSDKLegacy}, guard, []string{api.Finalizer}, false},
 		{"ours", []string{api.Finalizer}, guard, []string{api.Finalizer}, true},
-		{"it goes with theirs", []string{api.FinalizerOperatorSDK, "others"}, unguard, []string{"others"}, false},
-		{"it goes with all", []string{api.FinalizerOperatorSDK, api.Finalizer, api.FinalizerOperatorSDKLegacy}, unguard, []string{}, false},
-		{"it goes with others'", []string{"others"}, unguard, []string{"others"}, true},
+		{"removal of the operator-sdk's", []string{api.FinalizerOperatorSDK, "others"}, unguard, []string{"others"}, false},
+		{"removal of all three", []string{api.FinalizerOperatorSDK, api.Finalizer, api.FinalizerOperatorSDKLegacy}, unguard, []string{}, false},
+		{"finalizer of another controller only", []string{"others"}, unguard, []string{"others"}, true},
 	} {
 		got := test.change(test.stand)
 		if same := slices.Equal(got, test.stand); same != test.changesNothing {
@@ -39,9 +39,9 @@ func TestFinalizersOfTheOperatorSDK(t *testing.T) {
 	}
 }
 
-// TestForcesOfTheOperatorSDK: its annotations force every upgrade, and of the
-// rollbacks those that answer a failure.
-func TestForcesOfTheOperatorSDK(t *testing.T) {
+// TestForces_AnnotationsOfTheOperatorSDK: the annotations force every upgrade, and
+// rollbacks after failures.
+func TestForces_AnnotationsOfTheOperatorSDK(t *testing.T) {
 	both := annotations.Annotations{ForceUpgrades: true, ForceRollbacks: true}
 	for _, test := range []struct {
 		name string
@@ -50,13 +50,13 @@ func TestForcesOfTheOperatorSDK(t *testing.T) {
 		want bool
 	}{
 		{"an upgrade", both, plan.Decision{State: plan.StateOutOfSync, Step: plan.StepUpgrade}, true},
-		{"an upgrade of what failed", both, plan.Decision{State: plan.StateFailed, Step: plan.StepUpgrade}, true},
-		{"a rollback that answers a failure", both, plan.Decision{State: plan.StateFailed, Step: plan.StepRollback}, true},
-		{"a rollback that a person asks for", both, plan.Decision{State: plan.StateRollbackRequested, Step: plan.StepRollback}, false},
+		{"an upgrade after a failure", both, plan.Decision{State: plan.StateFailed, Step: plan.StepUpgrade}, true},
+		{"a rollback after failures", both, plan.Decision{State: plan.StateFailed, Step: plan.StepRollback}, true},
+		{"a requested rollback", both, plan.Decision{State: plan.StateRollbackRequested, Step: plan.StepRollback}, false},
 		{"a repair", both, plan.Decision{State: plan.StateDrifted, Step: plan.StepRepair}, false},
 		{"an install", both, plan.Decision{State: plan.StateAbsent, Step: plan.StepInstall}, false},
-		{"an upgrade, of rollbacks alone", annotations.Annotations{ForceRollbacks: true}, plan.Decision{Step: plan.StepUpgrade}, false},
-		{"a rollback, of upgrades alone", annotations.Annotations{ForceUpgrades: true}, plan.Decision{State: plan.StateFailed, Step: plan.StepRollback}, false},
+		{"an upgrade, only rollbacks forced", annotations.Annotations{ForceRollbacks: true}, plan.Decision{Step: plan.StepUpgrade}, false},
+		{"a rollback, only upgrades forced", annotations.Annotations{ForceUpgrades: true}, plan.Decision{State: plan.StateFailed, Step: plan.StepRollback}, false},
 	} {
 		if got := (&snapshot{Snapshot: status.Snapshot{Requests: test.asks}}).forces(test.d); got != test.want {
 			t.Errorf("%s is forced: %v", test.name, got)

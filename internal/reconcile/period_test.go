@@ -13,7 +13,7 @@ import (
 )
 
 // TestFirstApplied_SpreadsOverThePeriod: after a restart, about as many custom
-// resources are due in each tenth of the period, and each again at the same time.
+// resources are due in each tenth of the period, and each one at the same time again.
 func TestFirstApplied_SpreadsOverThePeriod(t *testing.T) {
 	const all = 1000
 	now := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
@@ -36,7 +36,7 @@ func TestFirstApplied_SpreadsOverThePeriod(t *testing.T) {
 		}
 	}
 	if first := firstApplied("some", now, 0); !first.Equal(now) {
-		t.Errorf("without a period it is %s", first)
+		t.Errorf("without a period: %s", first)
 	}
 }
 
@@ -52,8 +52,8 @@ func TestPeriodFloor(t *testing.T) {
 	}{
 		{"no period is set", catalog.Kind{}, 0, 10 * time.Second},
 		{"the administrator's period is longer", kinds(time.Minute), 0, 10 * time.Second},
-		{"the watches entry has a shorter one", kinds(2 * time.Second), time.Hour, 2 * time.Second},
-		{"the flag sets a shorter one", catalog.Kind{}, 3 * time.Second, 3 * time.Second},
+		{"the watches entry has a shorter period", kinds(2 * time.Second), time.Hour, 2 * time.Second},
+		{"the flag sets a shorter period", catalog.Kind{}, 3 * time.Second, 3 * time.Second},
 		{"the watches entry turns the period off", kinds(0), 3 * time.Second, 10 * time.Second},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -6,63 +6,66 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// progress is how a revision's objects come along, as this process has seen it.
+// progress is the progress of a revision's objects towards readiness, as this process
+// has observed it.
 type progress struct {
 	revision int
-	// since is when the objects were last not ready any more, or the revision
-	// was deployed; zero while they are ready.
+	// since is when the objects became unready, or when the revision was deployed;
+	// zero while they are ready.
 	since time.Time
-	// wasReady: they were, at some time; watched: this process has seen the
-	// revision from the beginning, and would know.
+	// wasReady reports that the objects were ready at some time. watched reports that
+	// this process has observed the revision from the beginning, so that wasReady is
+	// reliable.
 	wasReady bool
 	watched  bool
-	// openEnded: when they were last observed, none had a deadline.
+	// openEnded reports that none of the unready objects had a deadline when they were
+	// last observed.
 	openEnded bool
-	// late: the revision's time was up when this process saw it first, not ready.
-	// Whether it ever was nobody knows.
+	// late reports that the revision was not ready and its deadline had passed when
+	// this process first observed it. Whether it was ever ready is unknown.
 	late bool
-	// why is what was found out about the first that is not ready, and lookAt
-	// when to ask again.
-	why    string
-	lookAt time.Time
-	looks  int
+	// why is the last diagnosis of the first unready object, and diagnoseAt the time of
+	// the next one.
+	why        string
+	diagnoseAt time.Time
+	diagnoses  int
 }
 
-// fresh is how old a revision may be that this process has seen from the
-// beginning.
+// fresh is the maximum age of a revision that this process counts as observed from
+// the beginning.
 const fresh = time.Minute
 
-// progress notes how the objects of a revision are, and returns how long they
-// have not been ready. That time does not run while no object has a deadline.
-func (m *memory) progress(uid types.UID, revision int, deployed time.Time, within time.Duration, standing objectsStanding, now time.Time) (p progress) {
+// progress updates and returns the progress of a revision's objects. Time without a
+// deadline of an unready object does not count.
+func (m *memory) progress(uid types.UID, revision int, deployed time.Time, within time.Duration, readiness objectsReadiness, now time.Time) (p progress) {
 	m.with(uid, func(r *remembered) {
 		if r.progress.revision != revision {
-			r.progress = firstSeen(r.progress.revision, revision, deployed, within, now)
+			r.progress = firstObservedProgress(r.progress.revision, revision, deployed, within, now)
 		}
 		switch {
-		case standing == allReady:
+		case readiness == allReady:
 			r.progress = progress{revision: revision, wasReady: true, watched: r.progress.watched}
 		case r.progress.since.IsZero():
-			r.progress.since, r.progress.lookAt = now, now.Add(firstLook)
-		case standing == openEnded, r.progress.openEnded:
+			r.progress.since, r.progress.diagnoseAt = now, now.Add(firstDiagnosis)
+		case readiness == openEnded, r.progress.openEnded:
 			r.progress.since = now
 		}
-		r.progress.openEnded = standing == openEnded
+		r.progress.openEnded = readiness == openEnded
 		p = r.progress
 	})
 	return p
 }
 
-// firstSeen is how a revision is that this process has not looked at. Its time
-// does not begin anew with each process, unless it was up: what ran for weeks
-// may have been ready for as long.
-func firstSeen(before, revision int, deployed time.Time, within time.Duration, now time.Time) progress {
-	p := progress{revision: revision, since: now, lookAt: now.Add(firstLook)}
+// firstObservedProgress returns the progress of a revision that this process observes
+// for the first time. A restart does not extend the deadline, unless it has passed: a
+// revision that ran for weeks may have been ready for weeks.
+func firstObservedProgress(before, revision int, deployed time.Time, within time.Duration, now time.Time) progress {
+	p := progress{revision: revision, since: now, diagnoseAt: now.Add(firstDiagnosis)}
 	age := now.Sub(deployed)
 	switch {
 	case before > 0 && before < revision:
-		// It has come while this process looked on. Helm's time is that at which
-		// its action began, which may have waited for hooks.
+		// This process has deployed the revision. Helm's time is the start of its action,
+		// which may have waited for hooks.
 		p.watched = true
 	case age < within:
 		p.since, p.watched = deployed, age < fresh
@@ -72,12 +75,12 @@ func firstSeen(before, revision int, deployed time.Time, within time.Duration, n
 	return p
 }
 
-// diagnosed notes why objects are not ready.
+// diagnosed stores why objects are not ready.
 func (m *memory) diagnosed(uid types.UID, why string, now time.Time) {
-	m.look(uid, func(r *remembered) {
+	m.ifKnown(uid, func(r *remembered) {
 		r.progress.why = why
-		r.progress.lookAt = now.Add(min(lastLook, firstLook<<min(r.progress.looks, 10)))
-		r.progress.looks++
+		r.progress.diagnoseAt = now.Add(min(maxDiagnosisWait, firstDiagnosis<<min(r.progress.diagnoses, 10)))
+		r.progress.diagnoses++
 	})
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestProgress follows a revision from its deployment on.
-func TestProgress(t *testing.T) {
+// TestProgress observes revisions from their deployment on.
+func TestProgress_FollowsARevision(t *testing.T) {
 	var m memory
 	began := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
@@ -20,33 +20,33 @@ func TestProgress(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v", what, got, want)
 		}
 	}
-	step("at first", 1, false, at(1), progress{revision: 1, since: began, watched: true, lookAt: at(6)})
-	step("a little later", 1, false, at(2), progress{revision: 1, since: began, watched: true, lookAt: at(6)})
+	step("first observation", 1, false, at(1), progress{revision: 1, since: began, watched: true, diagnoseAt: at(6)})
+	step("a little later", 1, false, at(2), progress{revision: 1, since: began, watched: true, diagnoseAt: at(6)})
 	if !m.of("u").progress.neverReady(1) || m.of("u").progress.neverReady(2) || m.of("other").progress.neverReady(1) {
-		t.Error("revision 1 of u alone was never ready")
+		t.Error("neverReady must be true only for revision 1 of u")
 	}
 	m.diagnosed("u", "no node", at(6))
-	step("found out why", 1, false, at(7), progress{revision: 1, since: began, watched: true, why: "no node", lookAt: at(11), looks: 1})
+	step("diagnosed", 1, false, at(7), progress{revision: 1, since: began, watched: true, why: "no node", diagnoseAt: at(11), diagnoses: 1})
 	m.diagnosed("u", "no node", at(11))
-	step("asked again, later", 1, false, at(12), progress{revision: 1, since: began, watched: true, why: "no node", lookAt: at(21), looks: 2})
+	step("diagnosed again", 1, false, at(12), progress{revision: 1, since: began, watched: true, why: "no node", diagnoseAt: at(21), diagnoses: 2})
 	step("ready", 1, true, at(30), progress{revision: 1, watched: true, wasReady: true})
 	if m.of("u").progress.neverReady(1) {
-		t.Error("it was ready")
+		t.Error("revision 1 was ready")
 	}
-	step("not any more", 1, false, at(40), progress{revision: 1, watched: true, wasReady: true, since: at(40), lookAt: at(45)})
-	step("the next revision", 2, false, at(50), progress{revision: 2, watched: true, since: at(50), lookAt: at(55)})
-	step("one whose hooks took their time", 3, false, at(900), progress{revision: 3, watched: true, since: at(900), lookAt: at(905)})
+	step("unready again", 1, false, at(40), progress{revision: 1, watched: true, wasReady: true, since: at(40), diagnoseAt: at(45)})
+	step("the next revision", 2, false, at(50), progress{revision: 2, watched: true, since: at(50), diagnoseAt: at(55)})
+	step("a revision with slow hooks", 3, false, at(900), progress{revision: 3, watched: true, since: at(900), diagnoseAt: at(905)})
 	m.forget("u")
-	step("forgotten, and in its time", 2, false, at(100), progress{revision: 2, since: began, lookAt: at(105)})
+	step("after a restart, before the deadline", 2, false, at(100), progress{revision: 2, since: began, diagnoseAt: at(105)})
 	m.forget("u")
-	step("forgotten, and its time is up", 2, false, at(500), progress{revision: 2, late: true, since: at(500), lookAt: at(505)})
+	step("after a restart, after the deadline", 2, false, at(500), progress{revision: 2, late: true, since: at(500), diagnoseAt: at(505)})
 	if m.of("u").progress.neverReady(2) {
-		t.Error("it may have been ready before this process began")
+		t.Error("revision 2 may have been ready before a restart")
 	}
 }
 
-// Somebody may not see a reason for days: it is asked for ever more seldom.
-func TestLooksBecomeSeldom(t *testing.T) {
+// TestDiagnosed_IntervalGrows: an object may be unready for days.
+func TestDiagnosed_IntervalGrows(t *testing.T) {
 	var m memory
 	now := time.Now()
 	m.progress("u", 1, now, time.Hour, inProgress, now)
@@ -54,29 +54,29 @@ func TestLooksBecomeSeldom(t *testing.T) {
 	for range 40 {
 		m.diagnosed("u", "", now)
 		p := m.progress("u", 1, now, time.Hour, inProgress, now)
-		if wait := p.lookAt.Sub(now); wait < last || wait > lastLook {
-			t.Fatalf("after %s it waits for %s", last, wait)
+		if wait := p.diagnoseAt.Sub(now); wait < last || wait > maxDiagnosisWait {
+			t.Fatalf("after %s the next diagnosis is in %s", last, wait)
 		} else {
 			last = wait
 		}
 	}
-	if last != lastLook {
-		t.Errorf("it waits for %s at last", last)
+	if last != maxDiagnosisWait {
+		t.Errorf("the last interval is %s", last)
 	}
 }
 
-// TestProgress_NoDeadlineWhileOpenEnded: the time in which objects have to become
-// ready begins when the last of them that has no deadline is known.
+// TestProgress_NoDeadlineWhileOpenEnded: the deadline of the objects begins when the last
+// one without a deadline has got one.
 func TestProgress_NoDeadlineWhileOpenEnded(t *testing.T) {
 	var m memory
 	began := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 	at := func(minutes int) time.Time { return began.Add(time.Duration(minutes) * time.Minute) }
-	since := func(standing objectsStanding, now time.Time) time.Time {
+	since := func(standing objectsReadiness, now time.Time) time.Time {
 		return m.progress("u", 1, began, 10*time.Minute, standing, now).since
 	}
 	for _, step := range []struct {
 		what     string
-		standing objectsStanding
+		standing objectsReadiness
 		now      int
 		since    int
 	}{

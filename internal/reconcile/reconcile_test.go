@@ -34,16 +34,16 @@ type stateCase struct {
 	// ready is the condition Ready that is written. If an action waits for a slot, it
 	// is written when the action has waited for long.
 	ready string
-	// after is RequeueAfter. While an action waits, it is patience instead.
+	// after is RequeueAfter. While an action waits, it is slowQueue instead.
 	after time.Duration
-	// unguarded: the finalizer is removed.
+	// unguarded reports that the finalizer is removed.
 	unguarded bool
 
-	// action is what runs in a slot of the pool; empty if the reconciliation does
+	// action is the action that runs in a slot of the pool; empty if the reconciliation does
 	// everything itself. The test lets the action fail: failed is the event, and
-	// failedReady the condition Ready that the next reconciliation writes. That one
-	// finds the same state and waits for a second, the backoff, unless next and
-	// again say otherwise.
+	// failedReady the condition Ready that the next reconciliation writes. The next
+	// reconciliation finds the same state and waits for the backoff of a second, unless
+	// next and again are set.
 	action, failed, failedReady string
 	next                        plan.State
 	again                       time.Duration
@@ -106,9 +106,9 @@ var stateCases = []stateCase{
 	}, action: "Repair", ready: "True Deployed", failed: "Warning RepairFailed", failedReady: "True Deployed"},
 	{state: plan.StateUnverified, arrange: func(w *world) {
 		w.stored(1, api.StatusDeployed)
-		w.Namespaces = []string{"another"}
+		w.Namespaces = []string{"another value"}
 	}, action: "Verify", ready: "True Deployed", failed: "Warning RepairFailed", failedReady: "False InvalidValues", next: plan.StateInvalid},
-	{state: plan.StateInvalid, arrange: func(w *world) { w.Namespaces = []string{"another"} }, ready: "False InvalidValues"},
+	{state: plan.StateInvalid, arrange: func(w *world) { w.Namespaces = []string{"another value"} }, ready: "False InvalidValues"},
 	{state: plan.StateAbsent, arrange: func(*world) {}, action: "Install", ready: "Unknown Installing", failed: "Warning InstallFailed", failedReady: "False InstallFailed"},
 	{state: plan.StateUnmanaged, arrange: func(w *world) {
 		w.stored(1, api.StatusDeployed, label(api.LabelOwnerUID, "", api.LabelOperator, "", api.LabelRevision, ""))
@@ -130,8 +130,8 @@ var stateCases = []stateCase{
 		w.Inventory.Remove(w.applied())
 		w.Kind.Drift.Mode = watches.DriftWarn
 		_, _ = w.Reconcile(context.Background(), ctrl.Request{NamespacedName: webKey})
-		w.after(firstLook)
-	}, action: "Why", ready: "False Progressing", failed: "Warning DriftDetected", failedReady: "False Progressing", after: 10*time.Minute - 25*time.Second, next: plan.StateInSync, again: firstLook},
+		w.after(firstDiagnosis)
+	}, action: "Why", ready: "False Progressing", failed: "Warning DriftDetected", failedReady: "False Progressing", after: 10*time.Minute - 25*time.Second, next: plan.StateInSync, again: firstDiagnosis},
 	{state: plan.StateHeld, arrange: storeHold, ready: "True Deployed"},
 	{state: plan.StatePostponed, arrange: func(w *world) {
 		w.Kind.Rollout.Paused = true
@@ -171,8 +171,8 @@ func TestReconcile_EveryState(t *testing.T) {
 			}
 
 			free := w.running(types.NamespacedName{Namespace: "other", Name: "other"}, "other")
-			w.expect(decided, w.ready(), finalizers, patience)
-			w.after(patience)
+			w.expect(decided, w.ready(), finalizers, slowQueue)
+			w.after(slowQueue)
 			w.expect([]plan.State{plan.StateBusy}, test.ready, finalizers, test.after)
 			w.actions.err = errRecorded
 			free()

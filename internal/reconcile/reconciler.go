@@ -29,8 +29,8 @@ import (
 type Shared struct {
 	// Operator is the operator's name (flag --operator-name).
 	Operator string
-	// ReconcilePeriod is how often every object is applied again, where the
-	// watches file does not say; 0 is never.
+	// ReconcilePeriod is how often every object is applied again, unless the watches
+	// file sets another period; 0 means never.
 	ReconcilePeriod time.Duration
 	// MinReconcilePeriod is the shortest period that an annotation may set.
 	MinReconcilePeriod time.Duration
@@ -43,15 +43,16 @@ type Shared struct {
 	Observed           Observed
 	Recorder           record.EventRecorder
 	Metrics            *metrics.Metrics
-	// Why finds out, from the API server, why an object is not ready: in a
-	// sentence, empty where nothing is found.
+	// Why reads from the API server why an object is not ready. It returns a sentence,
+	// empty if it finds no cause.
 	Why func(ctx context.Context, object apply.Key, uid types.UID) (string, error)
-	// Hook finds out, from the API server, how far a hook is.
+	// Hook reads the state of a hook from the API server, and why the hook makes no
+	// progress.
 	Hook func(ctx context.Context, hook apply.Key, uid types.UID) (state api.HookState, why string, err error)
-	// Namespaces are those that the operator watches; none means all.
+	// Namespaces are the namespaces that the operator watches; none means all.
 	Namespaces []string
-	// Signatures limits how fast records are signed that the current key has not
-	// signed; nil limits nothing.
+	// Signatures limits how fast records are signed again after a change of the key;
+	// nil limits nothing.
 	Signatures *rate.Limiter
 	// OwnNamespace is the namespace that the operator runs in, empty outside a pod.
 	OwnNamespace string
@@ -59,23 +60,23 @@ type Shared struct {
 	Now func() time.Time
 }
 
-// Patcher patches custom resources. It replaces the content of a custom resource
-// by what the API server answers, packed as in package customresource.
+// Patcher patches custom resources. It replaces the content of a custom resource by
+// the response of the API server, packed as in package customresource.
 type Patcher interface {
 	Patch(ctx context.Context, cr *unstructured.Unstructured, patch client.Patch) error
 	PatchStatus(ctx context.Context, cr *unstructured.Unstructured, patch client.Patch) error
 }
 
-// Reconciler serves one kind.
+// Reconciler reconciles the custom resources of one kind.
 type Reconciler struct {
 	Shared
 	Kind catalog.Kind
-	// Reader reads custom resources of the kind from a cache. What it returns
-	// is never changed.
+	// Reader reads custom resources of the kind from a cache. The results are never
+	// changed.
 	Reader client.Reader
-	// Rights are what the operator may not do; nil where nobody looks.
-	Rights Rights
-	// Wake calls for another pass over a custom resource, after a while.
+	// Permissions reports missing RBAC rules; nil if nothing checks them.
+	Permissions Permissions
+	// Wake reconciles a custom resource after a delay.
 	Wake func(key types.NamespacedName, after time.Duration)
 
 	memory memory
@@ -84,31 +85,31 @@ type Reconciler struct {
 	queue  rolloutQueue
 	// foreign holds the UIDs of the records that were found not to be adoptable.
 	foreign table[types.UID, struct{}]
-	// untrusted holds the newest records that do not verify, and unrepeatable those
-	// that cannot be rolled back to.
+	// untrusted holds the newest records that are not authenticated, and unrepeatable
+	// the records whose revisions cannot be rolled back to.
 	untrusted    verdicts
 	unrepeatable verdicts
 }
 
 const (
-	// slow is how long an action runs before the status says so. Most end
-	// sooner, also where a thousand begin at once, and one patch then tells it
-	// all.
+	// slow is how long an action runs before the status reports it. Most actions end
+	// sooner, and then one patch is enough.
 	slow = 2 * time.Second
-	// patience is how long an action waits for its turn before the status says
-	// so: where a thousand are applied at once, each would be written twice.
-	patience = 10 * time.Second
-	// unsettled is how long objects that were just applied are given to become
-	// ready before the status says that they are not. Most do sooner.
+	// slowQueue is how long an action is queued before the status reports it. If a
+	// thousand custom resources are created at once, each would be patched twice
+	// otherwise.
+	slowQueue = 10 * time.Second
+	// unsettled is how long objects may be not ready after an apply before the status
+	// reports it. Most become ready sooner.
 	unsettled = time.Second
 )
 
-// maxSteps bounds the steps of one pass; each is one request that changes what
-// is observed next. More than a few mean that a step does not do what decide
-// expects of it.
+// maxSteps bounds the steps of one reconciliation. Each step is one request, after
+// which the custom resource is observed again. More steps mean that a step does not
+// have the effect that package plan expects.
 const maxSteps = 5
 
-// Reconcile makes one pass over one custom resource.
+// Reconcile reconciles one custom resource.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	for range maxSteps {
 		cr, err := r.load(ctx, request.NamespacedName)
@@ -124,7 +125,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			}
 			return ctrl.Result{}, err
 		}
-		if r.othersBusiness(v) {
+		if r.managedElsewhere(v) {
 			r.leaveRollout(v.CR.GetUID())
 			return ctrl.Result{}, nil
 		}
@@ -147,28 +148,29 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, fmt.Errorf("internal error: more than %d steps in one reconciliation", maxSteps)
 }
 
-// othersBusiness tells a cluster-scoped custom resource whose release goes where
-// this operator does not look: each operator of some namespaces sees them all.
-func (r *Reconciler) othersBusiness(v *snapshot) bool {
+// managedElsewhere reports whether the release of a cluster-scoped custom resource
+// belongs in a namespace that this operator does not watch. Operators that watch
+// single namespaces all receive every cluster-scoped custom resource.
+func (r *Reconciler) managedElsewhere(v *snapshot) bool {
 	return v.CR.GetNamespace() == "" && !r.watches(v.Release.Namespace)
 }
 
-// watches tells whether the operator looks into a namespace. Where none is known
-// there is something to tell.
+// watches reports whether the operator watches a namespace. It returns true for an
+// unknown namespace, because the status has to report why it is unknown.
 func (r *Reconciler) watches(namespace string) bool {
 	return len(r.Namespaces) == 0 || namespace == "" || slices.Contains(r.Namespaces, namespace)
 }
 
-// finish reports, unless an action has just begun, and says when to look again
-// where nothing will call for it.
+// finish patches the status, unless an action has just begun. The result requeues the
+// custom resource for changes that cause no event.
 func (r *Reconciler) finish(ctx context.Context, v *snapshot, decision plan.Decision) (ctrl.Result, error) {
 	if running := r.Pool.Running(v.Release, v.CR.GetUID()); running != nil {
-		untold := slow
+		unreported := slow
 		if running.Queued {
-			untold = patience
+			unreported = slowQueue
 		}
-		if age := r.Now().Sub(running.Since); age < untold {
-			return ctrl.Result{RequeueAfter: untold - age}, nil
+		if age := r.Now().Sub(running.Since); age < unreported {
+			return ctrl.Result{RequeueAfter: unreported - age}, nil
 		}
 		v.Observation.Running = running
 	}
@@ -191,7 +193,7 @@ func (r *Reconciler) finish(ctx context.Context, v *snapshot, decision plan.Deci
 		r.Metrics.ReconcileDone(r.kindName(), metrics.ReconcileActed)
 	}
 	after := decision.After
-	for _, sooner := range []time.Duration{v.repair.after, r.lookIn(v), graceIn(v), v.signIn} {
+	for _, sooner := range []time.Duration{v.repair.after, r.diagnoseIn(v), graceIn(v), v.signIn} {
 		if sooner > 0 && (after == 0 || sooner < after) {
 			after = sooner
 		}
@@ -217,7 +219,8 @@ func (r *Reconciler) applyEffects(v *snapshot) {
 	r.wakeForSources(v)
 }
 
-// settling is how long the status is to wait for objects that were just applied.
+// settling returns how long the status must not report unready objects yet, because
+// they were just applied.
 func (r *Reconciler) settling(v *snapshot) time.Duration {
 	if len(v.Health.Unready) == 0 || v.Health.Unready[0].Failed {
 		return 0
@@ -225,26 +228,26 @@ func (r *Reconciler) settling(v *snapshot) time.Duration {
 	return r.memory.of(v.CR.GetUID()).touched.Add(unsettled).Sub(v.Observation.Now)
 }
 
-// lookIn is when to look again at objects that are not ready, though nothing
-// changes: to find out why, or because their time is up. What is due by now, and
-// was not done, waits for another state to end, and that calls for a pass.
-func (r *Reconciler) lookIn(v *snapshot) time.Duration {
+// diagnoseIn returns how long until the next diagnosis of unready objects, or until
+// their deadline, whichever comes first; 0 for neither. A diagnosis that is due now
+// waits for the end of another state, which causes a reconciliation.
+func (r *Reconciler) diagnoseIn(v *snapshot) time.Duration {
 	if len(v.Health.Unready) == 0 {
 		return 0
 	}
-	look := max(0, v.progress.lookAt.Sub(v.Observation.Now))
-	if v.standing() == openEnded {
-		return look
+	wait := max(0, v.progress.diagnoseAt.Sub(v.Observation.Now))
+	if v.readiness() == openEnded {
+		return wait
 	}
 	deadline := v.progress.since.Add(r.Kind.ReadyWithin()).Sub(v.Observation.Now)
-	if deadline > 0 && (look == 0 || deadline < look) {
-		look = deadline
+	if deadline > 0 && (wait == 0 || deadline < wait) {
+		wait = deadline
 	}
-	return look
+	return wait
 }
 
-// graceIn is how long until an object counts as ready that no controller has
-// reported on, 0 where there is none.
+// graceIn returns how long until an object without a controller's report counts as
+// ready, 0 if there is no such object.
 func graceIn(v *snapshot) time.Duration {
 	if v.Health.Next.IsZero() {
 		return 0
@@ -252,39 +255,39 @@ func graceIn(v *snapshot) time.Duration {
 	return max(time.Millisecond, v.Health.Next.Sub(v.Observation.Now))
 }
 
-// kindName is what the metrics call the kind.
+// kindName returns the name of the kind in metrics.
 func (r *Reconciler) kindName() string { return r.Kind.GVK().GroupKind().String() }
 
-// Rights knows what the operator may not do for the custom resources of a kind.
-type Rights interface {
-	// Missing names the rules that the operator lacks and that every release of
-	// the kind in a namespace needs, empty where there is none. It is not known
-	// until somebody has looked.
+// Permissions reports which RBAC rules the operator lacks for the releases of a kind.
+type Permissions interface {
+	// Missing returns the rules that the operator lacks and that every release of the
+	// kind in a namespace needs, empty if none is missing. known is false before the
+	// first check.
 	Missing(namespace string) (rules string, known bool)
-	// Refused says which rules would have allowed what an error says was
-	// forbidden, and to whom to give them: a sentence, empty where the error is
-	// about something else. The account is in whose name requests are made
-	// beside the operator's own, if in anybody's.
+	// Refused returns a sentence that names the rules that would have prevented a
+	// forbidden error, and the account that needs them. It returns an empty string for
+	// other errors. The account is that of the custom resource, if the operator
+	// impersonates one.
 	Refused(err error, account string) string
 }
 
-// Sources is what values come from beside the spec, see sources.Store.
+// Sources are the objects in valuesFrom, see valuesfrom.Store.
 type Sources interface {
-	// Merge lays what the sources of a custom resource hold over values. It
-	// asks the API server only for what has changed.
+	// Merge merges the values in the sources of a custom resource into over. It sends
+	// requests only for changed sources.
 	Merge(ctx context.Context, user types.UID, from []valuesfrom.Source, over map[string]any) (map[string]any, valuesfrom.Secrets, error)
-	// Versions returns a text that differs if an object of the sources has changed.
+	// Versions returns a string that changes if an object of the sources changes.
 	Versions(from []valuesfrom.Source) string
-	// Forget ends what a custom resource uses.
+	// Forget drops the sources of a custom resource.
 	Forget(user types.UID)
 }
 
-// Observed is what a kind's own status fields speak of beside the release, see
-// Store in package observed.
+// Observed are the objects that a kind's own status fields read in addition to the release,
+// see observed.Store.
 type Observed interface {
-	// Select returns the objects of each selection, by its name, or why they
-	// cannot be told. It makes no request.
+	// Select returns the objects of each selection by its name, or why they are
+	// unknown. It makes no request.
 	Select(user types.UID, selections []catalog.Selection) (objects map[string]any, missing map[string]string)
-	// Forget ends what a custom resource looks at.
+	// Forget drops the selections of a custom resource.
 	Forget(user types.UID)
 }

@@ -16,18 +16,18 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// findRelease finds the release of a custom resource by the owner in its
-// records, so that a name that was chosen once never changes, or chooses one
-// that is free, or whose release can be taken over. It returns false where
-// there is none.
+// findRelease finds the release of a custom resource by the owner in the release
+// records, so that a chosen name never changes. Without a release it chooses a name
+// that is free or whose release can be adopted. It returns false if there is no such
+// name.
 func (r *Reconciler) findRelease(v *snapshot) bool {
 	namespace, err := r.releaseNamespace(v)
-	if owned := ofThis(v.CR, r.Index.OwnedBy(v.CR.GetUID()), namespace); owned != nil {
+	if owned := ownRecord(v.CR, r.Index.OwnedBy(v.CR.GetUID()), namespace); owned != nil {
 		v.Release = types.NamespacedName{Namespace: owned.Namespace, Name: owned.Release}
 		v.History = r.Index.History(v.Release.Namespace, v.Release.Name)
 		switch {
 		case err != nil:
-		// If only the watches entry has changed, existing releases stay where they are.
+		// If only the watches entry has changed, existing releases are not moved.
 		case namespace != v.Release.Namespace && r.Kind.NamespaceFromSpec():
 			v.Observation.Invalid = invalid(fmt.Errorf("releaseNamespace is now %s, but the release is in %s, and it cannot be moved: set the namespace back, or delete and create the custom resource again", namespace, v.Release.Namespace))
 		default:
@@ -37,10 +37,10 @@ func (r *Reconciler) findRelease(v *snapshot) bool {
 	}
 	for _, record := range r.Index.ControlledBy(v.CR.GetUID()) {
 		if home := v.CR.GetNamespace(); home != "" && record.Namespace != home {
-			// An object belongs to none of another namespace.
+			// A namespaced object cannot have an owner in another namespace.
 			continue
 		}
-		// The operator-sdk has made it for this very resource, whatever its name.
+		// The operator-sdk has created the release for this custom resource.
 		v.Release = types.NamespacedName{Namespace: record.Namespace, Name: record.Release}
 		v.History = r.Index.History(v.Release.Namespace, v.Release.Name)
 		v.Observation.Adoptable, v.Observation.Inherited = true, true
@@ -67,8 +67,8 @@ func (r *Reconciler) findRelease(v *snapshot) bool {
 		_, foreign := r.foreign.get(newest.UID)
 		switch {
 		case newest.Owner == r.owner(v).String() && newest.Operator == r.Operator:
-			// The custom resource and its release were restored from a
-			// backup, and it got another UID.
+			// The custom resource and its release were restored from a backup, so that the
+			// UID of the custom resource has changed.
 			v.History = history
 			return true
 		case newest.OwnerUID == "" && newest.Controller == "" && !foreign:
@@ -80,14 +80,14 @@ func (r *Reconciler) findRelease(v *snapshot) bool {
 	return false
 }
 
-// ofThis returns the newest of the records that name a custom resource as their
-// owner, nil where none counts. The UID alone proves nothing: a record is copied
-// to another namespace with all that it says, and whoever may write Secrets there
-// can write any. So those count that are where the status has reported the
-// release, which takes a right of its own to write, or where the resource wants it.
-func ofThis(cr *unstructured.Unstructured, owned []release.Record, wanted string) *release.Record {
+// ownRecord returns the newest of the records that name a custom resource as their
+// owner, nil if none is trustworthy. The UID proves nothing, because everyone with
+// write access to Secrets in a namespace can copy or forge a record there. A record counts only
+// in the namespace that the status reports, which needs another permission to write,
+// or in the namespace that the custom resource requests.
+func ownRecord(cr *unstructured.Unstructured, owned []release.Record, wanted string) *release.Record {
 	if !slices.ContainsFunc(owned, func(r release.Record) bool { return r.Namespace != wanted }) {
-		// Nothing else is in question, and a status takes time to read.
+		// All records are in one namespace, so the status need not be decoded.
 		return first(owned, wanted)
 	}
 	if release := status.Read(cr).Release; release != nil {
@@ -98,7 +98,7 @@ func ofThis(cr *unstructured.Unstructured, owned []release.Record, wanted string
 	return first(owned, wanted)
 }
 
-// first returns the first record of a namespace, nil where there is none.
+// first returns the first record of a namespace, or nil.
 func first(found []release.Record, namespace string) *release.Record {
 	if i := slices.IndexFunc(found, func(r release.Record) bool { return r.Namespace == namespace }); i >= 0 {
 		return &found[i]
@@ -106,7 +106,8 @@ func first(found []release.Record, namespace string) *release.Record {
 	return nil
 }
 
-// releaseNamespace is where the custom resource asks for its release to be.
+// releaseNamespace returns the namespace that the custom resource requests for its
+// release.
 func (r *Reconciler) releaseNamespace(v *snapshot) (string, error) {
 	if r.Kind.Namespace == nil {
 		return v.CR.GetNamespace(), nil
@@ -114,7 +115,7 @@ func (r *Reconciler) releaseNamespace(v *snapshot) (string, error) {
 	return evaluate(r, v, "releaseNamespace", r.Kind.Namespace.For)
 }
 
-// systemNamespaces are the namespaces that Kubernetes itself makes and uses.
+// systemNamespaces are the namespaces that Kubernetes itself creates and uses.
 var systemNamespaces = []string{"kube-system", "kube-public", "kube-node-lease"}
 
 // refuseNamespace returns a problem if the author of a custom resource has chosen
@@ -130,7 +131,7 @@ func (r *Reconciler) refuseNamespace(v *snapshot, namespace string) *plan.Proble
 		"releaseNamespace is %s, a namespace of the cluster or of the operator: choose another, or add %[1]s to allow.systemNamespaces in the watches file", namespace)}
 }
 
-// owner returns what marks the release's objects and records.
+// owner returns the owner of the release's objects and records.
 func (r *Reconciler) owner(v *snapshot) apply.Owner {
 	return apply.Owner{
 		GVK:       r.Kind.GVK(),
@@ -141,7 +142,7 @@ func (r *Reconciler) owner(v *snapshot) apply.Owner {
 	}
 }
 
-// claimSignature finds out whether the newest record is to be signed, and reserves
+// claimSignature finds out whether the newest record must be signed, and reserves
 // the time for it: the operator signs a limited number of records per second.
 func (r *Reconciler) claimSignature(v *snapshot) {
 	o := &v.Observation
@@ -150,7 +151,7 @@ func (r *Reconciler) claimSignature(v *snapshot) {
 	}
 	if r.Actions.SignedByCurrentKey(v.History[0]) {
 		// The key may be replaced once more.
-		r.memory.look(v.CR.GetUID(), func(m *remembered) { m.signAt = time.Time{} })
+		r.memory.ifKnown(v.CR.GetUID(), func(m *remembered) { m.signAt = time.Time{} })
 		return
 	}
 	if wait := r.memory.signAt(v.CR.GetUID(), o.Now, r.reserveSignature).Sub(o.Now); wait > 0 {
@@ -169,8 +170,8 @@ func (r *Reconciler) reserveSignature(now time.Time) time.Time {
 	return now.Add(r.Signatures.ReserveN(now, 1).DelayFrom(now))
 }
 
-// observeRefusal turns a request for a revision whose record was found not to be
-// usable into one that cannot be met.
+// observeRefusal changes a request for a revision with an unusable record into a
+// request that is refused.
 func (r *Reconciler) observeRefusal(v *snapshot) {
 	request, target := v.Observation.Request, 0
 	switch {

@@ -9,8 +9,8 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// TestOfThis: which of the records with its UID are a resource's own.
-func TestOfThis(t *testing.T) {
+// TestOwnRecord tests which records with its UID belong to a custom resource.
+func TestOwnRecord(t *testing.T) {
 	in := func(namespace string, revision int) release.Record {
 		return release.Record{Namespace: namespace, Revision: revision}
 	}
@@ -19,15 +19,15 @@ func TestOfThis(t *testing.T) {
 		wanted, reported string
 		want             release.Record
 	}{
-		"none":                                 {nil, "shop", "", release.Record{}},
-		"its own":                              {[]release.Record{in("shop", 2), in("shop", 1)}, "shop", "shop", in("shop", 2)},
-		"before the status tells":              {[]release.Record{in("shop", 1)}, "shop", "", in("shop", 1)},
-		"one that was copied, and is newer":    {[]release.Record{in("evil", 9), in("shop", 1)}, "shop", "shop", in("shop", 1)},
-		"a copy alone":                         {[]release.Record{in("evil", 9)}, "shop", "", release.Record{}},
-		"a copy, where it cannot be asked for": {[]release.Record{in("evil", 9)}, "", "", release.Record{}},
-		"where the entry wanted it before":     {[]release.Record{in("old", 1)}, "new", "old", in("old", 1)},
-		"a copy where it asks to go now":       {[]release.Record{in("new", 9), in("old", 1)}, "new", "old", in("old", 1)},
-		"after an uninstall elsewhere":         {[]release.Record{in("new", 1)}, "new", "old", in("new", 1)},
+		"none":                           {nil, "shop", "", release.Record{}},
+		"own record":                     {[]release.Record{in("shop", 2), in("shop", 1)}, "shop", "shop", in("shop", 2)},
+		"not reported by the status yet": {[]release.Record{in("shop", 1)}, "shop", "", in("shop", 1)},
+		"a newer copy":                   {[]release.Record{in("evil", 9), in("shop", 1)}, "shop", "shop", in("shop", 1)},
+		"only a copy":                    {[]release.Record{in("evil", 9)}, "shop", "", release.Record{}},
+		"a copy, unknown namespace":      {[]release.Record{in("evil", 9)}, "", "", release.Record{}},
+		"in the previous namespace of the watches entry": {[]release.Record{in("old", 1)}, "new", "old", in("old", 1)},
+		"a copy in the requested namespace":              {[]release.Record{in("new", 9), in("old", 1)}, "new", "old", in("old", 1)},
+		"after an uninstall in another namespace":        {[]release.Record{in("new", 1)}, "new", "old", in("new", 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cr := &unstructured.Unstructured{Object: map[string]any{}}
@@ -43,7 +43,7 @@ func TestOfThis(t *testing.T) {
 					cr.Object["status"] = string(text)
 				}
 				var got release.Record
-				if found := ofThis(cr, test.owned, test.wanted); found != nil {
+				if found := ownRecord(cr, test.owned, test.wanted); found != nil {
 					got = *found
 				}
 				if got.Namespace != test.want.Namespace || got.Revision != test.want.Revision {

@@ -21,9 +21,8 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// report patches the status if it differs from what is observed. It returns
-// whether it did. A status with fields of the kind's own that the API server
-// rejects is written without them.
+// report patches the status if it has changed, and returns whether it did. If the API
+// server rejects the kind's own status fields, it writes the status without them.
 func (r *Reconciler) report(ctx context.Context, v *snapshot, d plan.Decision) (changed bool, err error) {
 	r.computeFields(ctx, v)
 	changed, err = r.patchStatus(ctx, v, d)
@@ -33,10 +32,10 @@ func (r *Reconciler) report(ctx context.Context, v *snapshot, d plan.Decision) (
 	return changed, err
 }
 
-// patchStatus makes one attempt to write the status.
+// patchStatus attempts once to patch the status.
 func (r *Reconciler) patchStatus(ctx context.Context, v *snapshot, d plan.Decision) (changed bool, err error) {
 	now := status.Read(v.CR)
-	r.lookAtRights(v, now.Conditions)
+	r.recheckPermissions(v, now.Conditions)
 	wanted := status.Compute(&v.Snapshot, d, now.Conditions)
 	r.count(v, wanted)
 	patch, err := status.Patch(v.CR, wanted, v.Fields)
@@ -55,11 +54,11 @@ func (r *Reconciler) patchStatus(ctx context.Context, v *snapshot, d plan.Decisi
 		return false, fmt.Errorf("patch the status: %w", err)
 	}
 	r.remember(ctx, v.key, patched)
-	r.tellTransitions(v, d, now, wanted)
+	r.emitTransitions(v, d, now, wanted)
 	return true, nil
 }
 
-// count tells the metrics how the custom resource is.
+// count updates the metrics of the custom resource.
 func (r *Reconciler) count(v *snapshot, s api.Status) {
 	counted := metrics.Release{
 		NotReady:   !meta.IsStatusConditionTrue(s.Conditions, api.ConditionReady),
@@ -73,23 +72,23 @@ func (r *Reconciler) count(v *snapshot, s api.Status) {
 	r.Metrics.SetRelease(r.kindName(), v.CR.GetUID(), counted)
 }
 
-// tellTransitions writes the events of those states that no action brings
-// about; an action tells of itself.
-func (r *Reconciler) tellTransitions(v *snapshot, d plan.Decision, now, wanted api.Status) {
+// emitTransitions emits the events of condition changes that no action causes.
+// Actions emit their own events.
+func (r *Reconciler) emitTransitions(v *snapshot, d plan.Decision, now, wanted api.Status) {
 	before, after := now.Conditions, wanted.Conditions
 	if d.State == plan.StateConflict || d.State == plan.StateInvalid {
-		r.tellTransition(v, before, after, api.ConditionReady)
+		r.emitTransition(v, before, after, api.ConditionReady)
 	}
 	if r.Kind.DriftMode() == watches.DriftWarn {
-		r.tellTransition(v, before, after, api.ConditionDrifted)
+		r.emitTransition(v, before, after, api.ConditionDrifted)
 	}
-	// What could be had instead may change, and is no news.
+	// The list of available revisions may change without an event.
 	if why := status.Refused(&v.Snapshot); why != "" && !strings.HasPrefix(find(before, api.ConditionRollbackRefused).Message, why) {
-		r.tellTransition(v, before, after, api.ConditionRollbackRefused)
+		r.emitTransition(v, before, after, api.ConditionRollbackRefused)
 	}
-	r.tellTransition(v, before, after, api.ConditionInvalidAnnotations)
-	r.tellTransition(v, before, after, api.ConditionUnwatched)
-	r.tellReadiness(v, now, after)
+	r.emitTransition(v, before, after, api.ConditionInvalidAnnotations)
+	r.emitTransition(v, before, after, api.ConditionUnwatched)
+	r.emitReadiness(v, now, after)
 	switch was, is := meta.IsStatusConditionTrue(before, api.ConditionPaused), meta.IsStatusConditionTrue(after, api.ConditionPaused); {
 	case is && !was:
 		r.emit(v, api.EventPaused, "Reconciliation is paused")
@@ -98,22 +97,22 @@ func (r *Reconciler) tellTransitions(v *snapshot, d plan.Decision, now, wanted a
 	}
 }
 
-// tellReadiness tells when a release is ready that was not, and when it will not
-// be without help.
-func (r *Reconciler) tellReadiness(v *snapshot, before api.Status, after []metav1.Condition) {
+// emitReadiness emits an event when an unready release becomes ready, and when it has
+// failed or exceeded its deadline.
+func (r *Reconciler) emitReadiness(v *snapshot, before api.Status, after []metav1.Condition) {
 	is, was := find(after, api.ConditionReady), find(before.Conditions, api.ConditionReady)
-	// Whatever else was the reason of late, such as the upgrade that helped.
-	ailing := before.Resources != nil && len(before.Resources.NotReady) > 0
+	// The previous reason may differ, for example during the upgrade that fixed the objects.
+	unready := before.Resources != nil && len(before.Resources.NotReady) > 0
 	switch {
 	case is.Reason == was.Reason:
 	case is.Reason == api.ReasonProgressDeadlineExceeded, is.Reason == api.ReasonObjectFailed:
 		r.Recorder.Event(v.CR, corev1.EventTypeWarning, is.Reason, status.Cut(is.Message))
-	case is.Status == metav1.ConditionTrue && was.Status != metav1.ConditionTrue && ailing:
+	case is.Status == metav1.ConditionTrue && was.Status != metav1.ConditionTrue && unready:
 		r.emit(v, api.EventReady, fmt.Sprintf("All objects of release %s are ready", v.Release.Name))
 	}
 }
 
-func (r *Reconciler) tellTransition(v *snapshot, before, after []metav1.Condition, kind string) {
+func (r *Reconciler) emitTransition(v *snapshot, before, after []metav1.Condition, kind string) {
 	is, was := find(after, kind), find(before, kind)
 	if is.Type == "" || was.Reason == is.Reason && was.Message == is.Message {
 		return
@@ -125,7 +124,7 @@ func (r *Reconciler) tellTransition(v *snapshot, before, after []metav1.Conditio
 	r.Recorder.Event(v.CR, corev1.EventTypeWarning, reason, status.Cut(is.Message))
 }
 
-// find returns the condition of a type, empty if there is none.
+// find returns the condition of a type, empty if it is missing.
 func find(conditions []metav1.Condition, kind string) metav1.Condition {
 	if c := meta.FindStatusCondition(conditions, kind); c != nil {
 		return *c
@@ -133,15 +132,15 @@ func find(conditions []metav1.Condition, kind string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// lookAtRights calls for another pass where the status tells of rights that an
-// earlier process lacked, and this one does not know yet.
-func (r *Reconciler) lookAtRights(v *snapshot, conditions []metav1.Condition) {
-	if r.Rights != nil && !v.RulesKnown && meta.FindStatusCondition(conditions, api.ConditionRightsMissing) != nil {
+// recheckPermissions reconciles the custom resource again if its status reports missing
+// rules of an earlier process and this process did not check them yet.
+func (r *Reconciler) recheckPermissions(v *snapshot, conditions []metav1.Condition) {
+	if r.Permissions != nil && !v.RulesKnown && meta.FindStatusCondition(conditions, api.ConditionRightsMissing) != nil {
 		r.Wake(v.key, slow)
 	}
 }
 
-// advise adds the advice to an error.
+// advise appends the advice to an error.
 func (r *Reconciler) advise(v *snapshot, err error) error {
 	if advice := r.advice(v, err); advice != "" {
 		return fmt.Errorf("%w. %s", err, advice)
@@ -149,8 +148,8 @@ func (r *Reconciler) advise(v *snapshot, err error) error {
 	return err
 }
 
-// refusedStep tells, as far as the status may be written, of a step that was not
-// allowed. An action tells of itself.
+// refusedStep reports a forbidden step in the status, if the status may be written.
+// Actions report their own failures.
 func (r *Reconciler) refusedStep(ctx context.Context, v *snapshot, d plan.Decision, err error) error {
 	if r.advice(v, err) == "" {
 		return err

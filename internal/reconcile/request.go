@@ -15,7 +15,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// request returns what Helm's actions need, without values.
+// request returns the request for a Helm action, without values.
 func (r *Reconciler) request(v *snapshot, d plan.Decision, slot helm.SlotLender) helm.Request {
 	steered := v.steered(d.Step)
 	redactor := r.redactorFor(v, d.Step)
@@ -36,7 +36,7 @@ func (r *Reconciler) request(v *snapshot, d plan.Decision, slot helm.SlotLender)
 			Allow:   r.Kind.Allow,
 			Ignore:  r.Kind.Drift.Ignore,
 			CRDs:    r.Kind.CRDs,
-			// What was made goes, whatever the spec says meanwhile.
+			// A namespace that an install created is deleted, even if the spec has changed.
 			CreateNamespace: v.createNamespace || v.Observation.Deleting && r.Kind.CreateNamespace != nil,
 			FormerManagers:  r.Kind.FormerManagers,
 			Marks:           r.marksAfter(v, d),
@@ -57,8 +57,8 @@ func (r *Reconciler) request(v *snapshot, d plan.Decision, slot helm.SlotLender)
 	}
 }
 
-// notifier reports what an action reports: warnings as events of the custom
-// resource, and its hooks to the pool.
+// notifier emits the warnings of an action as events of the custom resource, and
+// reports its hooks to the pool.
 type notifier struct {
 	*Reconciler
 	view     *snapshot
@@ -70,14 +70,14 @@ func (n notifier) Warn(reason, message string) {
 	n.Recorder.Event(n.view.CR, corev1.EventTypeWarning, reason, status.Cut(n.redactor.Redact(message)))
 }
 
-// HookStarted follows the hook.
+// HookStarted observes the hook.
 func (n notifier) HookStarted(wait helm.HookWait) func(failed bool) string {
 	return n.waitForHook(n.view, wait, n.redactor.Redact)
 }
 
-// forces tells whether an annotation of the operator-sdk has the step delete and
-// make again what cannot be changed otherwise. Of the rollbacks it is for those
-// that no person has asked for.
+// forces reports whether an annotation of the operator-sdk allows the step to recreate
+// objects that cannot be changed otherwise. Rollbacks that a user has requested are
+// not forced.
 func (v *snapshot) forces(d plan.Decision) bool {
 	switch d.Step {
 	case plan.StepUpgrade:
@@ -89,7 +89,7 @@ func (v *snapshot) forces(d plan.Decision) bool {
 	}
 }
 
-// steered returns what annotations say of one of Helm's actions.
+// steered returns the annotations for one of Helm's actions.
 func (v *snapshot) steered(step plan.Step) annotations.Action {
 	switch step {
 	case plan.StepInstall:
@@ -98,7 +98,7 @@ func (v *snapshot) steered(step plan.Step) annotations.Action {
 		return v.Requests.Upgrade
 	case plan.StepUninstall:
 		action := v.Requests.Uninstall
-		// No hook runs in the operator's own name instead of the unknown account's.
+		// Hooks must not run as the operator if the account is unknown.
 		action.DisableHooks = action.DisableHooks || v.accountUnknown
 		return action
 	default:
@@ -106,26 +106,25 @@ func (v *snapshot) steered(step plan.Step) annotations.Action {
 	}
 }
 
-// hiding takes out of what an action says what nobody may read. An action that
-// goes by a stored revision meets the values of that time, of which the Secret
-// may hold others by now, or be gone: whatever of these values does not stand in
-// the spec or in the watches file counts as secret.
+// redactor removes secret values from the messages of an action. An action on a stored
+// revision uses the values of that time, and the Secret may have changed or been
+// deleted since. Therefore every stored value that is not in the spec or in the
+// watches file counts as secret.
 type redactor struct {
-	// stored tells what is secret of values that were stored, nil where the
-	// action renders its own.
+	// stored returns the secrets in stored values; nil if the action renders the chart.
 	stored func(map[string]any) valuesfrom.Secrets
 
 	mu      sync.Mutex
 	secrets valuesfrom.Secrets
 }
 
-// hidingIn is for one action on a custom resource.
+// redactorFor returns the redactor of one action on a custom resource.
 func (r *Reconciler) redactorFor(v *snapshot, step plan.Step) *redactor {
 	redactor := &redactor{secrets: v.Secrets}
 	renders := step == plan.StepInstall || step == plan.StepUpgrade
 	if len(r.Kind.Sources) > 0 && !renders {
 		redactor.stored = func(values map[string]any) valuesfrom.Secrets {
-			// Of a spec that cannot be read nothing is known to be public.
+			// If the spec cannot be expanded, every value counts as secret.
 			object, _ := customresource.Expand(v.CR)
 			spec, _ := object["spec"].(map[string]any)
 			return valuesfrom.SecretsBeside(values, spec, r.Kind.Overrides)
@@ -134,7 +133,7 @@ func (r *Reconciler) redactorFor(v *snapshot, step plan.Step) *redactor {
 	return redactor
 }
 
-// AddStoredValues adds the values of a revision.
+// AddStoredValues adds the secrets in the values of a revision.
 func (h *redactor) AddStoredValues(values map[string]any) {
 	if h.stored != nil {
 		h.add(h.stored(values))
@@ -159,5 +158,5 @@ func (h *redactor) known() valuesfrom.Secrets {
 // Redact removes secret values from a text.
 func (h *redactor) Redact(text string) string { return h.known().Redact(text) }
 
-// RedactParts removes parts of secret values, too.
+// RedactParts also removes parts of secret values.
 func (h *redactor) RedactParts(text string) string { return h.known().RedactParts(text) }

@@ -12,8 +12,8 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// observeRequests finds out what people ask for by annotations, and what of it
-// was answered.
+// observeRequests observes the requests in annotations, and which of them were
+// answered.
 func (r *Reconciler) observeRequests(v *snapshot) {
 	o := &v.Observation
 	asks := v.Requests
@@ -37,16 +37,15 @@ func (r *Reconciler) observeRequests(v *snapshot) {
 		r.observeRequest(v, *asked)
 	} else {
 		// A request that was answered or withdrawn may come again with the same value.
-		r.memory.look(v.CR.GetUID(), func(m *remembered) { m.request = request{} })
+		r.memory.ifKnown(v.CR.GetUID(), func(m *remembered) { m.request = request{} })
 	}
 }
 
-// forced tells whether a person has asked for force, and nothing was forced for
-// that request yet.
+// forced reports whether there is an unanswered request for force.
 func (v *snapshot) forced() bool { return status.Unanswered(v.Requests.Force, v.Marks.Force) }
 
-// lastGood is the newest revision before the newest that was good and can be
-// rolled back to.
+// lastGood returns the newest earlier revision that was good and can be rolled back
+// to, 0 for none.
 func (r *Reconciler) lastGood(v *snapshot) int {
 	for i, record := range v.History {
 		if i > 0 && record.WasGood() && r.unrepeatable.of(record, v.digests.Input) == "" {
@@ -56,9 +55,9 @@ func (r *Reconciler) lastGood(v *snapshot) int {
 	return 0
 }
 
-// untidy tells whether the records contradict each other: more than one revision
-// is deployed, or one of ours is pending below a newer one, which somebody made
-// while it was under way.
+// untidy reports whether the records are inconsistent: more than one revision is
+// deployed, or one of our revisions is pending although another program has created a
+// newer one.
 func untidy(history []release.Record) bool {
 	deployed := 0
 	for i, record := range history {
@@ -72,8 +71,8 @@ func untidy(history []release.Record) bool {
 	return deployed > 1
 }
 
-// available returns the revision that a request asks for, 0 where there is
-// none: what never was deployed is not brought back.
+// available returns the requested revision, 0 if it is not stored or was never
+// deployed.
 func available(v *snapshot, asked annotations.Rollback) int {
 	var before int
 	switch {
@@ -95,7 +94,7 @@ func available(v *snapshot, asked annotations.Rollback) int {
 	return 0
 }
 
-// marksAfter returns the marks that a step leaves on the record.
+// marksAfter returns the marks that a step stores in the record.
 func (r *Reconciler) marksAfter(v *snapshot, d plan.Decision) release.Marks {
 	marks := v.Marks
 	request := v.Observation.Request
@@ -114,7 +113,7 @@ func (r *Reconciler) marksAfter(v *snapshot, d plan.Decision) release.Marks {
 		case d.State == plan.StateFailed:
 			held.ByFailure = true
 		case request == nil && marks.Held != nil:
-			// It goes back to where it was.
+			// The hold is restored, so it keeps its origin.
 			held.From, held.ByFailure = marks.Held.From, marks.Held.ByFailure
 			held.Spec, held.Scale = marks.Held.Spec, marks.Held.Scale
 		}
@@ -125,28 +124,28 @@ func (r *Reconciler) marksAfter(v *snapshot, d plan.Decision) release.Marks {
 		}
 	}
 	if request != nil && d.State == plan.StateRollbackRequested {
-		// One that ends by an edit was told of when it failed.
+		// An expired request is not refused: its failure was reported already.
 		marks.Rollback, marks.Refused = request.Token, d.Step == plan.StepRefuse && !request.Expired
 		marks.Untrusted = marks.Refused && v.UntrustedTarget != ""
 	}
 	return marks
 }
 
-// request is a rollback request as this process first observed it. An edit that
-// comes later, and before the rollback is carried out, is followed instead.
+// request is a rollback request as this process first observed it. A later edit of
+// the spec, before the rollback is carried out, takes precedence.
 type request struct {
 	token string
 	// spec and scale are those of the custom resource at that time.
 	spec  string
 	scale string
-	// overtaken: the spec had been edited after the request by then. unclear: it
-	// had been edited, and whether before or after cannot be known.
+	// overtaken reports that the spec had been edited after the request by then. unclear
+	// reports that the order of the edit and the request is unknown.
 	overtaken bool
 	unclear   bool
 }
 
-// observeRequest finds out which revision a rollback request asks for, and
-// whether an edit has overtaken it.
+// observeRequest observes the revision of a rollback request, and whether the spec was
+// edited after the request.
 func (r *Reconciler) observeRequest(v *snapshot, asked annotations.Rollback) {
 	observed := &plan.Request{Token: status.Token(asked.Value), Resume: asked.None, Revision: available(v, asked)}
 	first := r.memory.request(v.CR.GetUID(), observed.Token, func() request { return r.firstObserved(v, asked) })
@@ -157,9 +156,9 @@ func (r *Reconciler) observeRequest(v *snapshot, asked annotations.Rollback) {
 	v.Observation.Request = observed
 }
 
-// firstObserved finds out whether a request is older than the last edit of the
-// spec. The generation that the request names decides, or else the times in
-// managedFields do. Where neither tells, the rollback is carried out.
+// firstObserved finds out whether the spec was edited after the request. It compares
+// the generation in the request or, without one, the times in managedFields. If the
+// order is unknown, the rollback is carried out.
 func (r *Reconciler) firstObserved(v *snapshot, asked annotations.Rollback) request {
 	first := request{token: status.Token(asked.Value)}
 	first.spec, first.scale = r.specAndScale(v)
@@ -167,12 +166,12 @@ func (r *Reconciler) firstObserved(v *snapshot, asked annotations.Rollback) requ
 		return first
 	}
 	e, known := customresource.EditsOf(v.CR)
-	// A field without an owner was scaled, now or before.
+	// A scaled field has no owner in managedFields.
 	scaled := first.scale != "" && first.scale != unscaled && !e.Scale
 	switch {
 	case asked.Generation > 0 && v.CR.GetGeneration() <= asked.Generation:
 	case asked.Generation > 0 && !scaled:
-		// Nothing but an edit has changed the generation since.
+		// Only an edit can have changed the generation since.
 		first.overtaken = true
 	case !known, e.AskedAt == 0, e.EditedAt == 0, e.EditedAt == e.AskedAt:
 		first.unclear = true
@@ -182,9 +181,8 @@ func (r *Reconciler) firstObserved(v *snapshot, asked annotations.Rollback) requ
 	return first
 }
 
-// unfollowed reports whether the spec is another than the one that the release
-// was last brought to, or that a hold keeps from being followed: only such an
-// edit can be lost.
+// unfollowed reports whether the spec was edited since the last upgrade or since the
+// hold began. Only such an edit could be lost by a rollback.
 func (r *Reconciler) unfollowed(v *snapshot) bool {
 	if held := v.Marks.Held; held != nil {
 		return r.edited(v, held.Spec, held.Scale)
@@ -192,8 +190,8 @@ func (r *Reconciler) unfollowed(v *snapshot) bool {
 	return len(v.History) > 0 && (!v.History[0].Written() || v.History[0].ValuesDigest != v.digests.Values)
 }
 
-// edited reports whether the spec was edited since it had that digest and that
-// value of the scaled field. A write through the scale subresource is no edit.
+// edited reports whether the spec was edited since it had this digest and this value
+// of the scaled field. A write to the scale subresource is not an edit.
 func (r *Reconciler) edited(v *snapshot, spec, scale string) bool {
 	specNow, now := r.specAndScale(v)
 	if spec != specNow {
@@ -203,14 +201,15 @@ func (r *Reconciler) edited(v *snapshot, spec, scale string) bool {
 		return false
 	}
 	e, _ := customresource.EditsOf(v.CR)
-	// The scale subresource cannot take the field away.
+	// The scale subresource cannot remove the field.
 	return e.Scale || now == unscaled
 }
 
-// unscaled is the value of a scaled field that is not set.
+// unscaled is the label value for a scaled field that is not set.
 const unscaled = "unset"
 
-// waitingScale says which scaling waits for the end of a hold, empty for none.
+// waitingScale describes the scaling that waits for the end of the hold, empty for
+// none.
 func (r *Reconciler) waitingScale(v *snapshot) string {
 	held := v.Marks.Held
 	if held == nil || held.Scale == "" {
@@ -223,11 +222,11 @@ func (r *Reconciler) waitingScale(v *snapshot) string {
 	return fmt.Sprintf("Scaling .%s from %s to %s takes effect when the hold ends", strings.Join(r.Kind.ScalePath(), "."), held.Scale, now)
 }
 
-// noteUnclear is added to the event of a rollback that was carried out although
-// the spec may have been edited after it was asked for.
+// noteUnclear is added to the event of a rollback if the spec may have been edited
+// after the request.
 const noteUnclear = ". The spec was edited at about the time of the request, perhaps after it; the request takes precedence. To follow the spec, edit it again or set the annotation to \"none\""
 
-// noteOvertaken is the event of a request that is not carried out.
+// noteOvertaken is the note of the event of a skipped request.
 func noteOvertaken(v *snapshot) string {
 	return fmt.Sprintf("rollback-to=%s is skipped, because the spec was edited after the request. To roll back anyway, repeat the request with another token, such as %s@again",
 		status.CutTo(v.Requests.Rollback.Value, 64), strings.TrimSpace(strings.SplitN(v.Requests.Rollback.Value, "@", 2)[0]))

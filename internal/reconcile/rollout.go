@@ -38,7 +38,7 @@ func (r *Reconciler) updateQueue(do func(*rollout.Queue) []types.NamespacedName)
 	}
 }
 
-// rollout returns the queue, which expects to see what the cache holds.
+// rollout returns the queue. A new queue expects all custom resources in the cache.
 func (r *Reconciler) rollout(ctx context.Context) (*rollout.Queue, error) {
 	r.queue.mu.Lock()
 	defer r.queue.mu.Unlock()
@@ -118,9 +118,9 @@ func (r *Reconciler) claimPosition(ctx context.Context, v *snapshot) error {
 		r.refuseDowngrade(v, refusal)
 		position = rollout.Skipped
 	case position == rollout.Skipped && outdated(v):
-		if reason := asideReason(v); reason != "" {
+		if reason := skipReason(v); reason != "" {
 			r.offer(v, turn, reason)
-			// Nothing that a person asks for waits for the pause to end.
+			// A pending request of a user is not postponed.
 			v.Observation.Postponed = reason == api.ReasonPaused
 		}
 	}
@@ -141,12 +141,12 @@ func (r *Reconciler) claimPosition(ctx context.Context, v *snapshot) error {
 	return nil
 }
 
-// turnReasons are those of the condition UpdateAvailable for who waits in line.
+// turnReasons are the reasons of the condition UpdateAvailable by verdict.
 var turnReasons = map[rollout.Verdict]string{
 	rollout.Wait: api.ReasonWaiting, rollout.Stopped: api.ReasonRolloutStopped, rollout.Paused: api.ReasonRolloutPaused,
 }
 
-// offer notes for the status that there is another chart than the one that runs.
+// offer adds the newer chart to the status.
 func (r *Reconciler) offer(v *snapshot, turn rollout.Turn, reason string) {
 	chart := r.Kind.Chart
 	v.UpdateReason = reason
@@ -155,9 +155,9 @@ func (r *Reconciler) offer(v *snapshot, turn rollout.Turn, reason string) {
 	}
 }
 
-// reportRollout tells that the rollout of the kind's chart has stopped, or goes
-// on: in the log and, where it has stopped, by an event on those that did it.
-// Of those that wait each has a condition; a thousand events would say no more.
+// reportRollout logs that the rollout of the kind's chart has stopped or continues. If
+// it has stopped, it emits an event for each failed custom resource. The waiting ones
+// have a condition instead, because there may be thousands of them.
 func (r *Reconciler) reportRollout(ctx context.Context, summary rollout.Summary) {
 	chart := r.Kind.Chart.Name() + "-" + r.Kind.Chart.Version()
 	logger := log.Log.WithValues("kind", r.Kind.Kind, "group", r.Kind.Group, "chart", chart)
@@ -174,7 +174,7 @@ func (r *Reconciler) reportRollout(ctx context.Context, summary rollout.Summary)
 		cr := &unstructured.Unstructured{}
 		cr.SetGroupVersionKind(r.Kind.GVK())
 		if err := r.Reader.Get(ctx, key, cr); err != nil {
-			// It goes, and the rollout goes on.
+			// It is being deleted, so the rollout continues soon.
 			continue
 		}
 		r.Recorder.Event(cr, corev1.EventTypeWarning, api.EventRolloutStopped, fmt.Sprintf(
@@ -182,7 +182,7 @@ func (r *Reconciler) reportRollout(ctx context.Context, summary rollout.Summary)
 	}
 }
 
-// names are those of custom resources, as kubectl's -n and NAME.
+// names returns the namespaces and names of custom resources.
 func names(keys []types.NamespacedName) []string {
 	list := make([]string, len(keys))
 	for i, key := range keys {
@@ -192,13 +192,13 @@ func names(keys []types.NamespacedName) []string {
 }
 
 // positionOf returns the position of a custom resource in the rollout of its kind's
-// chart. All of it is read from its records and objects, but for a failure that
-// came before there was a record: after a restart one is tried once more.
+// chart. It depends on the records and objects only, except for a failure before a
+// record was written: after a restart, such an upgrade is retried once.
 func positionOf(v *snapshot) rollout.Position {
 	o := v.Observation
 	fails := v.Failure != nil && v.Failure.Target == plan.Target(o)
 	switch {
-	case !concerned(v), o.Paused:
+	case !upgradable(v), o.Paused:
 		return rollout.Skipped
 	case o.Holding():
 		if v.Marks.Held.ByFailure && chartOf(v.History, v.Marks.Held.From) == v.digests.Chart {
@@ -206,33 +206,33 @@ func positionOf(v *snapshot) rollout.Position {
 		}
 		return rollout.Skipped
 	case !outdated(v):
-		return arrived(v, fails)
-	case fails && (asked(v) || o.Request != nil):
-		// It is what the person asks for that fails.
+		return positionAfterUpgrade(v, fails)
+	case fails && (requested(v) || o.Request != nil):
+		// The user's edit or request fails, and not the new chart.
 		return rollout.Skipped
 	case fails:
 		return rollout.Failed
-	case asked(v), o.Running != nil && o.Running.Step == plan.StepUpgrade:
+	case requested(v), o.Running != nil && o.Running.Step == plan.StepUpgrade:
 		return rollout.Moving
 	default:
 		return rollout.Waiting
 	}
 }
 
-// concerned tells whether there is a release that a chart can upgrade.
-func concerned(v *snapshot) bool {
+// upgradable reports whether there is a release that a chart can upgrade.
+func upgradable(v *snapshot) bool {
 	o := v.Observation
 	return !o.Deleting && !o.Conflict && o.Invalid == nil && o.Newest != nil && o.Newest.Owned && o.Newest.WrittenByUs && !api.Uninstalled(o.Newest.Status)
 }
 
-// outdated tells whether the newest revision is of another chart than the kind's.
-func outdated(v *snapshot) bool { return concerned(v) && v.History[0].ChartDigest != v.digests.Chart }
+// outdated reports whether the newest revision has another chart than the kind.
+func outdated(v *snapshot) bool { return upgradable(v) && v.History[0].ChartDigest != v.digests.Chart }
 
-// arrived tells how one does whose newest revision is of the kind's chart. One
-// that never had another is new, and what was deployed by it once has arrived:
-// their troubles are their own. One that failed has failed while it is tried again,
-// too: each try would else let others go.
-func arrived(v *snapshot, fails bool) rollout.Position {
+// positionAfterUpgrade returns the position of a custom resource whose newest revision
+// has the kind's chart. It is Done if it never had another chart or if the chart was
+// deployed before, because then a failure has other causes. A failed upgrade stays
+// Failed while it is retried, or each retry would admit others.
+func positionAfterUpgrade(v *snapshot, fails bool) rollout.Position {
 	o := v.Observation
 	runs, _ := status.Deployed(v.History)
 	upgraded := slices.ContainsFunc(v.History, func(r release.Record) bool {
@@ -246,47 +246,47 @@ func arrived(v *snapshot, fails bool) rollout.Position {
 		return rollout.Failed
 	case healthy(v), v.progress.wasReady:
 		return rollout.Done
-	case v.standing() == openEnded:
+	case v.readiness() == openEnded:
 		return rollout.Moving
 	case v.Overdue, v.progress.late, len(v.Health.Unready) > 0 && v.Health.Unready[0].Failed:
-		// One whose time was up before this process began may be why the rollout
-		// had stopped: it does not go on until that one is ready.
+		// If the deadline passed before this process started, the rollout may have stopped
+		// because of it, so the rollout does not continue until the objects are ready.
 		return rollout.Failed
 	default:
 		return rollout.Moving
 	}
 }
 
-// asideReason says why one is passed over, empty where it would be told
-// otherwise.
-func asideReason(v *snapshot) string {
+// skipReason returns the reason of the condition UpdateAvailable for a skipped custom
+// resource, empty if other conditions report it.
+func skipReason(v *snapshot) string {
 	o := v.Observation
 	switch {
 	case o.Holding():
 		return api.ReasonHeld
-	case o.Paused && !asked(v) && healthy(v):
+	case o.Paused && !requested(v) && healthy(v):
 		return api.ReasonPaused
 	default:
 		return ""
 	}
 }
 
-// healthy tells whether what runs is ready.
+// healthy reports whether the deployed revision is ready.
 func healthy(v *snapshot) bool {
 	return v.Observation.Newest.Status == api.StatusDeployed && len(v.Health.Unready) == 0
 }
 
-// asked tells whether a person wants it to be upgraded now: the spec was edited,
-// a hold was ended, or everything is to be verified. The end of a hold asks for
-// the chart that was there at the time, and for none that comes later.
-func asked(v *snapshot) bool {
+// requested reports whether a user requests an upgrade now: the spec was edited, a
+// hold has ended, or a verification is requested. The end of a hold requests the chart
+// of that time, not a later one.
+func requested(v *snapshot) bool {
 	o := v.Observation
 	ends := o.Held != nil && o.Held.Expired
 	resumed := v.Marks.ResumedChart != "" && v.Marks.ResumedChart == v.digests.Chart
 	return v.History[0].ValuesDigest != v.digests.Values || ends || resumed || o.VerifyRequested
 }
 
-// chartOf returns the digest of the chart that a revision was made of.
+// chartOf returns the digest of the chart of a revision.
 func chartOf(history []release.Record, revision int) string {
 	for _, record := range history {
 		if record.Revision == revision {
@@ -296,15 +296,15 @@ func chartOf(history []release.Record, revision int) string {
 	return ""
 }
 
-// downgrade says why the kind's chart is not to take the place of the one that
-// is deployed, empty where it may.
+// downgrade returns why the kind's chart must not replace the deployed chart, empty if
+// it may.
 func (r *Reconciler) downgrade(v *snapshot) string {
 	runs, ok := status.Deployed(v.History)
-	if !ok || r.Kind.Rollout.Downgrades() || !concerned(v) || runs.ChartDigest == v.digests.Chart {
+	if !ok || r.Kind.Rollout.Downgrades() || !upgradable(v) || runs.ChartDigest == v.digests.Chart {
 		return ""
 	}
 	chart := r.Kind.Chart
-	// A version that cannot be read compares with nothing.
+	// Invalid versions cannot be compared.
 	from, err := semver.NewVersion(runs.ChartVersion)
 	to, err2 := semver.NewVersion(chart.Version())
 	if err != nil || err2 != nil || !to.LessThan(from) {
@@ -314,12 +314,12 @@ func (r *Reconciler) downgrade(v *snapshot) string {
 		chart.Name(), chart.Version(), runs.ChartVersion)
 }
 
-// refuseDowngrade keeps what is deployed. Where the spec asks for something else
-// there is no chart to follow it with.
+// refuseDowngrade postpones the upgrade. If the spec was edited or the release is not
+// deployed, the release cannot follow the spec, because the chart is refused.
 func (r *Reconciler) refuseDowngrade(v *snapshot, why string) {
 	o := &v.Observation
 	held := o.Holding()
-	if !held && (asked(v) || o.Newest.Status != api.StatusDeployed) {
+	if !held && (requested(v) || o.Newest.Status != api.StatusDeployed) {
 		o.Invalid = &plan.Problem{Reason: api.ReasonDowngradeRefused, Message: why}
 		return
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 )
 
-// evaluated holds what templates of the watches entry gave for one state of a
-// custom resource, so that a custom resource in sync is not expanded for them.
+// evaluated holds the results of the watches entry's templates for one version of a
+// custom resource, so that a custom resource in sync is not expanded.
 type evaluated struct {
 	resourceVersion string
 	results         map[string]result
@@ -34,14 +34,14 @@ type result struct {
 	err   error
 }
 
-// evaluate returns what a function gives for the content of a custom resource. It
-// is called once for each state of the custom resource, and is known by its
-// name. A custom resource that is too large has metadata alone; if that is not
-// enough, the error says that it is too large.
+// evaluate returns the result of a function of the content of a custom resource. It
+// calls the function once for each version of the custom resource and remembers the
+// result by name. If the custom resource is too large, the function gets its metadata
+// only; if the function fails then, the error is that of the size.
 func evaluate[T any](r *Reconciler, v *snapshot, name string, function func(object map[string]any) (T, error)) (T, error) {
 	uid, version := v.CR.GetUID(), v.CR.GetResourceVersion()
 	var known result
-	r.memory.look(uid, func(m *remembered) {
+	r.memory.ifKnown(uid, func(m *remembered) {
 		if version != "" && m.evaluated.resourceVersion == version {
 			known = m.evaluated.results[name]
 		}
@@ -57,7 +57,7 @@ func evaluate[T any](r *Reconciler, v *snapshot, name string, function func(obje
 	if err != nil && tooLarge != nil {
 		err = tooLarge
 	}
-	r.memory.look(uid, func(m *remembered) {
+	r.memory.ifKnown(uid, func(m *remembered) {
 		if m.evaluated.resourceVersion != version {
 			m.evaluated = evaluated{resourceVersion: version, results: map[string]result{}}
 		}
@@ -68,16 +68,16 @@ func evaluate[T any](r *Reconciler, v *snapshot, name string, function func(obje
 	return value, err
 }
 
-// errSourceUnread marks a source that the API server did not give, for now. It
-// says nothing about the values, so that the pass is made again.
+// errSourceUnread reports that a source could not be read from the API server. It does
+// not make the values invalid: the reconciliation is retried.
 var errSourceUnread = errors.New("values could not be read")
 
 const (
-	// sourcePatience is how long the API server may take to give a source.
-	sourcePatience = 10 * time.Second
-	// forbiddenAgain is when a source is asked for again that the operator may
-	// not read: no watch tells of rights.
-	forbiddenAgain = time.Minute
+	// sourceTimeout bounds the time to read the sources.
+	sourceTimeout = 10 * time.Second
+	// forbiddenRetry is when a forbidden source is read again, because no watch reports
+	// a change of permissions.
+	forbiddenRetry = time.Minute
 )
 
 // sourcesOf returns the sources of a custom resource, and their versions.
@@ -94,7 +94,7 @@ func (r *Reconciler) sourcesOf(v *snapshot) (from []valuesfrom.Source, versions 
 	return from, r.Sources.Versions(from), nil
 }
 
-// mergeSources lays the sources over the values of a spec.
+// mergeSources merges the sources into the values of a spec.
 func (r *Reconciler) mergeSources(ctx context.Context, v *snapshot, from []valuesfrom.Source, spec map[string]any) (map[string]any, error) {
 	if len(r.Kind.Sources) == 0 {
 		return spec, nil
@@ -106,32 +106,32 @@ func (r *Reconciler) mergeSources(ctx context.Context, v *snapshot, from []value
 	return merged, err
 }
 
-// wakeForSources reconciles again later if the operator may not read a source: no
-// watch reports that permissions have changed.
+// wakeForSources reconciles again later if the operator may not read a source, because
+// no watch reports a change of permissions.
 func (r *Reconciler) wakeForSources(v *snapshot) {
 	if o := v.Observation; o.Invalid != nil && o.Invalid.Reason == api.ReasonValuesSourceForbidden {
-		r.Wake(v.key, forbiddenAgain)
+		r.Wake(v.key, forbiddenRetry)
 	}
 }
 
-// recallSecrets finds out what nobody may read of a resource that is deleted,
-// whose sources may be gone already.
+// recallSecrets collects the secrets of a custom resource that is being deleted. Its
+// sources may be deleted already.
 func (r *Reconciler) recallSecrets(ctx context.Context, v *snapshot) {
 	if from, _, err := r.sourcesOf(v); err == nil && len(r.Kind.Sources) > 0 {
-		// An error does not matter any more.
+		// Errors do not matter for a deletion.
 		_, _ = r.readSources(ctx, v, from, map[string]any{})
 	}
 }
 
-// readSources lays sources over values, and takes note of what is secret.
+// readSources merges sources into values, and stores their secrets in the snapshot.
 func (r *Reconciler) readSources(ctx context.Context, v *snapshot, from []valuesfrom.Source, over map[string]any) (merged map[string]any, err error) {
-	ctx, cancel := context.WithTimeout(ctx, sourcePatience)
+	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
 	defer cancel()
 	merged, v.Secrets, err = r.Sources.Merge(ctx, v.CR.GetUID(), from, over)
 	return merged, err
 }
 
-// computeFields computes the kind's own status fields, from memory.
+// computeFields computes the kind's own status fields. It makes no request.
 func (r *Reconciler) computeFields(ctx context.Context, v *snapshot) {
 	if r.Kind.Fields == nil || v.Fields.Refused {
 		return
@@ -139,7 +139,7 @@ func (r *Reconciler) computeFields(ctx context.Context, v *snapshot) {
 	in := kindstatus.Input{Release: newestRelease(v), Resources: r.resourcesOf(v), Redact: v.Secrets.Redact}
 	if v.values != nil || v.facts != nil {
 		in.Values = func() map[string]any {
-			// Values that are not those that were observed are not reported.
+			// If the values have changed since they were observed, they are not reported.
 			all, _ := r.valuesOf(ctx, v)
 			return values.Coalesce(r.Kind.Defaults, all)
 		}
@@ -177,8 +177,8 @@ func newestRelease(v *snapshot) api.ReleaseStatus {
 	return *status.OfRelease(v.History[0])
 }
 
-// resourcesOf returns the objects of the release, also those that are gone and
-// should not be, in an order that lasts.
+// resourcesOf returns the objects of the release in a stable order, including missing
+// ones.
 func (r *Reconciler) resourcesOf(v *snapshot) []kindstatus.Resource {
 	found := map[apply.Key]kindstatus.Resource{}
 	add := func(key apply.Key, health inventory.Health) {

@@ -20,7 +20,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// fakeSources remembers what it is asked for.
+// fakeSources records the sources that it merges.
 type fakeSources struct {
 	asked     []valuesfrom.Source
 	fails     error
@@ -37,7 +37,7 @@ func (f *fakeSources) Merge(_ context.Context, _ types.UID, from []valuesfrom.So
 
 func (f *fakeSources) Forget(user types.UID) { f.forgotten = append(f.forgotten, user) }
 
-// sourced serves a kind with these sources, and notes when it wakes.
+// sourced returns a Reconciler of a kind with these sources, and records its wakes.
 func sourced(t *testing.T, valuesFrom string) (r *Reconciler, fake *fakeSources, woken *[]time.Duration) {
 	t.Helper()
 	kinds, err := catalog.FromFS(fstest.MapFS{
@@ -73,7 +73,7 @@ func merge(t *testing.T, r *Reconciler, v *snapshot, values map[string]any) (map
 	return r.mergeSources(t.Context(), v, from, values)
 }
 
-func TestSourcesAreInTheNamespaceOfTheResource(t *testing.T) {
+func TestSources_NamespaceIsThatOfTheCustomResource(t *testing.T) {
 	for namespace, want := range map[string]string{"apps": "apps", "": "target"} {
 		r, fake, _ := sourced(t, twoSources)
 		v := sourcedView(namespace, map[string]any{"team": "blue", "namespace": "elsewhere"})
@@ -93,7 +93,7 @@ func TestSourcesAreInTheNamespaceOfTheResource(t *testing.T) {
 	}
 }
 
-func TestSourcesThatCannotBeHad(t *testing.T) {
+func TestSources_UnreadableSourceIsAProblemOrARetry(t *testing.T) {
 	forbidden := &valuesfrom.Error{Reason: api.ReasonValuesSourceForbidden, Message: "no right"}
 	missing := &valuesfrom.Error{Reason: api.ReasonValuesSourceMissing, Message: "no such"}
 	for _, test := range []struct {
@@ -104,10 +104,10 @@ func TestSourcesThatCannotBeHad(t *testing.T) {
 		reason string
 		woken  []time.Duration
 	}{
-		{"a Secret that is not there", "blue", missing, false, api.ReasonValuesSourceMissing, nil},
-		{"no right to it, of which no watch tells when it comes", "blue", forbidden, false, api.ReasonValuesSourceForbidden, []time.Duration{forbiddenAgain}},
-		{"a server that is away", "blue", errors.New("away"), true, "", nil},
-		{"a spec that names no object", "../blue", nil, false, api.ReasonInvalidValues, nil},
+		{"a missing Secret", "blue", missing, false, api.ReasonValuesSourceMissing, nil},
+		{"a forbidden Secret", "blue", forbidden, false, api.ReasonValuesSourceForbidden, []time.Duration{forbiddenRetry}},
+		{"an unavailable API server", "blue", errors.New("away"), true, "", nil},
+		{"an invalid name in the spec", "../blue", nil, false, api.ReasonInvalidValues, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r, fake, woken := sourced(t, twoSources)
@@ -133,18 +133,18 @@ func TestSourcesThatCannotBeHad(t *testing.T) {
 	}
 }
 
-func TestChangeOfASourceWakesItsUser(t *testing.T) {
+func TestSourceChanged_WakesItsUser(t *testing.T) {
 	r, _, woken := sourced(t, twoSources)
 	r.keys.put("u", types.NamespacedName{Namespace: "apps", Name: "web"})
 	r.SourceChanged("other")
 	if len(*woken) > 0 {
-		t.Error("a change for somebody else wakes")
+		t.Error("a change for another custom resource wakes this one")
 	}
 	r.SourceChanged("u")
 	if !slices.Equal(*woken, []time.Duration{0}) {
 		t.Errorf("woken after %v", *woken)
 	}
-	// A kind without sources asks nobody.
+	// A kind without sources sends no request.
 	if _, err := (&Reconciler{}).mergeSources(t.Context(), sourcedView("apps", nil), nil, nil); err != nil {
 		t.Error(err)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // TestSignAt_SpreadsRecords: a thousand unsigned records are signed one after
-// another, and each custom resource keeps its turn.
+// another, and each custom resource keeps its slot.
 func TestSignAt_SpreadsRecords(t *testing.T) {
 	r := &Reconciler{Shared: Shared{Signatures: rate.NewLimiter(10, 10)}}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -28,7 +28,7 @@ func TestSignAt_SpreadsRecords(t *testing.T) {
 			within++
 		}
 		if again := r.memory.signAt(uid, now.Add(time.Minute), r.reserveSignature); !again.Equal(turn) {
-			t.Fatalf("the turn of %s was %s and is %s", uid, turn, again)
+			t.Fatalf("the slot of %s was %s and is %s", uid, turn, again)
 		}
 	}
 	if within < 100 || within > 110 {
@@ -36,8 +36,8 @@ func TestSignAt_SpreadsRecords(t *testing.T) {
 	}
 }
 
-// TestVerdicts_AreOfOneState of a record, and of the inputs where these matter.
-func TestVerdicts_AreOfOneState(t *testing.T) {
+// TestVerdicts_ApplyToOneVersion of a record and, if they matter, of the inputs.
+func TestVerdicts_ApplyToOneVersion(t *testing.T) {
 	var known verdicts
 	record := release.Record{UID: "u", ResourceVersion: "1"}
 	known.add(record, "inputs", "forged")
@@ -51,13 +51,13 @@ func TestVerdicts_AreOfOneState(t *testing.T) {
 		}
 	}
 	if got := known.of(record, "inputs"); got != "forged" {
-		t.Errorf("the same state: %q", got)
+		t.Errorf("the same version: %q", got)
 	}
 }
 
-// TestLastGood_SkipsRevisionsThatCannotBeRepeated, so that a failed upgrade is
-// tried again where there is nothing to go back to.
-func TestLastGood_SkipsRevisionsThatCannotBeRepeated(t *testing.T) {
+// TestLastGood_SkipsUnusableRevisions: without another good revision, a failed upgrade
+// is retried instead.
+func TestLastGood_SkipsUnusableRevisions(t *testing.T) {
 	v := viewOf([]string{api.StatusFailed, api.StatusSuperseded, api.StatusSuperseded})
 	for i := range v.History {
 		v.History[i].UID = types.UID(strconv.Itoa(v.History[i].Revision))

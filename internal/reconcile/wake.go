@@ -15,15 +15,15 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// Seen notes that the cache now holds this state of a custom resource. It is
-// called for every state, so it also notes what only passing states show.
+// Seen notes that the cache now holds this state of a custom resource. The caller
+// calls it for every state, so that no short-lived finalizer is missed.
 func (r *Reconciler) Seen(cr client.Object) {
 	r.orphaned(cr)
 	r.latest.seen(client.ObjectKeyFromObject(cr), cr.GetResourceVersion())
 }
 
-// remember keeps what a write returned until the cache holds it. The watch is
-// often the faster one, and tells of it before the write has returned.
+// remember keeps the result of a write until the cache holds it. The watch event may
+// arrive before the write returns.
 func (r *Reconciler) remember(ctx context.Context, key types.NamespacedName, written *unstructured.Unstructured) {
 	r.latest.put(key, written)
 	cached := &unstructured.Unstructured{}
@@ -36,8 +36,7 @@ func (r *Reconciler) remember(ctx context.Context, key types.NamespacedName, wri
 	}
 }
 
-// Gone tells that a custom resource is gone, and drops what is remembered of
-// it.
+// Gone drops everything that is remembered of a deleted custom resource.
 func (r *Reconciler) Gone(cr client.Object) {
 	uid := cr.GetUID()
 	r.Metrics.DeleteRelease(r.kindName(), uid)
@@ -65,51 +64,49 @@ func (r *Reconciler) wakeAll(keys []types.NamespacedName) {
 	}
 }
 
-// RecordChanged calls for a pass over the custom resource that a record belongs
-// to, if it is of this kind.
+// RecordChanged reconciles the owner of a changed release record, if it is of this
+// kind.
 func (r *Reconciler) RecordChanged(changed release.Record) {
 	r.wakeOwner(cmp.Or(changed.OwnerUID, changed.Controller), 0)
 }
 
-// WakeAll calls for a pass over every custom resource of the kind.
+// WakeAll reconciles every custom resource of the kind.
 func (r *Reconciler) WakeAll() { r.wakeAll(r.keys.values()) }
 
-// Drifted calls for a pass over the custom resource whose objects are damaged,
-// if it is of this kind.
+// Drifted reconciles the owner of drifted objects, if it is of this kind.
 func (r *Reconciler) Drifted(owner types.UID) {
 	if r.Kind.DriftMode() != watches.DriftDisabled {
 		r.wakeOwner(owner, 0)
 	}
 }
 
-// HealthChanged calls for a pass over the custom resource of which an object has
-// become ready, or is so no more, if it is of this kind.
+// HealthChanged reconciles the owner of an object that became ready or unready, if it
+// is of this kind.
 func (r *Reconciler) HealthChanged(owner types.UID) { r.wakeOwner(owner, settle) }
 
-// settle is how long changes of observed objects are gathered for one pass: a
-// rollout is many, one after another.
+// settle is how long changes of objects are collected for one reconciliation, because
+// the rollout of a Deployment, for example, causes many changes.
 const settle = 100 * time.Millisecond
 
-// ObservedChanged calls for a pass over the custom resource that looks at an
-// object that changed, if it is of this kind.
+// ObservedChanged reconciles a custom resource whose status fields read a changed
+// object, if it is of this kind.
 func (r *Reconciler) ObservedChanged(user types.UID) { r.wakeOwner(user, settle) }
 
-// SourceChanged calls for a pass over the custom resource that uses an object
-// that changed, if it is of this kind.
+// SourceChanged reconciles a custom resource that has a changed object in valuesFrom,
+// if it is of this kind.
 func (r *Reconciler) SourceChanged(user types.UID) { r.wakeOwner(user, 0) }
 
-// KindsChanged tries again at once what has failed since the API server did not
-// serve the kind of an object. It is called when a CustomResourceDefinition has
-// changed.
+// KindsChanged retries the actions that failed because the API server did not serve
+// the kind of an object. The caller calls it when a CRD has changed.
 func (r *Reconciler) KindsChanged() {
 	for _, owner := range r.memory.due(func(f *status.Failure) bool { return f.Unserved }) {
 		r.wakeOwner(owner, 0)
 	}
 }
 
-// RightsChanged calls for a pass over every custom resource of the kind, and for
-// another try of what was forbidden.
-func (r *Reconciler) RightsChanged() {
+// PermissionsChanged reconciles every custom resource of the kind, and retries forbidden
+// actions.
+func (r *Reconciler) PermissionsChanged() {
 	r.memory.due(func(f *status.Failure) bool { return f.Forbidden })
 	r.WakeAll()
 }

@@ -44,7 +44,7 @@ const ownUID = types.UID("uid")
 var webKey = types.NamespacedName{Namespace: "apps", Name: "web"}
 
 // world is everything around a Reconciler, in memory: one custom resource, its
-// release records and objects, a pool with one slot, and a clock that stands still.
+// release records and objects, a pool with one slot, and a stopped clock.
 type world struct {
 	*Reconciler
 	t         *testing.T
@@ -157,7 +157,7 @@ func (w *world) stored(revision int, status string, changes ...func(*metav1.Part
 	w.Index.Put(record)
 }
 
-// label sets labels of a record; an empty value removes the label.
+// label sets labels of a record. An empty value removes the label.
 func label(pairs ...string) func(*metav1.PartialObjectMetadata) {
 	return func(m *metav1.PartialObjectMetadata) {
 		for i := 0; i < len(pairs); i += 2 {
@@ -168,7 +168,7 @@ func label(pairs ...string) func(*metav1.PartialObjectMetadata) {
 	}
 }
 
-// named makes a record one of another release.
+// named sets the release name of a record.
 func named(name string) func(*metav1.PartialObjectMetadata) {
 	return func(m *metav1.PartialObjectMetadata) {
 		m.Name, m.Labels[release.LabelName] = release.SecretName(name, 1), name
@@ -181,7 +181,7 @@ func annotation(key, value string) func(*metav1.PartialObjectMetadata) {
 	return func(m *metav1.PartialObjectMetadata) { m.Annotations[key] = value }
 }
 
-// applied puts the object of the release into the inventory, expected and intact.
+// applied adds the object of the release, without drift, to the inventory.
 func (w *world) applied() apply.State {
 	object := apply.State{
 		Key: apply.Key{Kind: "ConfigMap", Namespace: webKey.Namespace, Name: "web"},
@@ -237,7 +237,7 @@ func (w *world) expect(states []plan.State, ready string, finalizers []string, a
 	}
 }
 
-// settled waits until no action on the release is under way.
+// settled waits until no action on the release runs.
 func (w *world) settled() {
 	w.t.Helper()
 	for w.Pool.Running(webKey, ownUID) != nil {
@@ -261,7 +261,7 @@ func (w *world) events() (events []string) {
 	}
 }
 
-// ready returns status and reason of the condition Ready, empty if there is none.
+// ready returns status and reason of the condition Ready, empty without one.
 func (w *world) ready() string {
 	var read struct{ Status api.Status }
 	text, _ := json.Marshal(w.apiServer.cr.Object)

@@ -63,8 +63,8 @@ func within(importPath, of string) bool {
 	return importPath == of || strings.HasPrefix(importPath, of+"/")
 }
 
-// TestPlan_NeedsNoClient checks what depguard cannot see: packages that plan
-// and apply import through others.
+// TestPlan_NeedsNoClient checks transitive imports of packages that plan and
+// apply, which depguard does not check.
 func TestPlan_NeedsNoClient(t *testing.T) {
 	refused := map[string]string{"internal/plan": "k8s.io/client-go", "internal/apply": "helm.sh/helm"}
 	for _, p := range list(t) {
@@ -125,9 +125,9 @@ func TestPackages_HaveNameAndComment(t *testing.T) {
 	}
 }
 
-// TestPath_NamesExistingFiles checks the walk of one custom resource in
-// docs/dev/architecture.md: its files exist, and a newcomer has to open few of
-// them.
+// TestPath_NamesExistingFiles checks the path of one custom resource in
+// docs/dev/architecture.md: its files exist, and a new developer has to open
+// few of them.
 func TestPath_NamesExistingFiles(t *testing.T) {
 	page := filepath.Join("..", "..", "docs", "dev", "architecture.md")
 	text, err := os.ReadFile(page)

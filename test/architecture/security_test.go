@@ -36,7 +36,7 @@ func TestDocsSecurity(t *testing.T) {
 		}
 		for _, test := range tests {
 			if !known[test[1]] || test[2] != "" && !known[test[2]] {
-				t.Errorf("docs/dev/security-tests.md: %q: there is no test %s", claim, test[0])
+				t.Errorf("docs/dev/security-tests.md: %q: no test %s", claim, test[0])
 			}
 		}
 	}

@@ -20,10 +20,10 @@ import (
 )
 
 // TestArchive: a chart archive of 49 KiB with subcharts of gigabytes is refused
-// within the operator's memory.
+// within the operator's memory limit.
 func TestArchive(t *testing.T) {
 	env := harness.New(t)
-	// Helm bounds each file by 5 MiB and each archive by 100 MiB.
+	// Helm limits each file to 5 MiB and each archive to 100 MiB.
 	contents := map[string]io.Reader{"sub/Chart.yaml": strings.NewReader("apiVersion: v2\nname: sub\nversion: 1.0.0\n")}
 	for i := range 16 {
 		contents[fmt.Sprintf("sub/zeros-%d", i)] = io.LimitReader(zeros{}, 5<<20)
@@ -55,7 +55,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// archive returns a packed archive of files.
+// archive returns a compressed archive of files.
 func archive(t *testing.T, files map[string]io.Reader) []byte {
 	t.Helper()
 	var packed bytes.Buffer
@@ -79,10 +79,10 @@ func archive(t *testing.T, files map[string]io.Reader) []byte {
 	return packed.Bytes()
 }
 
-// TestEditor_MayNotWriteClusterScopedKinds: whoever has the role edit, even by a
-// ClusterRoleBinding, may write the namespaced kinds of config/ and not the
-// cluster-scoped ones, whose releases go to any namespace.
-func TestEditor_MayNotWriteClusterScopedKinds(t *testing.T) {
+// TestEditor_CannotWriteClusterScopedKinds: a user with the ClusterRole edit,
+// even through a ClusterRoleBinding, can write the namespaced kinds of config/,
+// but not the cluster-scoped ones, whose releases may be in any namespace.
+func TestEditor_CannotWriteClusterScopedKinds(t *testing.T) {
 	env := harness.New(t)
 	const user = "attacker:everywhere"
 	binding, err := env.Typed.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
@@ -99,8 +99,8 @@ func TestEditor_MayNotWriteClusterScopedKinds(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	// The controller that aggregates roles has handled those of config/ when the
-	// last of them by name has arrived.
+	// The aggregation controller has processed the roles of config/ when the
+	// last one in alphabetical order is aggregated.
 	for _, kind := range []struct{ group, resource string }{
 		{"app.example.com", "podsets"}, {"operator.example.com", "addons"}, {"vm.codeconnect.vmworld.com", "vmgroups"},
 	} {
@@ -115,7 +115,7 @@ func TestEditor_MayNotWriteClusterScopedKinds(t *testing.T) {
 	for _, verb := range []string{"create", "update", "patch", "delete"} {
 		allowed, err := env.Allowed(t.Context(), user, "", verb, "operator.example.com", "configs")
 		if err != nil || allowed {
-			t.Errorf("whoever has the role edit may %s configs.operator.example.com: %t, %v", verb, allowed, err)
+			t.Errorf("permission of the role edit to %s configs.operator.example.com: %t, %v", verb, allowed, err)
 		}
 	}
 }

@@ -22,24 +22,24 @@ import (
 // arena is an operator of four kinds, two attackers and their victim.
 type arena struct {
 	t *testing.T
-	// admin is an admin in the namespace of the attackers.
+	// admin is an admin in the attackers' namespace.
 	admin *harness.Env
-	// editor has the role edit and may write custom resources, author may write
-	// custom resources and nothing else. Their namespace sorts before the
-	// victim's, so that it is served first.
+	// editor has the role edit and can write custom resources; author can only
+	// write custom resources. Their namespace sorts before the victim's, so
+	// that it is served first.
 	editor, author *harness.Env
 	// victim is an editor of another namespace.
 	victim *harness.Env
 
-	// plain is a kind whose entry allows nothing, clustered one with cluster-scoped
-	// objects, sourced one with valuesFrom, accounted one with a ServiceAccount.
+	// plain is a kind whose entry allows nothing. clustered has cluster-scoped
+	// objects, sourced has valuesFrom, and accounted has a ServiceAccount.
 	plain, clustered, sourced, accounted harness.Kind
 
 	account  harness.Account
 	operator *harness.Operator
-	// probes is how many custom resources the victim has created.
+	// probes is the number of custom resources that the victim has created.
 	probes int
-	// limit is how long the victim waits for an install at most.
+	// limit is the maximum time that the victim may wait for an install.
 	limit time.Duration
 }
 
@@ -81,10 +81,9 @@ func newArena(t *testing.T) *arena {
 	return a
 }
 
-// entries binds the kinds to charts of testdata.
+// entries returns entries for the kinds with charts of testdata.
 func (a *arena) entries(open string) []harness.Entry {
-	// What the values add to the chart are fields of a ConfigMap, which it has
-	// anyway.
+	// The values only add fields to a ConfigMap that the chart renders anyway.
 	known := []any{map[string]any{"template": "templates/configmap.yaml"}}
 	return []harness.Entry{
 		harness.MakeEntry(a.plain, chart(open)).With("rbac", known),
@@ -100,8 +99,8 @@ func (a *arena) entries(open string) []harness.Entry {
 
 func chart(name string) string { return harness.Root("test", "attack", "testdata", "charts", name) }
 
-// waitAllowed waits until the API server has the bindings, and expects the
-// attackers to have no permission beyond them.
+// waitAllowed waits until the bindings are effective, and checks that the
+// attackers have no other permissions.
 func (a *arena) waitAllowed(kinds string) {
 	a.t.Helper()
 	for _, user := range []struct {
@@ -138,13 +137,13 @@ func (a *arena) waitAllowed(kinds string) {
 	}
 }
 
-// attack runs an attack as a subtest with an operator that runs, and removes
-// what it has left.
+// attack runs an attack as a subtest with a running operator, and cleans up
+// afterwards.
 func (a *arena) attack(name string, run func(a *arena)) {
 	a.t.Run(name, func(t *testing.T) {
 		b := *a
 		b.t, b.admin, b.editor, b.author, b.victim = t, a.admin.For(t), a.editor.For(t), a.author.For(t), a.victim.For(t)
-		// An attack that has succeeded must not spoil the next ones.
+		// A successful attack must not affect the next ones.
 		defer func() { a.probes = b.probes }()
 		if !b.operator.Running() {
 			b.operator.Start()
@@ -154,7 +153,7 @@ func (a *arena) attack(name string, run func(a *arena)) {
 	})
 }
 
-// clear removes what the attackers have created.
+// clear deletes what the attackers have created.
 func (a *arena) clear() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.t.Context()), time.Minute)
 	defer cancel()
@@ -195,7 +194,8 @@ func (a *arena) clear() {
 	}
 }
 
-// release removes the finalizers of custom resources that nobody uninstalls.
+// release removes the finalizers of custom resources that no operator
+// uninstalls.
 func (a *arena) release(ctx context.Context, resource schema.GroupVersionResource, left []unstructured.Unstructured) {
 	for i := range left {
 		_, err := a.admin.Dynamic.Resource(resource).Namespace(a.admin.Namespace).Patch(ctx, left[i].GetName(), "application/merge-patch+json",
@@ -206,16 +206,16 @@ func (a *arena) release(ctx context.Context, resource schema.GroupVersionResourc
 	}
 }
 
-// intact expects the operator to be the process that was started.
+// intact checks that the operator is still the same process.
 func (a *arena) intact() {
 	a.t.Helper()
 	if err := a.operator.Survived(); err != nil {
-		a.t.Errorf("the attack has ended the operator: %v", err)
+		a.t.Errorf("the attack stopped the operator: %v", err)
 	}
 }
 
-// many does something so often, eight times at once. It stops when the attack has
-// ended the operator.
+// many calls do n times, with eight calls in parallel. It stops when the
+// operator has exited.
 func (a *arena) many(n int, do func(i int) error) {
 	a.t.Helper()
 	var work sync.WaitGroup
@@ -236,7 +236,7 @@ func (a *arena) many(n int, do func(i int) error) {
 	work.Wait()
 }
 
-// create creates a custom resource from JSON text, which is sent as it is.
+// create creates a custom resource from JSON that is sent unchanged.
 func create(env *harness.Env, kind harness.Kind, name, spec string) error {
 	resource, _, _ := strings.Cut(kind.Resource(), ".")
 	text := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},"spec":%s}`, kind.GroupVersion().String(), kind.Kind, name, spec)
@@ -249,8 +249,8 @@ func create(env *harness.Env, kind harness.Kind, name, spec string) error {
 	return nil
 }
 
-// ready returns the condition Ready of a custom resource, empty where it has
-// none for its current spec.
+// ready returns the condition Ready of a custom resource, empty if the
+// condition does not refer to the current spec.
 func ready(cr *unstructured.Unstructured) metav1.Condition {
 	status, err := harness.StatusOf(cr)
 	if err != nil || status.ObservedGeneration != cr.GetGeneration() {

@@ -11,17 +11,17 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// bomb is an attack on the memory, the processor or the time of the operator.
+// bomb is an attack on the memory, the CPU or the time of the operator.
 type bomb struct {
 	name string
-	// throw begins the attack. What it starts in the background ends with the
+	// throw starts the attack. What it starts in the background ends with the
 	// context of the test.
 	throw func(a *arena)
 }
 
-// TestBombs: whatever one tenant writes into custom resources, Secrets,
-// ConfigMaps and other objects of its namespace, other tenants are served in time
-// by the same process.
+// TestBombs: whatever one tenant writes to custom resources, Secrets,
+// ConfigMaps and other objects of its namespace, the same process serves other
+// tenants in time.
 func TestBombs(t *testing.T) {
 	a := newArena(t)
 	for _, bomb := range append(specBombs(), objectBombs()...) {
@@ -34,8 +34,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// specBombs are those of an author, who writes custom resources and nothing else.
-// Their texts are below the limit for a spec, where nothing else is said.
+// specBombs are attacks by an author, who can only write custom resources.
+// Unless noted otherwise, their sizes are below the limit for a spec.
 func specBombs() []bomb {
 	return []bomb{
 		{"Aliases", notes(9, func(i int) string {
@@ -93,36 +93,37 @@ func specBombs() []bomb {
 	}
 }
 
-// notes throws custom resources whose note is inserted into the manifest as it is.
+// notes creates custom resources whose note is inserted into the manifest
+// unchanged.
 func notes(n int, note func(i int) string) func(a *arena) {
 	return many(n, func(a *arena, i int) *unstructured.Unstructured {
 		return harness.MakeCR(a.plain, fmt.Sprintf("bomb-%d", i)).Set("note", note(i)).Obj()
 	})
 }
 
-// texts throws custom resources with one of these templates each.
+// texts creates custom resources with one of these templates each.
 func texts(n int, texts ...string) func(a *arena) {
 	return many(n, func(a *arena, i int) *unstructured.Unstructured {
 		return harness.MakeCR(a.plain, fmt.Sprintf("bomb-%d", i)).Set("text", texts[i%len(texts)]).Obj()
 	})
 }
 
-// specs throws custom resources with specs in JSON.
+// specs creates custom resources with specs in JSON.
 func specs(n int, spec func(i int) string) func(a *arena) {
 	return func(a *arena) {
 		a.many(n, func(i int) error { return create(a.author, a.plain, fmt.Sprintf("bomb-%d", i), spec(i)) })
 	}
 }
 
-// many throws custom resources at once.
+// many creates custom resources in parallel.
 func many(n int, cr func(a *arena, i int) *unstructured.Unstructured) func(a *arena) {
 	return func(a *arena) {
 		a.many(n, func(i int) error { return a.tryCreate(a.author, cr(a, i)) })
 	}
 }
 
-// laughs has levels of anchors, each of which holds ten aliases of the one
-// before.
+// laughs returns levels of anchors, each with ten aliases of the previous
+// level.
 func laughs(levels int) string {
 	var text strings.Builder
 	text.WriteString("  l0: &l0 [x,x,x,x,x,x,x,x,x,x]\n")
@@ -132,7 +133,7 @@ func laughs(levels int) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// merges has levels of maps, each of which merges the one before ten times.
+// merges returns levels of maps. Each level merges the previous one ten times.
 func merges(levels int) string {
 	var text strings.Builder
 	text.WriteString("  m0: &m0 {" + pairs(1_000) + "}\n")
@@ -153,14 +154,14 @@ func pairs(n int) string {
 	return strings.TrimSuffix(text.String(), ",")
 }
 
-// annotated is a custom resource with annotations of the operator's.
+// annotated returns a custom resource with annotations of Chartwright.
 func (a *arena) annotated(name string, annotations map[string]string) *unstructured.Unstructured {
 	cr := harness.MakeCR(a.plain, name).Obj()
 	cr.SetAnnotations(annotations)
 	return cr
 }
 
-// requestsOf are annotations that ask for something once.
+// requestsOf returns annotations that request an action once.
 var requestsOf = []string{
 	api.AnnotationRollbackTo, api.AnnotationReconcile, api.AnnotationForce, api.AnnotationTest, api.AnnotationAbort,
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestParasite: an object of another namespace that carries the labels and the
-// field manager of a release neither holds up the release nor is it touched.
+// TestParasite: an object in another namespace with the labels and the field
+// manager of a release does not block the release, and is not changed.
 func TestParasite(t *testing.T) {
 	a := newArena(t)
 	a.deployerOf(a.victim)
@@ -28,8 +28,8 @@ func TestParasite(t *testing.T) {
 	a.attack("IsNotDeleted", (*arena).parasiteOfPlain)
 }
 
-// TestAuthor: whoever may write custom resources and nothing else reads no
-// Secret and writes nothing to a terminal.
+// TestAuthor: a user who can only write custom resources cannot read Secrets or
+// write control characters to a terminal.
 func TestAuthor(t *testing.T) {
 	a := newArena(t)
 	a.attack("ReadsNoSecret", (*arena).readSecrets)
@@ -91,8 +91,8 @@ func (a *arena) parasiteOfPlain() {
 	a.intact()
 }
 
-// parasite creates a ConfigMap of the attacker's that claims to belong to the
-// release of a custom resource of another namespace.
+// parasite creates a ConfigMap of the attacker with the labels of a release in
+// another namespace.
 func (a *arena) parasite(of *unstructured.Unstructured, name string, finalizers ...string) *unstructured.Unstructured {
 	a.t.Helper()
 	owner := a.victim.Get(of)
@@ -121,8 +121,7 @@ func (a *arena) parasite(of *unstructured.Unstructured, name string, finalizers 
 	return a.editor.Get(parasite)
 }
 
-// untouched expects the operator not to have written or deleted an object of the
-// attacker's.
+// untouched checks that an object of the attacker still exists unchanged.
 func (a *arena) untouched(before *unstructured.Unstructured) {
 	a.t.Helper()
 	now, err := a.editor.At(before).Get(a.t.Context(), before.GetName(), metav1.GetOptions{})
@@ -135,7 +134,7 @@ func (a *arena) untouched(before *unstructured.Unstructured) {
 	}
 }
 
-// gone expects a custom resource of the victim's to be deleted in time.
+// gone checks that a custom resource of the victim is deleted in time.
 func (a *arena) gone(cr *unstructured.Unstructured) {
 	a.t.Helper()
 	a.within(a.limit, "the victim's deletion", func(ctx context.Context) error {
@@ -148,7 +147,7 @@ func (a *arena) gone(cr *unstructured.Unstructured) {
 		}
 		return err
 	})
-	// The next attack uses the name again.
+	// The next attack reuses the name.
 	ctx := context.WithoutCancel(a.t.Context())
 	resource, _, _ := strings.Cut(harness.Kind{GroupVersionKind: cr.GroupVersionKind()}.Resource(), ".")
 	live, err := a.victim.At(cr).Get(ctx, cr.GetName(), metav1.GetOptions{})
@@ -160,12 +159,13 @@ func (a *arena) gone(cr *unstructured.Unstructured) {
 	}
 }
 
-// within expects something within a time, and goes on if it does not happen.
-func (a *arena) within(limit time.Duration, what string, look func(context.Context) error) {
+// within checks that a condition is met within a time, and continues the test
+// otherwise.
+func (a *arena) within(limit time.Duration, what string, check func(context.Context) error) {
 	a.t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(a.t.Context(), interval, limit, true, func(ctx context.Context) (bool, error) {
-		last = look(ctx)
+		last = check(ctx)
 		return last == nil, nil
 	})
 	if err != nil {
@@ -173,8 +173,8 @@ func (a *arena) within(limit time.Duration, what string, look func(context.Conte
 	}
 }
 
-// deployerOf creates the ServiceAccount of the kind accounted. It may do in its
-// namespace whatever an editor may.
+// deployerOf creates the ServiceAccount of the kind accounted, with the
+// permissions of an editor in its namespace.
 func (a *arena) deployerOf(env *harness.Env) {
 	a.t.Helper()
 	env.For(a.t).Create(harness.Object("v1", "ServiceAccount", "deployer"))
@@ -199,7 +199,7 @@ func (a *arena) readSecrets() {
 	} {
 		bombs = append(bombs, harness.MakeCR(a.plain, fmt.Sprintf("bomb-%d", i)).Set("text", text).Obj())
 	}
-	// What a template finds is also what it writes into an object.
+	// The template writes everything that it finds into an object.
 	found := harness.MakeCR(a.plain, "found").Set("text", "found {{ "+find+" | toJson }}").Obj()
 	a.author.Create(append(bombs, found)...)
 	a.refused("RenderFailed", bombs...)
@@ -226,7 +226,7 @@ func (a *arena) readSecrets() {
 	for _, text := range texts {
 		for _, canary := range []string{"canary-7d21", "Y2FuYXJ5LTdkMjE", "helm.sh/release.v1"} {
 			if strings.Contains(text, canary) {
-				a.t.Errorf("%q is in %.2000s", canary, text)
+				a.t.Errorf("found %q in %.2000s", canary, text)
 			}
 		}
 	}
@@ -243,13 +243,13 @@ func (a *arena) escapeSequences() {
 	for _, args := range [][]string{
 		{"status", a.plain.Resource(), "bomb"}, {"status", a.plain.Resource()}, {"history", a.plain.Resource(), "bomb"},
 	} {
-		said := admin.Chartwright(args...)
-		if said.Stdout+said.Stderr == "" {
+		printed := admin.Chartwright(args...)
+		if printed.Stdout+printed.Stderr == "" {
 			a.t.Errorf("%v prints nothing", args)
 		}
-		for _, r := range said.Stdout + said.Stderr {
+		for _, r := range printed.Stdout + printed.Stderr {
 			if (r < ' ' && r != '\n' && r != '\t') || (r >= 0x7f && r <= 0x9f) || (r >= 0x202a && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069) {
-				a.t.Errorf("%v prints %U: %q", args, r, said.Stdout+said.Stderr)
+				a.t.Errorf("%v prints %U: %q", args, r, printed.Stdout+printed.Stderr)
 				break
 			}
 		}

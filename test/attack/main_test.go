@@ -7,8 +7,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestMain never uses the cluster that other packages share: the attacks store
-// hundreds of megabytes in it.
+// TestMain always starts its own cluster, because the attacks store hundreds of
+// megabytes in it.
 func TestMain(m *testing.M) {
 	if err := os.Unsetenv("CHARTWRIGHT_CLUSTER"); err != nil {
 		panic(err)

@@ -20,7 +20,8 @@ import (
 )
 
 // TestMemory: custom resources, ConfigMaps and Secrets of one tenant that would
-// take gigabytes to read end no operator and delay nobody else.
+// take gigabytes to read do not stop the operator and do not delay other
+// tenants.
 func TestMemory(t *testing.T) {
 	a := newArena(t)
 	a.attack("AliasesInAValue", (*arena).aliasesInAValue)
@@ -34,7 +35,7 @@ func TestMemory(t *testing.T) {
 	a.attack("RecordsWithInventedKinds", (*arena).inventedKinds)
 }
 
-// aliases returns YAML in which a text of so many bytes is repeated.
+// aliases returns YAML that repeats a string of the given size.
 func aliases(size, times int) string {
 	return fmt.Sprintf("a: &a %q\nb: [%s*a]\n", strings.Repeat("x", size), strings.Repeat("*a,", times-1))
 }
@@ -78,7 +79,7 @@ func (a *arena) aliasesInARecord() {
 	others := a.watchOthers()
 	a.forge("web", 1, "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\ndata:\n  "+strings.ReplaceAll(aliases(500_000, 150_000), "\n", "\n  "))
 	a.annotate(a.editor, web, api.AnnotationReconcile, "now")
-	a.whileAlive("the answer to the request", func(ctx context.Context) error {
+	a.whileAlive("the request to be processed", func(ctx context.Context) error {
 		live, err := a.editor.At(web).Get(ctx, "web", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -107,7 +108,7 @@ func (a *arena) largeCustomResources() {
 	a.refused("InvalidValues", bombs...)
 	others.served(few)
 	a.intact()
-	// The attacker stays, and the operator starts again.
+	// The attack's resources remain, and the operator is restarted.
 	if a.operator.Running() {
 		a.operator.Stop()
 	}
@@ -129,8 +130,8 @@ func (a *arena) functionsThatAllocate() {
 	a.intact()
 }
 
-// recordsThatUnpackToMuch has the operator adopt 20 releases at once, each of
-// which is small in its Secret.
+// recordsThatUnpackToMuch makes the operator adopt 20 releases at once, each of
+// which is compressed to a small Secret.
 func (a *arena) recordsThatUnpackToMuch() {
 	others := a.watchOthers()
 	text := []byte(`{"name":"bomb","info":{"status":"deployed"},"chart":{"metadata":{"name":"open","version":"1.0.0","apiVersion":"v2"}},` +
@@ -148,7 +149,7 @@ func (a *arena) recordsThatUnpackToMuch() {
 		bombs = append(bombs, harness.MakeCR(a.plain, name).Obj())
 	}
 	a.editor.Create(bombs...)
-	a.whileAlive("the custom resources to be looked at", func(ctx context.Context) error { return a.conditioned(ctx, bombs...) })
+	a.whileAlive("the custom resources to be processed", func(ctx context.Context) error { return a.conditioned(ctx, bombs...) })
 	others.served(few)
 	a.intact()
 }
@@ -161,7 +162,7 @@ func (a *arena) largeAnnotations() {
 	})
 	others.served(few)
 	a.intact()
-	// The records stay, and the operator starts again.
+	// The records remain, and the operator is restarted.
 	if a.operator.Running() {
 		a.operator.Stop()
 	}
@@ -171,8 +172,8 @@ func (a *arena) largeAnnotations() {
 	a.intact()
 }
 
-// inventedKinds expects a start to take hardly longer because of records that
-// name kinds which the server does not have.
+// inventedKinds checks that records with kinds that do not exist hardly slow
+// down a start.
 func (a *arena) inventedKinds() {
 	a.operator.Stop()
 	usual := a.startTime()
@@ -193,7 +194,7 @@ func (a *arena) inventedKinds() {
 	a.intact()
 }
 
-// inventory names kinds that nobody has.
+// inventory lists kinds that do not exist.
 func inventory(seed, n int) string {
 	kinds := make([]string, n)
 	for i := range kinds {
@@ -206,8 +207,8 @@ func inventory(seed, n int) string {
 	return string(data)
 }
 
-// startTime starts the operator and returns how long it takes until it is ready
-// and has installed a custom resource of another tenant.
+// startTime starts the operator and returns the time until it is ready and has
+// installed a custom resource of another tenant.
 func (a *arena) startTime() time.Duration {
 	a.t.Helper()
 	began := time.Now()
@@ -238,8 +239,8 @@ func (a *arena) record(release string, revision int, labels, annotations map[str
 	return err
 }
 
-// refused waits until custom resources are not Ready for a reason, empty for any,
-// or the operator has ended.
+// refused waits until custom resources are not Ready with a reason, or any
+// reason if empty, or until the operator has exited.
 func (a *arena) refused(reason string, crs ...*unstructured.Unstructured) {
 	a.t.Helper()
 	for _, cr := range crs {
@@ -257,8 +258,8 @@ func (a *arena) refused(reason string, crs ...*unstructured.Unstructured) {
 	}
 }
 
-// conditioned returns an error until all custom resources have the condition
-// Ready, whatever its status.
+// conditioned returns an error unless all custom resources have a condition
+// Ready.
 func (a *arena) conditioned(ctx context.Context, crs ...*unstructured.Unstructured) error {
 	for _, cr := range crs {
 		live, err := a.editor.At(cr).Get(ctx, cr.GetName(), metav1.GetOptions{})
@@ -272,19 +273,18 @@ func (a *arena) conditioned(ctx context.Context, crs ...*unstructured.Unstructur
 	return nil
 }
 
-// patience is how long the operator may take for an attack.
-const patience = 40 * time.Second
+// maxWait is the maximum time for the operator to process an attack.
+const maxWait = 40 * time.Second
 
-// whileAlive waits for something that the operator does, and no longer once it
-// has ended.
-func (a *arena) whileAlive(what string, look func(context.Context) error) {
+// whileAlive waits for a condition, or until the operator has exited.
+func (a *arena) whileAlive(what string, check func(context.Context) error) {
 	a.t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(a.t.Context(), interval, patience, true, func(ctx context.Context) (bool, error) {
-		last = look(ctx)
+	err := wait.PollUntilContextTimeout(a.t.Context(), interval, maxWait, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
 		return last == nil || a.operator.Survived() != nil, nil
 	})
 	if err != nil {
-		a.t.Errorf("waited %s for %s: %v", patience, what, last)
+		a.t.Errorf("waited %s for %s: %v", maxWait, what, last)
 	}
 }

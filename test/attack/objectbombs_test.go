@@ -16,14 +16,15 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// objectBombs are those of an editor, who may also write Secrets, ConfigMaps and
-// other objects.
+// objectBombs are attacks by an editor, who can also write Secrets, ConfigMaps
+// and other objects.
 func objectBombs() []bomb {
 	return []bomb{
 		{"ManyCustomResources", many(300, func(a *arena, i int) *unstructured.Unstructured {
 			return harness.MakeCR(a.plain, fmt.Sprintf("bomb-%d", i)).Obj()
 		})},
-		// With more of them, the API server alone takes seconds for each write.
+		// With more custom resources, the API server itself would take seconds
+		// for each write.
 		{"ManyLabelsAndAnnotations", many(20, func(a *arena, i int) *unstructured.Unstructured {
 			cr := a.annotated(fmt.Sprintf("bomb-%d", i), map[string]string{})
 			labels, annotations := map[string]string{}, map[string]string{}
@@ -183,8 +184,8 @@ func objectBombs() []bomb {
 	}
 }
 
-// forever patches objects, at most a hundred times a second, until the test ends.
-// What the operator has done meanwhile may make a patch fail.
+// forever patches objects, at most a hundred times per second, until the test
+// ends. A patch may fail because of concurrent changes by the operator.
 func (a *arena) forever(next func(i int) (object *unstructured.Unstructured, patch string)) {
 	ctx, stop := context.WithCancel(a.t.Context())
 	done := make(chan struct{})
@@ -218,7 +219,7 @@ func (a *arena) tryCreate(env *harness.Env, object *unstructured.Unstructured) e
 	return err
 }
 
-// smallRecord returns the data of a record that can be read.
+// smallRecord returns the data of a valid record.
 func (a *arena) smallRecord(release string) []byte {
 	a.t.Helper()
 	data, err := pack([]byte(`{"name":"` + release + `","info":{"status":"superseded"},"chart":{"metadata":{"name":"open","version":"1.0.0","apiVersion":"v2"}},` +
@@ -229,7 +230,7 @@ func (a *arena) smallRecord(release string) []byte {
 	return data
 }
 
-// secret creates a release record with labels of any content.
+// secret creates a release record with any labels.
 func (a *arena) secret(name, release string, labels map[string]string) error {
 	labels["owner"], labels["name"], labels["status"] = "helm", release, "deployed"
 	_, err := a.editor.Typed.CoreV1().Secrets(a.editor.Namespace).Create(a.t.Context(), &corev1.Secret{

@@ -14,23 +14,23 @@ import (
 )
 
 const (
-	// promised is how long a tenant waits for an install at most, whatever
+	// promised is the maximum time that a tenant waits for an install, whatever
 	// another tenant does.
 	promised = 5 * time.Second
-	// givenUp is when the wait for one install ends.
+	// givenUp is the time after which the wait for one install ends.
 	givenUp = 20 * time.Second
-	// requestsOfAnInstall is how many requests of the operator follow one another.
+	// requestsOfAnInstall is the number of sequential requests of an install.
 	requestsOfAnInstall = 10
 	usualRequest        = 20 * time.Millisecond
 	interval            = 100 * time.Millisecond
-	// few installs are enough where the attack has ended by then, several where it
-	// goes on.
+	// few installs are sufficient if the attack ends quickly, several if it
+	// continues.
 	few, several = 3, 6
 )
 
-// measure returns how long the victim may wait during an attack: as promised or,
-// on a machine that does much else, so many times what an install takes without an
-// attack.
+// measure returns how long the victim may wait during an attack: the promised
+// time or, on a busy machine, a multiple of the duration of an install without
+// an attack.
 func (a *arena) measure() time.Duration {
 	a.t.Helper()
 	o := &others{a: a}
@@ -51,17 +51,17 @@ func (a *arena) measure() time.Duration {
 }
 
 // others is the victim's work during an attack: each second it creates a custom
-// resource of a plain chart and measures how long the operator takes for it.
+// resource of a plain chart and measures the time until it is ready.
 type others struct {
 	a    *arena
 	stop context.CancelFunc
-	// done receives the measured times when the work has ended.
+	// done receives the measured times at the end.
 	done chan []time.Duration
 	// measured receives a value after each measurement.
 	measured chan struct{}
 }
 
-// watchOthers begins the victim's work.
+// watchOthers starts the victim's work.
 func (a *arena) watchOthers() *others {
 	ctx, stop := context.WithCancel(a.t.Context())
 	o := &others{a: a, stop: stop, done: make(chan []time.Duration, 1), measured: make(chan struct{}, 1000)}
@@ -88,9 +88,9 @@ func (o *others) work(ctx context.Context) {
 }
 
 // install creates one custom resource, waits until it is Ready, and deletes it.
-// An install that has begun is measured to its end. The time by which requests at
-// the API server are slower than usual does not count: no operator can prevent
-// that attacks slow down the API server too.
+// A started install is always measured to its end. The additional time of slow
+// requests to the API server is subtracted, because no operator can prevent
+// attacks from slowing down the API server.
 func (o *others) install(ctx context.Context, name string) (took time.Duration, ok bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), givenUp)
 	defer cancel()
@@ -116,14 +116,14 @@ func (o *others) install(ctx context.Context, name string) (took time.Duration, 
 	if err != nil {
 		return givenUp, o.deleted(ctx, cr)
 	}
-	// A request takes some milliseconds on a machine that is not overloaded.
+	// On a machine that is not overloaded, a request takes some milliseconds.
 	if mean := asking / requests; mean > usualRequest {
 		took = max(0, took-requestsOfAnInstall*(mean-usualRequest))
 	}
 	return took, o.deleted(ctx, cr)
 }
 
-// deleted asks for the deletion of a custom resource, and does not wait for it.
+// deleted deletes a custom resource without waiting until it is gone.
 func (o *others) deleted(ctx context.Context, cr *unstructured.Unstructured) bool {
 	err := o.a.victim.At(cr).Delete(context.WithoutCancel(ctx), cr.GetName(), metav1.DeleteOptions{})
 	if err != nil {
@@ -132,8 +132,8 @@ func (o *others) deleted(ctx context.Context, cr *unstructured.Unstructured) boo
 	return err == nil
 }
 
-// served ends the victim's work after so many installs, one a second, and expects
-// each of them to have been in time.
+// served ends the victim's work after the given number of installs, one per
+// second, and checks that each was in time.
 func (o *others) served(installs int) {
 	o.a.t.Helper()
 	for done := 0; done < installs && o.a.operator.Survived() == nil; {

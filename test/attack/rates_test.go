@@ -16,15 +16,15 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestShare: one tenant takes no more than a share of the operator's slots, time
-// and requests.
+// TestShare: one tenant uses only a share of the operator's slots, time and
+// requests.
 func TestShare(t *testing.T) {
 	a := newArena(t)
 	a.attack("OfSlots", (*arena).takeSlots)
 	a.attack("OfSlotsByManyObjects", (*arena).applyManyObjects)
 	a.attack("OfRequestsByPeriod", (*arena).shortPeriods)
 	a.attack("OfRequestsByAnnotation", (*arena).requests)
-	// It comes last, since it replaces the operator.
+	// The last attack, because it replaces the operator.
 	a.attack("OfARollout", (*arena).stopRollout)
 }
 
@@ -40,8 +40,8 @@ func (a *arena) takeSlots() {
 	a.intact()
 }
 
-// applyManyObjects holds slots by actions that are long because of their objects,
-// and not because of their templates.
+// applyManyObjects occupies slots with actions that take long because of the
+// number of objects.
 func (a *arena) applyManyObjects() {
 	others := a.watchOthers()
 	notes(20, manyObjects)(a)
@@ -49,7 +49,7 @@ func (a *arena) applyManyObjects() {
 	a.intact()
 }
 
-// manyObjects is a note that adds 400 ConfigMaps to a manifest.
+// manyObjects returns a note that adds 400 ConfigMaps to a manifest.
 func manyObjects(i int) string {
 	var text strings.Builder
 	text.WriteString("x\n")
@@ -60,8 +60,9 @@ func manyObjects(i int) string {
 	return text.String()
 }
 
-// mostRequests is what custom resources may cause by annotations, per second.
-// Thirty with a short period caused 446 before there was a limit.
+// mostRequests is the maximum number of requests per second that custom
+// resources may cause by annotations. Without a limit, thirty custom resources
+// with a short period caused 446.
 const mostRequests = 60
 
 func (a *arena) shortPeriods() {
@@ -74,8 +75,7 @@ func (a *arena) shortPeriods() {
 	a.intact()
 }
 
-// requests has few custom resources, so that what each may ask for at once is
-// soon spent.
+// requests uses few custom resources, so that their burst is soon exhausted.
 func (a *arena) requests() {
 	crs := a.crs(5, nil)
 	others := a.watchOthers()
@@ -101,7 +101,7 @@ func (a *arena) requests() {
 	a.intact()
 }
 
-// crs creates custom resources of the author's with annotations, and waits for
+// crs creates custom resources of the author with annotations, and waits for
 // them.
 func (a *arena) crs(n int, annotations map[string]string) []*unstructured.Unstructured {
 	a.t.Helper()
@@ -116,8 +116,8 @@ func (a *arena) crs(n int, annotations map[string]string) []*unstructured.Unstru
 	return crs
 }
 
-// rate returns how many requests the operator makes in the attackers' namespace
-// while something is done, per second.
+// rate returns the operator's requests per second in the attackers' namespace
+// during do.
 func (a *arena) rate(do func()) float64 {
 	a.t.Helper()
 	audit := a.admin.Audit(a.operator.User())
@@ -129,8 +129,8 @@ func (a *arena) rate(do func()) float64 {
 	return float64(requests) / took.Seconds()
 }
 
-// stopRollout has an upgrade of the first namespace fail, which the attacker's
-// is. The resources of the victim's get the new chart.
+// stopRollout makes an upgrade in the first namespace, the attacker's, fail.
+// The victim's resources must still receive the new chart.
 func (a *arena) stopRollout() {
 	bomb := harness.MakeCR(a.plain, "bomb").Set("text", `{{ if ne .Chart.Version "1.0.0" }}{{ fail "no" }}{{ end }}`).Obj()
 	a.author.Create(bomb)
@@ -169,7 +169,7 @@ func (a *arena) stopRollout() {
 	a.intact()
 }
 
-// nextVersion copies a chart as version 1.0.1.
+// nextVersion copies a chart with version 1.0.1.
 func (a *arena) nextVersion(name string) string {
 	a.t.Helper()
 	folder := filepath.Join(a.t.TempDir(), name)

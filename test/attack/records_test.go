@@ -22,9 +22,9 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestForgedRecord: whoever may write the Secrets of one namespace writes there
-// what the operator has never done, and the operator applies, changes and deletes
-// nothing because of it.
+// TestForgedRecord: a user who can write the Secrets of one namespace forges
+// release records, and the operator does not apply, change or delete anything
+// because of them.
 func TestForgedRecord(t *testing.T) {
 	a := newArena(t)
 	a.attack("GrantsNoClusterRole", (*arena).forgeClusterRole)
@@ -34,7 +34,7 @@ func TestForgedRecord(t *testing.T) {
 	a.attack("DeletesNothingWithoutTheServiceAccount", (*arena).forgeWithoutAccount)
 }
 
-// pwn grants the attacker what the operator itself may do.
+// pwn returns a manifest that grants the attacker the operator's permissions.
 func pwn(name string) string {
 	return fmt.Sprintf(`
 ---
@@ -69,7 +69,7 @@ rules:
 `, important.GetName()))
 	a.untilAnswered(evil, api.AnnotationReconcile, "now", func(ctx context.Context) error {
 		if allowed, err := a.admin.Allowed(ctx, editorUser, "", "list", "", "secrets"); err != nil || allowed {
-			return fmt.Errorf("the attacker may list all Secrets: %t, %w", allowed, err)
+			return fmt.Errorf("permission of the attacker to list all Secrets: %t, %w", allowed, err)
 		}
 		for _, kind := range []string{"ClusterRole", "ClusterRoleBinding"} {
 			if err := a.absent(ctx, harness.Object("rbac.authorization.k8s.io/v1", kind, name)); err != nil {
@@ -143,7 +143,7 @@ func (a *arena) forgeWithoutAccount() {
 	a.intact()
 }
 
-// foreignRole creates a ClusterRole that is an administrator's.
+// foreignRole creates a ClusterRole as an administrator.
 func (a *arena) foreignRole(suffix string) *unstructured.Unstructured {
 	a.t.Helper()
 	role := harness.Object("rbac.authorization.k8s.io/v1", "ClusterRole", a.admin.Namespace+"-"+suffix)
@@ -159,7 +159,7 @@ func (a *arena) foreignRole(suffix string) *unstructured.Unstructured {
 	return a.admin.Get(role)
 }
 
-// quota creates a ResourceQuota that is an administrator's.
+// quota creates a ResourceQuota as an administrator.
 func (a *arena) quota(name string) *unstructured.Unstructured {
 	a.t.Helper()
 	quota := a.in(harness.Object("v1", "ResourceQuota", name))
@@ -172,13 +172,13 @@ func quotaManifest(name string) string {
 	return fmt.Sprintf("\n---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: %s}\nspec: {hard: {pods: \"9999\"}}\n", name)
 }
 
-// in names the namespace of the attackers in an object.
+// in sets the namespace of an object to that of the attackers.
 func (a *arena) in(object *unstructured.Unstructured) *unstructured.Unstructured {
 	object.SetNamespace(a.admin.Namespace)
 	return object
 }
 
-// absent returns an error if there is such an object.
+// absent returns an error if the object exists.
 func (a *arena) absent(ctx context.Context, object *unstructured.Unstructured) error {
 	_, err := a.admin.At(object).Get(ctx, object.GetName(), metav1.GetOptions{})
 	switch {
@@ -187,11 +187,11 @@ func (a *arena) absent(ctx context.Context, object *unstructured.Unstructured) e
 	case err != nil:
 		return err
 	}
-	return fmt.Errorf("there is a %s %s", object.GetKind(), object.GetName())
+	return fmt.Errorf("found %s %s", object.GetKind(), object.GetName())
 }
 
-// unchanged returns an error if an object is not what an administrator made. The
-// status of a quota is written by its controller.
+// unchanged returns an error if an administrator's object has changed. The
+// status of a quota is ignored, because its controller writes it.
 func (a *arena) unchanged(ctx context.Context, before *unstructured.Unstructured) error {
 	now, err := a.admin.At(before).Get(ctx, before.GetName(), metav1.GetOptions{})
 	if err != nil {
@@ -201,22 +201,22 @@ func (a *arena) unchanged(ctx context.Context, before *unstructured.Unstructured
 		was, _ := json.Marshal(before.Object[field])
 		is, _ := json.Marshal(now.Object[field])
 		if !bytes.Equal(was, is) {
-			return fmt.Errorf("%s %s: %s was %s and is %s", before.GetKind(), before.GetName(), field, was, is)
+			return fmt.Errorf("%s %s: %s changed from %s to %s", before.GetKind(), before.GetName(), field, was, is)
 		}
 	}
 	if now.GetUID() != before.GetUID() || len(now.GetLabels()) != len(before.GetLabels()) {
-		return fmt.Errorf("%s %s was replaced or taken: %v", before.GetKind(), before.GetName(), now.Object["metadata"])
+		return fmt.Errorf("%s %s was replaced or adopted: %v", before.GetKind(), before.GetName(), now.Object["metadata"])
 	}
 	return nil
 }
 
 // untilAnswered annotates a custom resource with a request and waits until the
-// operator has answered it, and for a moment longer. There must be no harm at any
-// time.
+// operator has processed it, and some time longer. harm must return nil at all
+// times.
 func (a *arena) untilAnswered(cr *unstructured.Unstructured, annotation, value string, harm func(context.Context) error) {
 	a.t.Helper()
 	a.annotate(a.editor, cr, annotation, value)
-	a.until("the answer to the request", func(ctx context.Context) error {
+	a.until("the request to be processed", func(ctx context.Context) error {
 		live, err := a.editor.At(cr).Get(ctx, cr.GetName(), metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -238,7 +238,8 @@ func (a *arena) untilAnswered(cr *unstructured.Unstructured, annotation, value s
 	})
 }
 
-// until waits for something to be done. It fails at the first harm.
+// until waits until done returns nil. It fails the test at the first error of
+// harm.
 func (a *arena) until(what string, done, harm func(context.Context) error) {
 	a.t.Helper()
 	a.admin.WaitLong(what, time.Minute, func(ctx context.Context) error {
@@ -293,7 +294,7 @@ func (a *arena) forge(release string, revision int, manifest string) {
 	}
 }
 
-// unpack reads the content of a record in Helm's format.
+// unpack decodes the content of a record in Helm's format.
 func unpack(record *corev1.Secret) (map[string]any, error) {
 	packed, err := base64.StdEncoding.DecodeString(string(record.Data["release"]))
 	if err != nil {
@@ -312,7 +313,7 @@ func unpack(record *corev1.Secret) (map[string]any, error) {
 	return content, err
 }
 
-// pack returns the content of a record in Helm's format.
+// pack encodes the content of a record in Helm's format.
 func pack(text []byte) ([]byte, error) {
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// request is one request as the API server's audit log has it.
+// request is a request in the API server's audit log.
 type request struct {
 	Verb           string
 	User           struct{ Username string }
 	ObjectRef      struct{ APIGroup, Resource, Subresource, Namespace, Name string }
 	ResponseStatus struct{ Code int }
-	// RequestReceivedTimestamp and StageTimestamp are when the API server got
-	// the request and when it had answered.
+	// RequestReceivedTimestamp and StageTimestamp are the times at which the
+	// API server received the request and completed the response.
 	RequestReceivedTimestamp, StageTimestamp time.Time
 }
 
-// parseRequests returns what some users asked for, of lines of the log. Most
-// lines are of others: they are not decoded.
+// parseRequests returns the requests of some users from entries of the log.
+// Most entries belong to other users and are not decoded.
 func parseRequests(lines []byte, users ...string) ([]request, error) {
 	var found []request
 	for line := range bytes.Lines(lines) {
@@ -38,46 +38,46 @@ func parseRequests(lines []byte, users ...string) ([]request, error) {
 	return found, nil
 }
 
-// write tells whether the request is one that changes something. A review is a
-// question, and an event is none that anybody acts on but a write all the same.
+// write reports whether the request is a write. Access reviews do not count as
+// writes, events do.
 func (r request) write() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb) &&
 		!strings.HasSuffix(r.ObjectRef.Resource, "reviews")
 }
 
-// standing tells whether the request belongs to what goes on at all times: the
-// watches and the leader election.
-func (r request) standing() bool {
+// background reports whether the request is a watch or part of leader election.
+func (r request) background() bool {
 	return r.Verb == "watch" || r.ObjectRef.Resource == "leases"
 }
 
 func (r request) failed() bool { return r.ResponseStatus.Code >= 400 }
 
-// object is what a request is about.
+// object identifies the object of a request.
 type object struct{ group, resource, namespace, name string }
 
 func (r request) object() object {
 	return object{r.ObjectRef.APIGroup, r.ObjectRef.Resource, r.ObjectRef.Namespace, r.ObjectRef.Name}
 }
 
-// counts are requests by verb, without those that go on at all times.
+// counts are numbers of requests by verb, without background requests.
 type counts struct {
 	Verbs  map[string]int `json:"verbs,omitempty"`
 	Total  int            `json:"total"`
 	Writes int            `json:"writes"`
-	// Failed were answered with an error, a conflict say.
+	// Failed requests got an error response, such as a conflict.
 	Failed int `json:"failed"`
-	// General name no resource: they ask what the cluster has, and do not become
-	// more with the custom resources.
+	// General requests name no resource, such as discovery. Their number does
+	// not depend on the number of custom resources.
 	General int `json:"general"`
-	// Standing are watches and leases, which do not count.
+	// Standing are watches and requests for leases, which are not counted in
+	// Total.
 	Standing int `json:"standing"`
 }
 
 func countRequests(requests []request) counts {
 	c := counts{Verbs: map[string]int{}}
 	for _, r := range requests {
-		if r.standing() {
+		if r.background() {
 			c.Standing++
 			continue
 		}
@@ -96,9 +96,10 @@ func countRequests(requests []request) counts {
 	return c
 }
 
-// repairs returns how long each damage has lasted: from the answer to who made
-// it to the answer to who repaired it. What is missing is not repaired yet.
-func repairs(requests []request, vandal, operator string, damaged map[object]bool) map[object]time.Duration {
+// corrections returns the duration of each drift: from the response to the
+// write that caused it to the response to the write that corrected it. Objects
+// that are not yet corrected are missing.
+func corrections(requests []request, user, operator string, drifted map[object]bool) map[object]time.Duration {
 	since, lasted := map[object]request{}, map[object]time.Duration{}
 	requests = slices.SortedStableFunc(slices.Values(requests), func(a, b request) int {
 		return a.RequestReceivedTimestamp.Compare(b.RequestReceivedTimestamp)
@@ -108,12 +109,12 @@ func repairs(requests []request, vandal, operator string, damaged map[object]boo
 		if !r.write() || r.failed() {
 			continue
 		}
-		switch damage, known := since[about]; {
-		case r.User.Username == vandal && damaged[about]:
+		switch change, known := since[about]; {
+		case r.User.Username == user && drifted[about]:
 			since[about] = r
 		case r.User.Username == operator && known:
 			if _, already := lasted[about]; !already {
-				lasted[about] = max(0, r.StageTimestamp.Sub(damage.StageTimestamp))
+				lasted[about] = max(0, r.StageTimestamp.Sub(change.StageTimestamp))
 			}
 		}
 	}

@@ -7,18 +7,18 @@ import (
 	"os"
 )
 
-// auditLog is the API server's log of requests. A line is in it by the time that
-// its request is answered, or within moments.
+// auditLog is the API server's audit log. An entry is written when its request
+// completes, or shortly after.
 type auditLog struct{ path string }
 
-// end is where the log ends now, behind its last whole line.
+// end returns the offset after the last complete entry.
 func (l auditLog) end() (int64, error) {
 	_, end, err := l.read(-1)
 	return end, err
 }
 
-// read returns the whole lines since an offset, and where they end. A negative
-// offset returns no line.
+// read returns the complete entries after an offset, and the offset after them.
+// For a negative offset it returns no entries.
 func (l auditLog) read(offset int64) ([]byte, int64, error) {
 	file, err := os.Open(l.path)
 	if err != nil {
@@ -36,12 +36,13 @@ func (l auditLog) read(offset int64) ([]byte, int64, error) {
 	if err != nil {
 		return nil, 0, fmt.Errorf("read the audit log: %w", err)
 	}
-	// The rest of the last line is being written.
+	// The rest of the last entry is still being written.
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
 	return text, offset + int64(len(text)), nil
 }
 
-// requests returns what users asked for since an offset, and where that ends.
+// requests returns the requests of users after an offset, and the offset after
+// the last entry.
 func (l auditLog) requests(offset int64, users ...string) ([]request, int64, error) {
 	text, end, err := l.read(offset)
 	if err != nil {
@@ -49,7 +50,7 @@ func (l auditLog) requests(offset int64, users ...string) ([]request, int64, err
 	}
 	found, err := parseRequests(text, users...)
 	if err != nil {
-		return nil, 0, fmt.Errorf("a line of the audit log: %w", err)
+		return nil, 0, fmt.Errorf("audit log entry: %w", err)
 	}
 	return found, end, nil
 }

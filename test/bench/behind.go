@@ -10,18 +10,19 @@ import (
 )
 
 const (
-	// samples is how many edits are timed, and behindLimit how long at most: an
-	// edit that waits for the whole queue takes that long.
+	// samples is the maximum number of edits, and behindLimit the maximum
+	// duration of the measurement: an edit that waits for the whole queue takes
+	// that long.
 	samples     = 200
 	behindLimit = 5 * time.Minute
-	// editors edit at once, each one resource after another, and none faster
-	// than people do: the installs are to be what keeps the operator busy.
+	// editors edit concurrently, each one resource after another, and not
+	// faster than users do, so that mainly the installs keep the operator busy.
 	editors  = 4
 	editRest = 250 * time.Millisecond
 )
 
-// oneBehindMany edits single custom resources while so many installs queue. It
-// returns the names of those that were made for the queue.
+// oneBehindMany edits single custom resources while many installs are queued.
+// It returns the names of the resources created for the queue.
 func (s *stage) oneBehindMany(ctx context.Context, of []name, queue int) (Result, []name, error) {
 	from, err := s.begin(ctx)
 	if err != nil {
@@ -43,7 +44,7 @@ func (s *stage) oneBehindMany(ctx context.Context, of []name, queue int) (Result
 	if err := q.keep(ctx, editing); err != nil {
 		return Result{}, q.made, err
 	}
-	last, err := s.awaitSights(ctx, s.sights.expect(q.made, served))
+	last, err := s.awaitObserved(ctx, s.observations.expect(q.made, served))
 	if err != nil {
 		return Result{}, q.made, err
 	}
@@ -54,8 +55,8 @@ func (s *stage) oneBehindMany(ctx context.Context, of []name, queue int) (Result
 		with("worst", milliseconds(percentile(all, 100)), "ms"), q.made, err
 }
 
-// timeEdits edits custom resources, and returns how long each edit took. The
-// last one of each editor is timed to its end.
+// timeEdits edits custom resources, and returns the duration of each edit. It
+// waits until the last edit of each editor is complete.
 func (s *stage) timeEdits(ctx context.Context, of []name) ([]time.Duration, error) {
 	var edits atomic.Int64
 	until := time.Now().Add(behindLimit)
@@ -63,7 +64,7 @@ func (s *stage) timeEdits(ctx context.Context, of []name) ([]time.Duration, erro
 	err := each(times, func(i int, _ []time.Duration) error {
 		again := time.NewTicker(editRest)
 		defer again.Stop()
-		// Each has custom resources of its own.
+		// Each editor has its own custom resources.
 		for next := i; edits.Load() < samples && time.Now().Before(until); next += editors {
 			took, err := s.timeEdit(ctx, of[next%len(of)], fmt.Sprintf("edit %d", next))
 			if err != nil {
@@ -82,40 +83,40 @@ func (s *stage) timeEdits(ctx context.Context, of []name) ([]time.Duration, erro
 	return slices.Concat(times...), err
 }
 
-// timeEdit edits a custom resource and returns how long it took until that was
-// done.
+// timeEdit edits a custom resource and returns the time until the edit was
+// applied.
 func (s *stage) timeEdit(ctx context.Context, n name, message string) (time.Duration, error) {
 	began := time.Now()
 	generation, err := s.edit(ctx, n, message)
 	if err != nil {
 		return 0, err
 	}
-	if _, err := s.awaitSights(ctx, s.sights.expect([]name{n}, servedAt(generation))); err != nil {
+	if _, err := s.awaitObserved(ctx, s.observations.expect([]name{n}, servedAt(generation))); err != nil {
 		return 0, err
 	}
-	return s.sights.get(n).at.Sub(began), nil
+	return s.observations.get(n).at.Sub(began), nil
 }
 
-// queuing makes installs for the operator to be busy with.
+// queuing creates installs that keep the operator busy.
 type queuing struct {
 	*stage
 	size int
 	made []name
-	// batch are those that were made last.
+	// batch are the custom resources created last.
 	batch []name
 }
 
-// fill makes as many as are to queue.
+// fill creates as many custom resources as should be queued.
 func (q *queuing) fill(ctx context.Context) error {
 	q.batch = names("queued", len(q.made), q.size)
 	q.made = append(q.made, q.batch...)
 	return q.create(ctx, q.batch, "hello")
 }
 
-// keep fills the queue again whenever it is half empty, until the editing ends.
+// keep refills the queue whenever it is half empty, until the editing ends.
 func (q *queuing) keep(ctx context.Context, editing <-chan error) error {
 	for {
-		half := q.sights.expect(q.batch[:len(q.batch)/2], served)
+		half := q.observations.expect(q.batch[:len(q.batch)/2], served)
 		select {
 		case err := <-editing:
 			return err

@@ -18,18 +18,18 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// cluster is a local Kubernetes, and an admin's access to it.
+// cluster is a local Kubernetes with admin access.
 type cluster struct {
 	bin, dir string
 	audit    auditLog
 	typed    kubernetes.Interface
 	dynamic  dynamic.Interface
-	// apiServer is the process of the API server.
+	// apiServer is the process ID of the API server.
 	apiServer int
-	// admin is the admin's name in the audit log.
+	// admin is the admin's user name in the audit log.
 	admin   string
 	version string
-	// lock is held as long as the file is open.
+	// lock is held while the file is open.
 	lock *os.File
 }
 
@@ -39,7 +39,7 @@ func startCluster(ctx context.Context, bin, dir string) (*cluster, error) {
 	if err := c.reserve(); err != nil {
 		return nil, err
 	}
-	// What is left of a run that was cut short.
+	// Remove the remains of an interrupted run.
 	if err := c.down(ctx); err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func startCluster(ctx context.Context, bin, dir string) (*cluster, error) {
 	return c, err
 }
 
-// reserve keeps a second run from stopping the cluster of this one. The lock
-// ends with this program, however that ends.
+// reserve prevents a second run from stopping this run's cluster. The lock ends
+// with this process, however the process ends.
 func (c *cluster) reserve() error {
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return err
@@ -98,23 +98,23 @@ func (c *cluster) connect(ctx context.Context) error {
 	return err
 }
 
-// down stops the cluster, if it runs.
+// down stops the cluster if it is running.
 func (c *cluster) down(ctx context.Context) error {
 	_, err := c.command(ctx, "down")
 	return err
 }
 
 const (
-	// serverLook is over which time, and serverShare of how much of a processor,
-	// the API server is at rest; serverLimit is how long that is waited for.
+	// The API server is idle if it uses less than serverShare of a processor
+	// during serverLook. serverLimit is the maximum wait for that.
 	serverLook  = 2 * time.Second
 	serverShare = 0.25
 	serverLimit = time.Minute
 )
 
-// rest waits until the API server has done with what came before, the garbage of
-// many objects or the definitions of many kinds. One that never rests, as on a
-// busy machine, is used as it is.
+// rest waits until the API server is idle, for example after the garbage
+// collection of many objects or the creation of many CRDs. After serverLimit it
+// continues anyway.
 func (c *cluster) rest(ctx context.Context) error {
 	limit := time.After(serverLimit)
 	again := time.NewTicker(serverLook)
@@ -137,28 +137,29 @@ func (c *cluster) rest(ctx context.Context) error {
 	return err
 }
 
-// command runs the cluster command with a verb.
+// command runs a command of the cluster program.
 func (c *cluster) command(ctx context.Context, verb string, args ...string) (string, error) {
 	return output(ctx, filepath.Join(c.bin, "cluster"), append([]string{verb, "--dir", c.dir}, args...)...)
 }
 
-// kubeconfig writes a kubeconfig of a ServiceAccount, written NAMESPACE/NAME.
+// kubeconfig writes a kubeconfig for a ServiceAccount, given as NAMESPACE/NAME.
 func (c *cluster) kubeconfig(ctx context.Context, account string) (string, error) {
 	file := filepath.Join(c.dir, strings.ReplaceAll(account, "/", "-")+".kubeconfig")
 	_, err := c.command(ctx, "kubeconfig", "--serviceaccount", account, "--out", file)
 	return file, err
 }
 
-// output runs a program and returns what it prints.
+// output runs a program and returns its output.
 func output(ctx context.Context, program string, args ...string) (string, error) {
-	text, err := exec.CommandContext(ctx, program, args...).Output() //nolint:gosec // the programs are ours
+	text, err := exec.CommandContext(ctx, program, args...).Output() //nolint:gosec // the programs are part of this repository
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		return "", fmt.Errorf("%s %s: %w\n%s", filepath.Base(program), strings.Join(args, " "), err, failed.Stderr)
 	}
 	return string(text), err
 }
 
-// parsePID finds the process of a part in what `cluster status` prints.
+// parsePID returns the process ID of a component from the output of `cluster
+// status`.
 func parsePID(status, part string) (int, error) {
 	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(part) + `\s+running\s+pid (\d+)$`).FindStringSubmatch(status)
 	if found == nil {

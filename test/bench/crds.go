@@ -6,17 +6,17 @@ import (
 )
 
 const (
-	// foreign kinds are installed for the scenario crds, and starts is how
-	// often the process is started without and with them.
+	// foreign is the number of kinds that the scenario crds installs. starts is
+	// the number of measured starts without and with them.
 	foreign = 500
 	starts  = 15
 )
 
-// start is what one start has cost.
+// start is the cost of one start.
 type start struct{ seconds, cpu, rss, peak float64 }
 
-// crds compares starts with many foreign kinds in the cluster to starts with
-// none.
+// crds compares starts with many foreign kinds in the cluster with starts
+// without them.
 func (s *stage) crds(ctx context.Context, watches string) (Result, error) {
 	without, err := s.startAFewTimes(ctx, watches)
 	if err != nil {
@@ -40,9 +40,9 @@ func (s *stage) crds(ctx context.Context, watches string) (Result, error) {
 	return r, nil
 }
 
-// startAFewTimes returns the medians. A start has ended when a first custom
-// resource is served; the memory is what the process takes when it has come to
-// rest.
+// startAFewTimes returns the medians of several starts. A start is complete
+// when a first custom resource is reconciled; memory is measured when the
+// process is idle.
 func (s *stage) startAFewTimes(ctx context.Context, watches string) (start, error) {
 	var seconds, cpu, rss, peak []float64
 	for range starts {
@@ -61,11 +61,11 @@ func (s *stage) startAFewTimes(ctx context.Context, watches string) (start, erro
 			return start{}, err
 		}
 		began := time.Now()
-		expected := s.sights.expect(first, served)
+		expected := s.observations.expect(first, served)
 		if err := s.start(watches); err != nil {
 			return start{}, err
 		}
-		last, err := s.awaitSights(ctx, expected)
+		last, err := s.awaitObserved(ctx, expected)
 		if err != nil {
 			return start{}, err
 		}

@@ -1,20 +1,21 @@
 // Command bench measures how fast an operator is and what it costs: `make
-// bench` and `make bench-check`. docs/performance.md says what the numbers mean.
+// bench` and `make bench-check`. docs/performance.md explains the numbers.
 //
-// It boots a cluster of its own, starts the operator on it as an account of its
-// own, and makes custom resources of a chart with four objects. What happens to
-// them is a list of scenarios. A bare client that writes the same objects, the
-// floor, goes through some of them in the same run, for the numbers of a machine
-// mean little and their ratio to the floor's much. So may another operator that
-// reads a watches file.
+// It boots its own cluster, starts the operator with its own account, creates
+// custom resources of a chart with four objects, and runs a list of scenarios
+// with them. The same run measures a benchmark floor, a bare client that only
+// writes the same objects, because ratios to the floor depend less on the
+// machine than absolute numbers. Instead of this repository's operator, it can
+// measure another one that reads a watches file.
 //
-// All is measured from outside: processes by /proc, requests by the API server's
-// audit log, custom resources by one watch. Nothing is polled but files, for a
-// client that asks again and again would be measured with the rest.
+// All measurements are made from outside: of processes by /proc, of requests by
+// the audit log of the API server, and of custom resources by one watch. Only
+// files are polled, because polling the API server would be part of the
+// measurement.
 //
-// The way to read it: run.go is the list of scenarios, and each of them a file
-// or a function; stage.go is what they all begin and end with, subject.go the
-// process that is measured, sights.go the watch. procfs.go, audit.go,
-// percentile.go, table.go and rails.go are pure and are tested without a
-// cluster.
+// Where to start reading: run.go has the list of scenarios, and each scenario
+// is a file or a function. stage.go has the code that all scenarios share,
+// subject.go runs the measured process, observations.go has the watch.
+// procfs.go, audit.go, percentile.go, table.go and guardrails.go are pure
+// functions with tests that need no cluster.
 package main

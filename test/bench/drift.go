@@ -12,50 +12,51 @@ import (
 )
 
 const (
-	damages = 40
-	// repairLimit is how long repairs may take.
+	driftedObjects = 40
+	// repairLimit is the maximum duration of all corrections.
 	repairLimit = 10 * time.Minute
 )
 
-// damage is something that people do to an object of a release.
-type damage struct {
+// driftCase is a change by a user to an object of a release.
+type driftCase struct {
 	resource schema.GroupVersionResource
-	// patch is a merge patch; with none the object is deleted.
+	// patch is a merge patch; without one, the object is deleted.
 	patch string
 }
 
-var kindsOfDamage = []damage{
-	{resources["ConfigMap"], `{"data":{"message":"damaged"}}`},
+var driftCases = []driftCase{
+	{resources["ConfigMap"], `{"data":{"message":"drifted"}}`},
 	{resources["Service"], ""},
-	{resources["Deployment"], `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"damaged"}]}}}}`},
+	{resources["Deployment"], `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"drifted"}]}}}}`},
 	{resources["ServiceAccount"], `{"automountServiceAccountToken":true}`},
 }
 
-// drift damages many objects at once, each of another custom resource.
+// drift changes or deletes many objects at once, each of another custom
+// resource.
 func (s *stage) drift(ctx context.Context, of []name) (Result, error) {
 	from, err := s.begin(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	of = of[:min(damages, len(of))]
-	damaged := map[object]bool{}
+	of = of[:min(driftedObjects, len(of))]
+	drifted := map[object]bool{}
 	for i, n := range of {
-		d := kindsOfDamage[i%len(kindsOfDamage)]
-		damaged[object{d.resource.Group, d.resource.Resource, n.namespace, n.name}] = true
+		d := driftCases[i%len(driftCases)]
+		drifted[object{d.resource.Group, d.resource.Resource, n.namespace, n.name}] = true
 	}
 	err = each(of, func(i int, n name) error {
-		d := kindsOfDamage[i%len(kindsOfDamage)]
+		d := driftCases[i%len(driftCases)]
 		client := s.dynamic.Resource(d.resource).Namespace(n.namespace)
 		if d.patch == "" {
 			return client.Delete(ctx, n.name, metav1.DeleteOptions{})
 		}
-		_, err := client.Patch(ctx, n.name, types.MergePatchType, []byte(d.patch), metav1.PatchOptions{FieldManager: "somebody"})
+		_, err := client.Patch(ctx, n.name, types.MergePatchType, []byte(d.patch), metav1.PatchOptions{FieldManager: "another-manager"})
 		return err
 	})
 	if err != nil {
 		return Result{}, err
 	}
-	lasted, err := s.awaitRepairs(ctx, from.audit, damaged)
+	lasted, err := s.awaitCorrections(ctx, from.audit, drifted)
 	if err != nil {
 		return Result{}, err
 	}
@@ -73,14 +74,15 @@ func (s *stage) drift(ctx context.Context, of []name) (Result, error) {
 		with("worst", milliseconds(percentile(times, 100)), "ms"), nil
 }
 
-// floorDrift is drift of the floor's objects, repaired by a process beside it.
+// floorDrift is drift for the floor's objects. A separate process of the floor
+// corrects them.
 func (s *stage) floorDrift(ctx context.Context, of []name) (r Result, err error) {
-	line, err := repairLine()
+	command, err := repairCommand()
 	if err != nil {
 		return r, err
 	}
-	beside := &stage{cluster: s.cluster, sights: s.sights, subject: &subject{
-		name: s.name, line: line, user: s.user, kubeconfig: s.subject.kubeconfig, manifest: s.manifest, log: s.log,
+	beside := &stage{cluster: s.cluster, observations: s.observations, subject: &subject{
+		name: s.name, command: command, user: s.user, kubeconfig: s.subject.kubeconfig, manifest: s.manifest, log: s.log,
 	}}
 	offset, err := s.audit.end()
 	if err != nil {
@@ -96,24 +98,24 @@ func (s *stage) floorDrift(ctx context.Context, of []name) (r Result, err error)
 	return beside.drift(ctx, of)
 }
 
-// awaitRepairs reads the audit log until all is repaired.
-func (s *stage) awaitRepairs(ctx context.Context, offset int64, damaged map[object]bool) (map[object]time.Duration, error) {
+// awaitCorrections reads the audit log until all objects are corrected.
+func (s *stage) awaitCorrections(ctx context.Context, offset int64, drifted map[object]bool) (map[object]time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, repairLimit)
 	defer cancel()
-	again := time.NewTicker(look)
+	again := time.NewTicker(pollInterval)
 	defer again.Stop()
 	for {
 		requests, _, err := s.audit.requests(offset, s.admin, s.user)
 		if err != nil {
 			return nil, err
 		}
-		lasted := repairs(requests, s.admin, s.user, damaged)
-		if len(lasted) == len(damaged) {
+		lasted := corrections(requests, s.admin, s.user, drifted)
+		if len(lasted) == len(drifted) {
 			return lasted, nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("%d of %d damaged objects are repaired: %w", len(lasted), len(damaged), context.Cause(ctx))
+			return nil, fmt.Errorf("%d of %d drifted objects are corrected: %w", len(lasted), len(drifted), context.Cause(ctx))
 		case <-s.ended:
 			return nil, s.unexpected()
 		case <-again.C:

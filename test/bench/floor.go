@@ -26,23 +26,24 @@ import (
 )
 
 const (
-	// floorManager is its field manager, and its finalizer's name.
+	// floorManager is the floor's field manager, and the name of its finalizer.
 	floorManager   = "floor"
 	floorFinalizer = "bench.test/floor"
-	// concurrency is how many custom resources it works on at once, as many as
-	// the operator runs actions by default.
+	// concurrency is the number of custom resources that the floor processes
+	// concurrently, the same as the operator's default number of concurrent
+	// actions.
 	concurrency = 16
-	// recordSize is what a record of the chart's release takes, packed.
+	// recordSize is the size of a compressed release record of the chart.
 	recordSize = 1200
 )
 
-// newFloor is the hidden command that the floor's process is.
+// newFloor returns the hidden command that runs the floor.
 func newFloor() *cobra.Command {
 	var kubeconfig, manifest string
 	var repair bool
 	cmd := &cobra.Command{
 		Use:    "floor",
-		Short:  "Write what an operator has to write, and do nothing else",
+		Short:  "Write the same objects as an operator, and nothing else",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -71,14 +72,14 @@ func newFloor() *cobra.Command {
 			return r.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "`file` to log in with")
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig `file`")
 	cmd.Flags().StringVar(&manifest, "manifest", "", "`file` with the objects of one custom resource")
-	cmd.Flags().BoolVar(&repair, "repair", false, "repair what there is, and do nothing else")
+	cmd.Flags().BoolVar(&repair, "repair", false, "only correct drift")
 	return cmd
 }
 
-// floor is a bare client: it writes the objects, a record and the custom
-// resource's finalizer and status, each by one request, and reads nothing.
+// floor is a bare client: it writes the objects, a record, and the finalizer
+// and status of the custom resource with one request each, and reads nothing.
 type floor struct {
 	client    dynamic.Interface
 	templates []template
@@ -89,19 +90,19 @@ type floor struct {
 	done map[types.UID]*progress
 }
 
-// progress is what has begun for a custom resource. One thing at a time is done.
+// progress is the state of one custom resource. Its actions run one at a time.
 type progress struct {
 	busy       sync.Mutex
 	generation int64
 	deleting   bool
-	// records are how many there are.
+	// records is the number of records.
 	records int64
 }
 
-// template is an object for any custom resource.
+// template is an object that can be written for any custom resource.
 type template struct {
 	resource schema.GroupVersionResource
-	// edited: it has what an edit changes.
+	// edited reports whether an edit changes the object.
 	edited bool
 	body   []byte
 }
@@ -115,7 +116,7 @@ var resources = map[string]schema.GroupVersionResource{
 
 var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
-// readTemplates reads what renderManifest wrote.
+// readTemplates reads the file written by renderManifest.
 func readTemplates(file string) ([]template, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -144,7 +145,7 @@ func readTemplates(file string) ([]template, error) {
 		}
 		resource, known := resources[about.Kind]
 		if !known {
-			return nil, fmt.Errorf("%s: the floor knows no %s", file, about.Kind)
+			return nil, fmt.Errorf("%s: the floor does not support kind %s", file, about.Kind)
 		}
 		templates = append(templates, template{resource, bytes.Contains(body, []byte(someMessage)), body})
 	}
@@ -154,7 +155,7 @@ func readTemplates(file string) ([]template, error) {
 	return templates, nil
 }
 
-// of is the object of one custom resource.
+// of returns the object for one custom resource.
 func (t template) of(cr *unstructured.Unstructured) []byte {
 	message, _, _ := unstructured.NestedString(cr.Object, "spec", "message")
 	body := bytes.ReplaceAll(t.body, []byte(someName), []byte(cr.GetName()))
@@ -165,13 +166,14 @@ func (t template) of(cr *unstructured.Unstructured) []byte {
 func (f *floor) run(ctx context.Context) error {
 	return watchAll(ctx, f.client, func(cr *unstructured.Unstructured, gone bool) {
 		if !gone {
-			f.see(ctx, cr)
+			f.reconcile(ctx, cr)
 		}
 	})
 }
 
-// see begins what is to be done about a custom resource, if it has not begun.
-func (f *floor) see(ctx context.Context, cr *unstructured.Unstructured) {
+// reconcile starts the next action for a custom resource, unless one is
+// running.
+func (f *floor) reconcile(ctx context.Context, cr *unstructured.Unstructured) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.done[cr.GetUID()]
@@ -195,13 +197,13 @@ func (f *floor) see(ctx context.Context, cr *unstructured.Unstructured) {
 	}
 	p.generation = cr.GetGeneration()
 	go func() {
-		// Who works on the same has a slot already.
+		// An earlier action for the same resource holds a slot already.
 		p.busy.Lock()
 		defer p.busy.Unlock()
 		f.slots <- struct{}{}
 		defer func() { <-f.slots }()
 		if err := do(ctx, cr, p); err != nil {
-			fmt.Fprintf(f.out, "%s/%s: %v\n", cr.GetNamespace(), cr.GetName(), err) //nolint:errcheck // there is nowhere else to say it
+			fmt.Fprintf(f.out, "%s/%s: %v\n", cr.GetNamespace(), cr.GetName(), err) //nolint:errcheck // there is no other output
 		}
 	}()
 }
@@ -248,10 +250,10 @@ func recordName(cr *unstructured.Unstructured, revision int64) string {
 	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", cr.GetName(), revision)
 }
 
-// payload is as hard to pack as a packed release is.
+// payload returns data that does not compress, like a compressed release.
 var payload = func() string {
 	random, data := rand.NewChaCha8([32]byte{}), make([]byte, recordSize)
-	_, _ = random.Read(data) // it never fails
+	_, _ = random.Read(data) // Read never fails
 	return base64.StdEncoding.EncodeToString(data)
 }()
 

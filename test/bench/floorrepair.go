@@ -12,22 +12,22 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// repairLine is the command line of the floor that repairs.
-func repairLine() (string, error) {
-	line, err := floorLine()
-	return line + " --repair", err
+// repairCommand returns the command line of the floor that corrects drift.
+func repairCommand() (string, error) {
+	command, err := floorCommand()
+	return command + " --repair", err
 }
 
-// repairer watches the metadata of the floor's objects, and applies one again
-// when it is gone, or when the floor no longer holds the fields of it that it
-// held first. It tells nobody.
+// repairer watches the metadata of the floor's objects. It applies an object
+// again if the object was deleted or if the floor no longer manages the same
+// fields. It reports nothing.
 type repairer struct {
 	*floor
 	metadata metadata.Interface
 
 	mu  sync.Mutex
 	crs map[name]*unstructured.Unstructured
-	// held are the fields that the floor held first of each object.
+	// held are the fields of each object that the floor managed at first.
 	held map[object]string
 }
 
@@ -46,14 +46,14 @@ func (r *repairer) run(ctx context.Context) error {
 	})
 }
 
-// watch begins to watch the objects.
+// watch starts to watch the objects.
 func (r *repairer) watch(ctx context.Context) error {
 	factory := metadatainformer.NewSharedInformerFactory(r.metadata, 0)
 	for _, t := range r.templates {
 		_, err := factory.ForResource(t.resource).Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(o any) { r.see(ctx, t, o, false) },
-			UpdateFunc: func(_, o any) { r.see(ctx, t, o, false) },
-			DeleteFunc: func(o any) { r.see(ctx, t, o, true) },
+			AddFunc:    func(o any) { r.reconcile(ctx, t, o, false) },
+			UpdateFunc: func(_, o any) { r.reconcile(ctx, t, o, false) },
+			DeleteFunc: func(o any) { r.reconcile(ctx, t, o, true) },
 		})
 		if err != nil {
 			return err
@@ -63,8 +63,8 @@ func (r *repairer) watch(ctx context.Context) error {
 	return nil
 }
 
-// see begins a repair where one is due.
-func (r *repairer) see(ctx context.Context, t template, seen any, gone bool) {
+// observe starts a correction if necessary.
+func (r *repairer) reconcile(ctx context.Context, t template, seen any, gone bool) {
 	live, ok := seen.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return
@@ -88,12 +88,12 @@ func (r *repairer) see(ctx context.Context, t template, seen any, gone bool) {
 		r.slots <- struct{}{}
 		defer func() { <-r.slots }()
 		if err := r.apply(ctx, t, cr); err != nil && ctx.Err() == nil {
-			fmt.Fprintf(r.out, "%s %s/%s: %v\n", t.resource.Resource, live.Namespace, live.Name, err) //nolint:errcheck // there is nowhere else to say it
+			fmt.Fprintf(r.out, "%s %s/%s: %v\n", t.resource.Resource, live.Namespace, live.Name, err) //nolint:errcheck // there is no other output
 		}
 	}()
 }
 
-// heldFields are those that the floor has applied, empty where it has none.
+// heldFields returns the fields that the floor manages, or "".
 func heldFields(live metav1.Object) string {
 	for _, entry := range live.GetManagedFields() {
 		if entry.Manager == floorManager && entry.Operation == metav1.ManagedFieldsOperationApply {

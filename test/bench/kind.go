@@ -15,20 +15,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// chartFiles are a chart of the size of a small service.
+// chartFiles contain a chart of the size of a small service.
 //
 //go:embed all:chart
 var chartFiles embed.FS
 
 const (
-	// chartObjects is how many objects the chart has, the R of the targets.
+	// chartObjects is the number of objects in the chart, R in the targets.
 	chartObjects = 4
 	chartFile    = "Chart.yaml"
 	firstVersion = "0.1.0"
 	nextVersion  = "0.2.0"
 )
 
-// The kind that the chart is bound to.
+// The kind of the chart.
 const (
 	group    = "bench.test"
 	version  = "v1"
@@ -38,8 +38,8 @@ const (
 
 var benches = schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 
-// writeChart writes the chart, by another version if need be, and a watches file
-// that binds the kind to it. It returns the watches file.
+// writeChart writes the chart with a version, and a watches file for the kind.
+// It returns the path of the watches file.
 func writeChart(dir, chartVersion string, rollout int) (string, error) {
 	folder := filepath.Join(dir, "chart-"+chartVersion)
 	if err := os.RemoveAll(folder); err != nil {
@@ -61,11 +61,11 @@ func writeChart(dir, chartVersion string, rollout int) (string, error) {
 		return "", err
 	}
 	entry := map[string]any{"group": group, "version": version, "kind": kind, "chart": folder}
-	// Other operators do not know the key.
+	// Other operators do not support this key.
 	if rollout > 0 {
 		entry["rollout"] = map[string]any{"maxConcurrent": rollout}
 	}
-	// JSON is YAML.
+	// JSON is valid YAML.
 	watches, err := json.MarshalIndent([]any{entry}, "", "  ")
 	if err != nil {
 		return "", err
@@ -74,8 +74,8 @@ func writeChart(dir, chartVersion string, rollout int) (string, error) {
 	return file, os.WriteFile(file, watches, 0o600)
 }
 
-// definition is that of a kind which leaves all to the chart's schema, so that
-// it serves every operator.
+// definition returns a CRD that leaves validation to the chart's schema, so
+// that it fits every operator.
 func definition(group, kind, plural string) *unstructured.Unstructured {
 	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -98,17 +98,17 @@ func definition(group, kind, plural string) *unstructured.Unstructured {
 	}}
 }
 
-// name is that of a custom resource.
+// name is the name of a custom resource.
 type name struct{ namespace, name string }
 
 func (n name) String() string { return n.namespace + "/" + n.name }
 
-// namespaces is how many the custom resources are spread over.
+// namespaces is the number of namespaces with custom resources.
 const namespaces = 5
 
 func namespace(i int) string { return "bench-" + strconv.Itoa(i%namespaces+1) }
 
-// names returns those of so many custom resources, over the namespaces.
+// names returns the names of custom resources, distributed over the namespaces.
 func names(prefix string, from, count int) []name {
 	list := make([]name, count)
 	for i := range list {
@@ -126,15 +126,15 @@ func (n name) object(message string) *unstructured.Unstructured {
 	}}
 }
 
-// Names that a manifest is rendered with, to be replaced by others.
+// Names in the rendered manifest that the floor replaces.
 const (
 	someNamespace = "the-namespace"
 	someName      = "the-name"
 	someMessage   = "the-message"
 )
 
-// renderManifest writes what the chart makes of one custom resource into a file,
-// for the floor to write the same.
+// renderManifest writes the chart's rendered objects of one custom resource to
+// a file for the floor.
 func renderManifest(ctx context.Context, bin, dir, watches string) (string, error) {
 	cr, err := name{someNamespace, someName}.object(someMessage).MarshalJSON()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// thisMachine describes the machine, as far as /proc tells.
+// thisMachine describes the machine with information from /proc.
 func thisMachine() Machine {
 	read := func(file string) string {
 		text, err := os.ReadFile(filepath.Join(procFolder, file))
@@ -27,7 +27,7 @@ func thisMachine() Machine {
 	return m
 }
 
-// field returns the first value of a key, where lines are "key : value".
+// field returns the first value of a key in lines of the form "key : value".
 func field(text, key string) string {
 	for line := range strings.Lines(text) {
 		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == key {
@@ -37,11 +37,11 @@ func field(text, key string) string {
 	return "unknown"
 }
 
-// versionOf returns what the operator calls itself; what another one does, its
-// command line tells.
-func versionOf(ctx context.Context, bin, line string) string {
-	if line != ownLine(bin) {
-		return line
+// versionOf returns the version of this repository's operator, or the command
+// line of another operator.
+func versionOf(ctx context.Context, bin, command string) string {
+	if command != operatorCommand(bin) {
+		return command
 	}
 	text, err := output(ctx, filepath.Join(bin, "chartwright"), "version")
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 )
 
 func main() {
-	// Our own client's messages are of no use to anybody here.
+	// Messages of the Kubernetes client would only disturb the output.
 	klog.SetLogger(logr.Discard())
 
-	// A terminal that is closed is a Ctrl-C, too.
+	// Closing the terminal has the same effect as Ctrl-C.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	err := newRoot().ExecuteContext(ctx)
 	if err != nil && ctx.Err() != nil {
-		// Of all that was under way nobody wants to read.
+		// After an interrupt, other errors are not of interest.
 		err = errors.New("interrupted")
 	}
 	stop()
@@ -32,65 +32,79 @@ func main() {
 	}
 }
 
-// options are what a person can choose.
+// options are the values of the flags.
 type options struct {
 	cluster, bin string
 	crs, queue   int
-	// atOnce is how many are made at once.
-	atOnce    int
-	idle      time.Duration
-	rollout   int
-	scenarios []string
-	subject   string
-	json      string
-	markdown  string
-	ratio     float64
-	// checking: only what guard rails need is measured.
+	// concurrency is the number of concurrent installs.
+	concurrency int
+	idle        time.Duration
+	rollout     int
+	scenarios   []string
+	subject     string
+	json        string
+	markdown    string
+	ratio       float64
+	// checking restricts the run to measurements for guard rails.
 	checking bool
 }
 
 func newRoot() *cobra.Command {
 	var o options
 	root := &cobra.Command{
-		Use:           "bench",
-		Short:         "Measure how fast an operator is, and what it costs",
+		Use:   "bench",
+		Short: "Measure how fast an operator is, and what it costs",
+		Long: `Measure how fast an operator is, and what it costs.
+
+Boots a cluster, runs the operator and a benchmark floor (a bare client that
+only writes the same objects) on it, and removes the cluster at the end.
+docs/performance.md explains the numbers. Requires Linux.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&o.cluster, "cluster", ".cluster-bench", "`folder` of the cluster that is started for it")
-	flags.StringVar(&o.bin, "bin", "bin", "`folder` with the programs")
-	flags.StringVar(&o.json, "json", "", "`file` to write the results into, for machines")
+	flags.StringVar(&o.cluster, "cluster", ".cluster-bench", "`folder` for the cluster and for log files")
+	flags.StringVar(&o.bin, "bin", "bin", "`folder` with the programs cluster and chartwright")
+	flags.StringVar(&o.json, "json", "", "write the results as JSON to this `file`")
 
 	run := &cobra.Command{
 		Use:   "run",
-		Short: "Go through the scenarios, and print a table",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), cmd.OutOrStdout(), o) },
+		Short: "Run the scenarios and print a table",
+		Example: `  bench run --crs 200 --idle 1m
+  bench run --scenarios idle,restart --json bench.json
+  bench run --subject 'helm-operator run --watches-file={watches}'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), cmd.OutOrStdout(), o) },
 	}
 	flags = run.Flags()
-	flags.IntVarP(&o.crs, "crs", "n", 1000, "how many custom resources there are")
-	flags.IntVar(&o.queue, "queue", 0, "how many installs queue in one-behind-many (default: as many)")
-	flags.DurationVar(&o.idle, "idle", 5*time.Minute, "how long nothing is done in idle")
-	flags.IntVar(&o.rollout, "rollout-max-concurrent", 0, "how many may get the new chart at a time in rollout (default: the operator's own)")
-	flags.StringSliceVar(&o.scenarios, "scenarios", scenarioNames(), "which to go through; install and delete always are")
-	flags.StringVar(&o.subject, "subject", "", "`command line` of another operator, in which {watches} and {kubeconfig} are replaced; it is split at spaces")
-	flags.StringVar(&o.markdown, "markdown", "", "`file` to write the table into, between its marks")
+	flags.IntVarP(&o.crs, "crs", "n", 1000, "number of custom resources")
+	flags.IntVar(&o.queue, "queue", 0, "number of queued installs in the scenario one-behind-many (default: the number of custom resources)")
+	flags.DurationVar(&o.idle, "idle", 5*time.Minute, "duration of the scenario idle")
+	flags.IntVar(&o.rollout, "rollout-max-concurrent", 0, "maximum number of concurrent upgrades in the scenario rollout (default: the operator's default)")
+	flags.StringSliceVar(&o.scenarios, "scenarios", scenarioNames(), "scenarios to run, in addition to install and delete")
+	flags.StringVar(&o.subject, "subject", "", "measure another operator with this `command line`; it is split at spaces, and {watches} and {kubeconfig} are replaced by paths")
+	flags.StringVar(&o.markdown, "markdown", "", "write the table between the marks in this `file`")
 
 	var few int
 	check := &cobra.Command{
 		Use:   "check",
-		Short: "Go through a few scenarios, and fail where ratios and counts are worse than they may be",
-		Args:  cobra.NoArgs,
+		Short: "Run a few scenarios and fail if a guard rail is exceeded",
+		Long: `Run a few scenarios and fail if a guard rail is exceeded.
+
+The guard rails are numbers of requests, and the ratio of an install's CPU time
+to that of the benchmark floor. No guard rail is a time.`,
+		Example: `  bench check
+  bench check --crs 100 --cpu-ratio 8`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.crs = few
 			return check(cmd.Context(), cmd.OutOrStdout(), o)
 		},
 	}
 	flags = check.Flags()
-	// A variable of its own: a flag's default is set when it is declared.
-	flags.IntVarP(&few, "crs", "n", 50, "how many custom resources there are")
-	flags.Float64Var(&o.ratio, "cpu-ratio", defaultRatio, "how many times the floor's CPU time an install may take")
+	// A separate variable, because declaring a flag sets its default.
+	flags.IntVarP(&few, "crs", "n", 50, "number of custom resources")
+	flags.Float64Var(&o.ratio, "cpu-ratio", defaultRatio, "maximum ratio of an install's CPU time to that of the benchmark floor")
 
 	root.AddCommand(run, check, newFloor())
 	return root

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// percentile returns the smallest sample that at least so many percent of all
-// are not above; 0 where there are none.
+// percentile returns the smallest sample that is greater than or equal to the
+// given percentage of all samples; 0 without samples.
 func percentile(samples []time.Duration, percent float64) time.Duration {
 	if len(samples) == 0 {
 		return 0
@@ -19,7 +19,7 @@ func percentile(samples []time.Duration, percent float64) time.Duration {
 
 func median(samples []time.Duration) time.Duration { return percentile(samples, 50) }
 
-// medianOf is median for numbers.
+// medianOf returns the median of numbers.
 func medianOf(samples []float64) float64 {
 	if len(samples) == 0 {
 		return 0

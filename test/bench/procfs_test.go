@@ -14,15 +14,15 @@ func TestParseStat(t *testing.T) {
 		fails      bool
 	}{
 		{name: "user and system time", text: "42 (chartwright)" + rest, want: 13 * time.Second},
-		{name: "a name with all that confuses", text: "42 (a) b (c d)" + rest, want: 13 * time.Second},
-		{name: "cut short", text: "42 (a) S 1 2", fails: true},
+		{name: "a name with parentheses and spaces", text: "42 (a) b (c d)" + rest, want: 13 * time.Second},
+		{name: "incomplete", text: "42 (a) S 1 2", fails: true},
 		{name: "no name", text: "42 a S 1 2", fails: true},
 		{name: "no numbers", text: "42 (a) S 1 2 3 0 -1 0 0 0 0 0 many 66", fails: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := parseStat([]byte(test.text))
 			if (err != nil) != test.fails || got != test.want {
-				t.Errorf("it is %s, %v; expected %s", got, err, test.want)
+				t.Errorf("got %s, %v, want %s", got, err, test.want)
 			}
 		})
 	}
@@ -42,12 +42,12 @@ func TestParseStatus(t *testing.T) {
 	} {
 		got, err := parseStatus([]byte(text), test.key)
 		if (err != nil) != test.fails || got != test.want {
-			t.Errorf("%s is %d, %v; expected %d", test.key, got, err, test.want)
+			t.Errorf("%s is %d, %v, want %d", test.key, got, err, test.want)
 		}
 	}
 }
 
-// TestReadUsage of this very process.
+// TestReadUsage reads the usage of the test process.
 func TestReadUsage(t *testing.T) {
 	before, err := readUsage(os.Getpid())
 	if err != nil {
@@ -62,7 +62,7 @@ func TestReadUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if grown := after.peak - before.rss; grown < 60<<20 {
-		t.Errorf("64 MiB more make a peak of %d bytes more", grown)
+		t.Errorf("allocating 64 MiB increased the peak by %d bytes", grown)
 	}
 	if ballast[1] != 1 || after.cpu < before.cpu {
 		t.Errorf("CPU time went from %s to %s", before.cpu, after.cpu)

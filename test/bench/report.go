@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Report is all that a run has measured, for machines.
+// Report contains all measurements of a run, for machines.
 type Report struct {
 	Date     time.Time `json:"date"`
 	Machine  Machine   `json:"machine"`
 	Versions Versions  `json:"versions"`
-	// Subject is the command line of what was measured.
+	// Subject is the command line of the measured operator.
 	Subject string `json:"subject"`
 	CRs     int    `json:"crs"`
-	// Objects is how many one custom resource has.
+	// Objects is the number of objects per custom resource.
 	Objects int      `json:"objects"`
 	Results []Result `json:"results"`
 }
 
-// Machine is what it was measured on.
+// Machine describes the machine of the run.
 type Machine struct {
 	CPU     string `json:"cpu"`
 	CPUs    int    `json:"cpus"`
@@ -27,21 +27,21 @@ type Machine struct {
 	LoadAvg string `json:"loadAverageAtStart"`
 }
 
-// Versions of what took part.
+// Versions of the components.
 type Versions struct {
 	Operator   string `json:"operator"`
 	Kubernetes string `json:"kubernetes"`
 	Go         string `json:"go"`
 }
 
-// Result is what one scenario has cost.
+// Result is the cost of one scenario.
 type Result struct {
 	Scenario string `json:"scenario"`
 	Subject  string `json:"subject"`
 	CRs      int    `json:"crs"`
-	// Seconds is how long it took, until the last custom resource was as it
-	// should be, and ObservedSeconds until all was over. All that follows is of
-	// the latter.
+	// Seconds is the time until the last custom resource was in the expected
+	// state. ObservedSeconds is the time until the process was idle; all
+	// following fields refer to it.
 	Seconds         float64 `json:"seconds"`
 	ObservedSeconds float64 `json:"observedSeconds"`
 	CPUSeconds      float64 `json:"cpuSeconds"`
@@ -49,11 +49,11 @@ type Result struct {
 	RSS             int64   `json:"rssBytes"`
 	Peak            int64   `json:"peakBytes"`
 	Requests        counts  `json:"requests"`
-	// Numbers are those that only this scenario has.
+	// Numbers are measurements of this scenario only.
 	Numbers []Number `json:"numbers,omitempty"`
 }
 
-// Number is a number with a name.
+// Number is a named measurement.
 type Number struct {
 	Name  string  `json:"name"`
 	Value float64 `json:"value"`
@@ -67,7 +67,7 @@ func (r Result) requests() float64 {
 }
 func (r Result) serverCPU() float64 { return ratio(1000*r.APIServerCPU, float64(r.CRs)) }
 
-// ratio is 0 where there is nothing to compare with.
+// ratio returns a/b, or 0 if b is 0.
 func ratio(a, b float64) float64 {
 	if b == 0 {
 		return 0
@@ -91,8 +91,8 @@ func (r Report) find(subject, scenario string) (Result, bool) {
 	return Result{}, false
 }
 
-// mean is that of two runs of the same scenario. How far they are apart tells
-// how much the cluster, or the machine, has changed meanwhile.
+// mean returns the mean of two runs of the same scenario. Their difference
+// shows how much the cluster or the machine has changed meanwhile.
 func mean(a, b Result) Result {
 	a = a.with("time before", a.Seconds, "s").with("time after", b.Seconds, "s").
 		with("CPU before", a.CPUSeconds, "s").with("CPU after", b.CPUSeconds, "s")

@@ -15,11 +15,12 @@ import (
 )
 
 const (
-	// Scenarios that others need, and memory, which sums up idle and restart.
+	// Scenarios that others depend on, and memory, which summarizes idle and
+	// restart.
 	scenarioInstall = "install"
 	scenarioDelete  = "delete"
 	scenarioMemory  = "memory"
-	// Those that can be left out, in the order in which they come.
+	// Optional scenarios, in the order of execution.
 	scenarioFloor   = "floor"
 	scenarioIdle    = "idle"
 	scenarioUpgrade = "upgrade"
@@ -37,17 +38,17 @@ func scenarioNames() []string {
 	}
 }
 
-// run is `bench run`.
+// run runs `bench run`.
 func run(ctx context.Context, out io.Writer, o options) error {
 	for _, scenario := range o.scenarios {
 		if !slices.Contains(scenarioNames(), scenario) {
-			return fmt.Errorf("--scenarios: there is no %q: choose of %s", scenario, strings.Join(scenarioNames(), ", "))
+			return fmt.Errorf("--scenarios: unknown scenario %q, want one of %s", scenario, strings.Join(scenarioNames(), ", "))
 		}
 	}
 	if o.crs < 1 {
-		return fmt.Errorf("--crs is %d: expected at least 1", o.crs)
+		return fmt.Errorf("--crs: got %d, want at least 1", o.crs)
 	}
-	o.atOnce = o.crs
+	o.concurrency = o.crs
 	report, err := measure(ctx, out, o)
 	if err != nil {
 		return err
@@ -69,10 +70,10 @@ func writeJSON(file string, report Report) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, append(data, '\n'), 0o644) //nolint:gosec // it is for everybody to read
+	return os.WriteFile(file, append(data, '\n'), 0o644) //nolint:gosec // readable by everyone
 }
 
-// measure starts a cluster, goes through the scenarios and stops all again.
+// measure starts a cluster, runs the scenarios, and stops the cluster.
 func measure(ctx context.Context, out io.Writer, o options) (report Report, err error) {
 	if o.bin, err = filepath.Abs(o.bin); err != nil {
 		return report, err
@@ -81,14 +82,14 @@ func measure(ctx context.Context, out io.Writer, o options) (report Report, err 
 		return report, err
 	}
 	if o.subject == "" {
-		o.subject = ownLine(o.bin)
+		o.subject = operatorCommand(o.bin)
 	}
 	report = Report{Date: time.Now().UTC().Truncate(time.Second), Machine: thisMachine(), Subject: o.subject, CRs: o.crs, Objects: chartObjects}
 	b := &bench{options: o, out: out, report: &report}
 	sayf(out, "%s\n", "starting a cluster ...")
 	c, err := startCluster(ctx, o.bin, o.cluster)
 	if c != nil {
-		// Ctrl-C is why this runs and must not keep it from its work.
+		// Stop the cluster also after Ctrl-C.
 		defer func() { err = errors.Join(err, c.down(context.WithoutCancel(ctx))) }()
 	}
 	if err != nil {
@@ -101,7 +102,7 @@ func measure(ctx context.Context, out io.Writer, o options) (report Report, err 
 	b.cluster = c
 	watching, end := context.WithCancel(ctx)
 	defer end()
-	b.sights = newSights(watching, c.dynamic)
+	b.observations = newObservations(watching, c.dynamic)
 	if b.first, err = writeChart(o.cluster, firstVersion, o.rollout); err != nil {
 		return report, err
 	}
@@ -115,15 +116,15 @@ func measure(ctx context.Context, out io.Writer, o options) (report Report, err 
 type bench struct {
 	options
 	*cluster
-	sights *sights
-	out    io.Writer
-	report *Report
-	// first and next are watches files with the two versions of the chart.
+	observations *observations
+	out          io.Writer
+	report       *Report
+	// first and next are the watches files with the two versions of the chart.
 	first, next string
 }
 
-// all goes through the floor, the operator, and the floor again: what a cluster
-// has been through makes it slower, and is to count for both alike.
+// all measures the floor, the operator, and the floor again: a cluster becomes
+// slower with use, and this should affect both equally.
 func (b *bench) all(ctx context.Context) error {
 	before, err := b.floor(ctx)
 	if err != nil {
@@ -132,7 +133,7 @@ func (b *bench) all(ctx context.Context) error {
 	if err := b.operator(ctx); err != nil {
 		return err
 	}
-	// A check compares CPU time, which depends little on that.
+	// A check compares CPU time, which hardly depends on that.
 	if b.checking {
 		b.report.Results = append(b.report.Results, before...)
 		return nil
@@ -144,7 +145,7 @@ func (b *bench) all(ctx context.Context) error {
 	for i := range after {
 		b.report.Results = append(b.report.Results, mean(before[i], after[i]))
 	}
-	// At the end, for a cluster is long busy with so many kinds after that.
+	// At the end, because so many kinds keep the cluster busy for a long time.
 	return b.on(ctx, operatorAccount, b.subject, func(s *stage) error {
 		return b.each(&b.report.Results, []scenario{
 			{name: scenarioCRDs, do: func() (Result, error) { return s.crds(ctx, b.first) }},
@@ -152,14 +153,14 @@ func (b *bench) all(ctx context.Context) error {
 	})
 }
 
-// on runs scenarios on a process, and ends it however they end.
-func (b *bench) on(ctx context.Context, account, line string, do func(*stage) error) (err error) {
+// on runs scenarios with a process, and always stops the process afterwards.
+func (b *bench) on(ctx context.Context, account, command string, do func(*stage) error) (err error) {
 	kubeconfig, err := b.kubeconfig(ctx, systemNamespace+"/"+account)
 	if err != nil {
 		return err
 	}
-	s := &stage{cluster: b.cluster, sights: b.sights, subject: &subject{
-		name: account, line: line, user: userOf(account), kubeconfig: kubeconfig,
+	s := &stage{cluster: b.cluster, observations: b.observations, subject: &subject{
+		name: account, command: command, user: userOf(account), kubeconfig: kubeconfig,
 		log: filepath.Join(b.options.cluster, account+".log"),
 	}}
 	if err := os.Remove(s.log); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -174,22 +175,22 @@ func (b *bench) on(ctx context.Context, account, line string, do func(*stage) er
 	return do(s)
 }
 
-// floor measures what cannot be saved.
+// floor measures the benchmark floor.
 func (b *bench) floor(ctx context.Context) (results []Result, err error) {
 	if !b.chosen(scenarioFloor) {
 		return nil, nil
 	}
-	line, err := floorLine()
+	command, err := floorCommand()
 	if err != nil {
 		return nil, err
 	}
-	err = b.on(ctx, floorAccount, line, func(s *stage) error {
+	err = b.on(ctx, floorAccount, command, func(s *stage) error {
 		if err := s.open(ctx, b.first); err != nil {
 			return err
 		}
 		of := names("web", 0, b.crs)
 		return b.each(&results, []scenario{
-			{name: scenarioInstall, do: func() (Result, error) { return s.install(ctx, of, b.atOnce) }, always: true},
+			{name: scenarioInstall, do: func() (Result, error) { return s.install(ctx, of, b.concurrency) }, always: true},
 			{name: scenarioUpgrade, do: func() (Result, error) { return s.upgrade(ctx, of) }},
 			{name: scenarioDrift, do: func() (Result, error) { return s.floorDrift(ctx, of) }},
 			{name: scenarioDelete, do: func() (Result, error) { return s.deleteAll(ctx, of) }, always: true},
@@ -198,11 +199,11 @@ func (b *bench) floor(ctx context.Context) (results []Result, err error) {
 	return results, err
 }
 
-// scenario is something that is measured.
+// scenario is a measurement.
 type scenario struct {
 	name string
 	do   func() (Result, error)
-	// always: others need it.
+	// always is set if other scenarios depend on this one.
 	always bool
 }
 
@@ -224,7 +225,7 @@ func (b *bench) operator(ctx context.Context) error {
 		}
 		var queued []name
 		return b.each(results, []scenario{
-			{name: scenarioInstall, do: func() (Result, error) { return s.install(ctx, of, b.atOnce) }, always: true},
+			{name: scenarioInstall, do: func() (Result, error) { return s.install(ctx, of, b.concurrency) }, always: true},
 			{name: scenarioIdle, do: func() (Result, error) { return s.idle(ctx, len(of), b.idle) }},
 			{name: scenarioUpgrade, do: func() (Result, error) { return s.upgrade(ctx, of) }},
 			{name: scenarioDrift, do: func() (Result, error) { return s.drift(ctx, of) }},
@@ -245,7 +246,7 @@ func (b *bench) operator(ctx context.Context) error {
 	})
 }
 
-// chosen tells whether a scenario is wanted.
+// chosen reports whether a scenario is selected.
 func (b *bench) chosen(scenario string) bool {
 	if scenario == scenarioMemory {
 		return b.chosen(scenarioIdle) || b.chosen(scenarioRestart)
@@ -253,7 +254,7 @@ func (b *bench) chosen(scenario string) bool {
 	return slices.Contains(b.scenarios, scenario)
 }
 
-// each goes through scenarios.
+// each runs scenarios.
 func (b *bench) each(results *[]Result, scenarios []scenario, of string) error {
 	for _, sc := range scenarios {
 		if !sc.always && !b.chosen(sc.name) {
@@ -272,7 +273,7 @@ func (b *bench) each(results *[]Result, scenarios []scenario, of string) error {
 	return nil
 }
 
-// sayf prints for the person in front of the terminal.
+// sayf prints to the terminal.
 func sayf(out io.Writer, format string, args ...any) {
-	fmt.Fprintf(out, format, args...) //nolint:errcheck // there is nowhere else to say it
+	fmt.Fprintf(out, format, args...) //nolint:errcheck // there is no other output
 }

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// install makes custom resources, so many at once.
-func (s *stage) install(ctx context.Context, of []name, atOnce int) (Result, error) {
+// install creates custom resources, with limited concurrency.
+func (s *stage) install(ctx context.Context, of []name, concurrency int) (Result, error) {
 	from, err := s.begin(ctx)
 	if err != nil {
 		return Result{}, err
 	}
 	var last time.Time
-	for some := range slices.Chunk(of, atOnce) {
+	for some := range slices.Chunk(of, concurrency) {
 		if last, err = s.serve(ctx, some, "hello"); err != nil {
 			return Result{}, err
 		}
@@ -22,13 +22,13 @@ func (s *stage) install(ctx context.Context, of []name, atOnce int) (Result, err
 	return s.finish(ctx, scenarioInstall, len(of), from, last)
 }
 
-// upgrade edits all specs at once. One object of four changes.
+// upgrade edits all specs at once. This changes one of four objects.
 func (s *stage) upgrade(ctx context.Context, of []name) (Result, error) {
 	from, err := s.begin(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	expected := s.sights.expect(of, s.sights.servedNext(of))
+	expected := s.observations.expect(of, s.observations.servedNext(of))
 	err = each(of, func(_ int, n name) error {
 		_, err := s.edit(ctx, n, "edited")
 		return err
@@ -36,7 +36,7 @@ func (s *stage) upgrade(ctx context.Context, of []name) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	last, err := s.awaitSights(ctx, expected)
+	last, err := s.awaitObserved(ctx, expected)
 	if err != nil {
 		return Result{}, err
 	}
@@ -56,13 +56,13 @@ func (s *stage) deleteAll(ctx context.Context, of []name) (Result, error) {
 	return s.finish(ctx, scenarioDelete, len(of), from, last)
 }
 
-// idle does nothing for a while.
+// idle waits for some time without any changes.
 func (s *stage) idle(ctx context.Context, crs int, duration time.Duration) (Result, error) {
 	from, err := s.begin(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	if err := s.hold(ctx, duration); err != nil {
+	if err := s.wait(ctx, duration); err != nil {
 		return Result{}, err
 	}
 	r, err := s.result(scenarioIdle, crs, from, time.Now())
@@ -79,7 +79,7 @@ func (s *stage) restart(ctx context.Context, crs int, watches string) (Result, e
 	return s.restartAfter(ctx, scenarioRestart, crs, watches, func() error { return nil })
 }
 
-// restartAfter kills the process, and starts another one after a change.
+// restartAfter kills the process, makes a change, and starts another process.
 func (s *stage) restartAfter(ctx context.Context, scenario string, crs int, watches string, change func() error) (Result, error) {
 	if err := s.kill(); err != nil {
 		return Result{}, err
@@ -95,7 +95,7 @@ func (s *stage) restartAfter(ctx context.Context, scenario string, crs int, watc
 	if err != nil {
 		return Result{}, err
 	}
-	// A new process has used up nothing.
+	// The usage of a new process starts at zero.
 	from := mark{at: time.Now(), audit: offset, server: server}
 	if err := s.start(watches); err != nil {
 		return Result{}, err
@@ -104,8 +104,8 @@ func (s *stage) restartAfter(ctx context.Context, scenario string, crs int, watc
 	if err != nil {
 		return Result{}, err
 	}
-	// What it does at its leisure counts, too.
-	if err := s.hold(ctx, leisure); err != nil {
+	// Include what the process does some time after its start.
+	if err := s.wait(ctx, leisure); err != nil {
 		return Result{}, err
 	}
 	r, err := s.result(scenario, crs, from, quiet)
@@ -115,12 +115,11 @@ func (s *stage) restartAfter(ctx context.Context, scenario string, crs int, watc
 	return r.with("writes", float64(r.Requests.Writes), ""), nil
 }
 
-// leisure is how long a process that was started is looked at after it has come
-// to rest.
+// leisure is how long a process is observed after it has become idle.
 const leisure = 5 * time.Second
 
-// rollout starts a process with a new version of the chart, which all custom
-// resources are to get.
+// rollout starts a process with a new version of the chart, which is rolled out
+// to all custom resources.
 func (s *stage) rollout(ctx context.Context, of []name, watches string) (Result, error) {
 	if err := s.stop(); err != nil {
 		return Result{}, err
@@ -134,18 +133,18 @@ func (s *stage) rollout(ctx context.Context, of []name, watches string) (Result,
 		return Result{}, err
 	}
 	from := mark{at: time.Now(), audit: offset, server: server}
-	expected := s.sights.expect(of, runs(nextVersion))
+	expected := s.observations.expect(of, runs(nextVersion))
 	if err := s.start(watches); err != nil {
 		return Result{}, err
 	}
-	last, err := s.awaitSights(ctx, expected)
+	last, err := s.awaitObserved(ctx, expected)
 	if err != nil {
 		return Result{}, err
 	}
 	return s.finish(ctx, scenarioRollout, len(of), from, last)
 }
 
-// memory is what it takes to hold custom resources, all at rest.
+// memory summarizes the memory that idle custom resources need.
 func memory(none int64, results []Result) (Result, error) {
 	r := Result{Scenario: scenarioMemory}
 	mebi := func(bytes int64) float64 { return float64(bytes) / (1 << 20) }
@@ -161,7 +160,7 @@ func memory(none int64, results []Result) (Result, error) {
 		}
 	}
 	if r.RSS == 0 {
-		return r, errors.New("nothing was measured at rest")
+		return r, errors.New("no measurement of an idle process")
 	}
 	return r.with("peak of all", mebi(r.Peak), "MiB"), nil
 }

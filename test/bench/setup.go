@@ -17,8 +17,8 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// Accounts of those that are measured, each of which is one user in the audit
-// log. They may do everything: rights are no part of what is measured.
+// Accounts of the measured processes. Each account is a separate user in the
+// audit log. They have all permissions, because permissions are not measured.
 const (
 	systemNamespace = "bench-system"
 	operatorAccount = "operator"
@@ -37,7 +37,7 @@ func (c *cluster) whoAmI(ctx context.Context) (string, error) {
 	return review.Status.UserInfo.Username, nil
 }
 
-// prepare makes the namespaces, the accounts and the kind.
+// prepare creates the namespaces, the accounts and the kind.
 func (c *cluster) prepare(ctx context.Context) error {
 	places := make([]string, 0, namespaces+1)
 	places = append(places, systemNamespace)
@@ -74,7 +74,7 @@ func (c *cluster) makeAccount(ctx context.Context, account string) error {
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// define makes kinds and waits until they are served.
+// define creates CRDs and waits until they are served.
 func (c *cluster) define(ctx context.Context, crds ...*unstructured.Unstructured) error {
 	client := c.dynamic.Resource(definitions)
 	for _, crd := range crds {
@@ -109,7 +109,7 @@ func (c *cluster) awaitEstablished(ctx context.Context, name string) error {
 	return err
 }
 
-// foreignKinds are kinds that nobody uses, as clusters have many.
+// foreignKinds returns CRDs of unused kinds, as many clusters have.
 func foreignKinds(count int) []*unstructured.Unstructured {
 	list := make([]*unstructured.Unstructured, count)
 	for i := range list {

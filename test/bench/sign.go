@@ -12,9 +12,9 @@ import (
 // signature is the label with the signature of a release record.
 const signature = "chartwright.dev/signature"
 
-// sign starts a process that finds release records without a signature, as an
-// earlier version has written them. It fails unless the process signs each
-// deployed revision, and makes no revision.
+// sign starts a process that finds unsigned release records, as earlier
+// versions wrote them. It fails unless the process signs each deployed
+// revision, and creates no revision.
 func (s *stage) sign(ctx context.Context, crs int, watches string) (Result, error) {
 	before, err := s.recordsOf(ctx, "")
 	if err != nil {
@@ -39,12 +39,12 @@ func (s *stage) sign(ctx context.Context, crs int, watches string) (Result, erro
 		return r, err
 	}
 	if len(after) != len(before) || len(signed) != crs {
-		return r, fmt.Errorf("there are %d release records after %d, and %d deployed ones are signed: expected no new record and %d signed ones", len(after), len(before), len(signed), crs)
+		return r, fmt.Errorf("%d release records after %d, %d deployed ones signed: want %d signed ones and no new record", len(after), len(before), len(signed), crs)
 	}
 	return r.with("signatures per second", ratio(float64(r.Requests.Writes), r.Seconds), ""), nil
 }
 
-// recordsOf returns the release records that a label selector selects.
+// recordsOf returns the release records that match a label selector.
 func (s *stage) recordsOf(ctx context.Context, selector string) ([]corev1.Secret, error) {
 	list, err := s.typed.CoreV1().Secrets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: "owner=helm" + selector})
 	if err != nil {

@@ -13,28 +13,30 @@ import (
 )
 
 const (
-	// crowd is how many requests people send at once.
-	crowd = 32
-	// calm is how long nothing has to happen for all to be over, and calmTicks
-	// how many hundredths of a second of CPU time are nothing.
-	calm      = 2 * time.Second
-	calmTicks = 4
-	// look is how often files are looked at.
-	look = 100 * time.Millisecond
-	// settleLimit is how long all may take to be over, and someLimit any wait.
+	// crowd is the number of concurrent requests of users.
+	clientConcurrency = 32
+	// calm is the time without activity after which a process counts as idle.
+	// calmTicks is the CPU time, in hundredths of a second, that counts as no
+	// activity.
+	idleTime  = 2 * time.Second
+	idleTicks = 4
+	// look is the interval at which files are polled.
+	pollInterval = 100 * time.Millisecond
+	// settleLimit is the maximum wait for an idle process, and someLimit the
+	// maximum of any other wait.
 	settleLimit = 5 * time.Minute
 	someLimit   = 30 * time.Minute
 )
 
-// stage is where scenarios happen: a cluster, its custom resources, and the
-// process that is measured.
+// stage is the environment of scenarios: a cluster, its custom resources, and
+// the measured process.
 type stage struct {
 	*cluster
 	*subject
-	sights *sights
+	observations *observations
 }
 
-// mark is a moment: what was used up and asked for until then.
+// mark is the usage and the number of requests at a time.
 type mark struct {
 	at     time.Time
 	audit  int64
@@ -58,22 +60,22 @@ func (s *stage) mark() (mark, error) {
 	return m, nil
 }
 
-// begin is the mark before something is measured: the API server has done with
-// what came before.
+// begin returns the mark before a measurement, when the API server is idle.
 func (s *stage) begin(ctx context.Context) (mark, error) {
 	if err := s.rest(ctx); err != nil {
 		return mark{}, err
 	}
 	if s.running() {
 		if err := clearPeak(s.cmd.Process.Pid); err != nil {
-			return mark{}, fmt.Errorf("forget the peak of %s: %w", s.name, err)
+			return mark{}, fmt.Errorf("reset the peak of %s: %w", s.name, err)
 		}
 	}
 	return s.mark()
 }
 
-// finish measures what happened since a mark, to so many custom resources, and
-// waits until it is over. It took until a moment; what it cost is all of it.
+// finish waits until the process is idle and measures what happened since a
+// mark, for the given number of custom resources. The scenario took until the
+// given time; its costs include everything until the process was idle.
 func (s *stage) finish(ctx context.Context, scenario string, crs int, from mark, until time.Time) (Result, error) {
 	if _, err := s.settle(ctx, from.audit); err != nil {
 		return Result{}, err
@@ -104,12 +106,12 @@ func (s *stage) result(scenario string, crs int, from mark, until time.Time) (Re
 	}, nil
 }
 
-// settle waits until the process has nothing to do: it asks for nothing, and
-// takes next to no CPU time. It returns when that began.
+// settle waits until the process is idle: it makes no requests and uses almost
+// no CPU time. It returns when the idle time began.
 func (s *stage) settle(ctx context.Context, offset int64) (time.Time, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, settleLimit, fmt.Errorf("%s has not come to rest within %s", s.name, settleLimit))
+	ctx, cancel := context.WithTimeoutCause(ctx, settleLimit, fmt.Errorf("%s was not idle within %s", s.name, settleLimit))
 	defer cancel()
-	again := time.NewTicker(look)
+	again := time.NewTicker(pollInterval)
 	defer again.Stop()
 	quiet := time.Now()
 	var base time.Duration
@@ -123,10 +125,10 @@ func (s *stage) settle(ctx context.Context, offset int64) (time.Time, error) {
 		if err != nil {
 			return quiet, err
 		}
-		if countRequests(requests).Total > 0 || now.cpu-base > calmTicks*time.Second/ticks {
+		if countRequests(requests).Total > 0 || now.cpu-base > idleTicks*time.Second/ticks {
 			quiet, base = time.Now(), now.cpu
 		}
-		if time.Since(quiet) >= calm {
+		if time.Since(quiet) >= idleTime {
 			return quiet, nil
 		}
 		select {
@@ -137,8 +139,8 @@ func (s *stage) settle(ctx context.Context, offset int64) (time.Time, error) {
 	}
 }
 
-// hold waits for a time, or for the process to end by itself.
-func (s *stage) hold(ctx context.Context, duration time.Duration) error {
+// hold waits for a time, or until the process exits.
+func (s *stage) wait(ctx context.Context, duration time.Duration) error {
 	timer := time.NewTimer(duration)
 	defer timer.Stop()
 	select {
@@ -151,8 +153,8 @@ func (s *stage) hold(ctx context.Context, duration time.Duration) error {
 	}
 }
 
-// awaitSights waits for what is expected, while the process lives.
-func (s *stage) awaitSights(ctx context.Context, a *await) (time.Time, error) {
+// awaitObserved waits for a condition while the process is running.
+func (s *stage) awaitObserved(ctx context.Context, a *await) (time.Time, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, someLimit, fmt.Errorf("waited %s", someLimit))
 	defer cancel()
 	over := make(chan struct{})
@@ -166,13 +168,13 @@ func (s *stage) awaitSights(ctx context.Context, a *await) (time.Time, error) {
 		case <-over:
 		}
 	}(s.ended)
-	return s.sights.wait(ctx, a)
+	return s.observations.wait(ctx, a)
 }
 
-// each does something for each, many at once, and returns the errors.
+// each calls do for each item concurrently, and returns the errors.
 func each[T any](items []T, do func(int, T) error) error {
 	var wait sync.WaitGroup
-	slots := make(chan struct{}, crowd)
+	slots := make(chan struct{}, clientConcurrency)
 	errs := make([]error, len(items))
 	for i, item := range items {
 		slots <- struct{}{}
@@ -185,7 +187,7 @@ func each[T any](items []T, do func(int, T) error) error {
 	return errors.Join(errs...)
 }
 
-// create makes custom resources.
+// create creates custom resources.
 func (s *stage) create(ctx context.Context, of []name, message string) error {
 	return each(of, func(_ int, n name) error {
 		_, err := s.dynamic.Resource(benches).Namespace(n.namespace).Create(ctx, n.object(message), metav1.CreateOptions{})
@@ -207,30 +209,30 @@ func (s *stage) edit(ctx context.Context, n name, message string) (int64, error)
 	return accessor.GetGeneration(), nil
 }
 
-// remove deletes custom resources and waits until they are gone. It returns
-// when the last was.
+// remove deletes custom resources and waits until they no longer exist. It
+// returns the time of the last deletion.
 func (s *stage) remove(ctx context.Context, of []name) (time.Time, error) {
-	expected := s.sights.expect(of, gone)
+	expected := s.observations.expect(of, gone)
 	err := each(of, func(_ int, n name) error {
 		return s.dynamic.Resource(benches).Namespace(n.namespace).Delete(ctx, n.name, metav1.DeleteOptions{})
 	})
 	if err != nil {
 		return time.Time{}, err
 	}
-	return s.awaitSights(ctx, expected)
+	return s.awaitObserved(ctx, expected)
 }
 
-// serve makes custom resources and waits until they are served.
+// serve creates custom resources and waits until they are served.
 func (s *stage) serve(ctx context.Context, of []name, message string) (time.Time, error) {
-	expected := s.sights.expect(of, served)
+	expected := s.observations.expect(of, served)
 	if err := s.create(ctx, of, message); err != nil {
 		return time.Time{}, err
 	}
-	return s.awaitSights(ctx, expected)
+	return s.awaitObserved(ctx, expected)
 }
 
-// open starts the process, and sees it serve a custom resource from its
-// beginning to its end: what a process does once, it has done then.
+// open starts the process, and waits until it has installed and deleted a
+// custom resource, so that its one-time work is done.
 func (s *stage) open(ctx context.Context, watches string) error {
 	offset, err := s.audit.end()
 	if err != nil {
@@ -241,10 +243,10 @@ func (s *stage) open(ctx context.Context, watches string) error {
 	}
 	first := []name{{namespace(0), "first"}}
 	if _, err := s.serve(ctx, first, "hello"); err != nil {
-		return fmt.Errorf("see %s serve its first custom resource: %w", s.name, err)
+		return fmt.Errorf("wait for %s to serve its first custom resource: %w", s.name, err)
 	}
 	if _, err := s.remove(ctx, first); err != nil {
-		return fmt.Errorf("see %s delete its first custom resource: %w", s.name, err)
+		return fmt.Errorf("wait for %s to delete its first custom resource: %w", s.name, err)
 	}
 	_, err = s.settle(ctx, offset)
 	return err

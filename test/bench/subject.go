@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// stopLimit is longer than operators give themselves to stop.
+	// stopLimit is longer than the shutdown timeout of operators.
 	stopLimit = 45 * time.Second
 	tailLines = 25
 )
 
-// subject is what is measured: a program that serves a watches file, and the
-// process of it that runs.
+// subject is the measured program, which serves a watches file, and its running
+// process.
 type subject struct {
 	// name is the file name of its log.
 	name string
-	// line is the command line, in which {watches}, {kubeconfig} and {manifest}
-	// are replaced.
-	line string
-	// user is who it is in the audit log.
+	// command is the command line with the placeholders {watches}, {kubeconfig}
+	// and {manifest}.
+	command string
+	// user is its user name in the audit log.
 	user       string
 	kubeconfig string
 	manifest   string
@@ -43,15 +43,15 @@ func (s *subject) start(watches string) error {
 		return err
 	}
 	defer log.Close() //nolint:errcheck // the process has its own handle
-	args := commandLine(s.line, map[string]string{"{watches}": watches, "{kubeconfig}": s.kubeconfig, "{manifest}": s.manifest})
+	args := commandLine(s.command, map[string]string{"{watches}": watches, "{kubeconfig}": s.kubeconfig, "{manifest}": s.manifest})
 	if len(args) == 0 {
 		return errors.New("--subject: the command line is empty")
 	}
-	// Not bound to a context: how it ends is part of the measurement.
-	cmd := exec.Command(args[0], args[1:]...) //nolint:gosec,noctx // the person's own choice
+	// Independent of a context: the scenarios define how the process ends.
+	cmd := exec.Command(args[0], args[1:]...) //nolint:gosec,noctx // chosen by the user
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+s.kubeconfig, "WATCH_NAMESPACE=")
 	cmd.Stdout, cmd.Stderr = log, log
-	// Ctrl-C reaches it by way of us alone.
+	// A separate process group, so that only this program handles Ctrl-C.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", s.name, err)
@@ -65,9 +65,9 @@ func (s *subject) start(watches string) error {
 	return nil
 }
 
-// commandLine splits a command line at its spaces and replaces words in it.
-func commandLine(line string, words map[string]string) []string {
-	args := strings.Fields(line)
+// commandLine splits a command line at spaces and replaces placeholders.
+func commandLine(command string, words map[string]string) []string {
+	args := strings.Fields(command)
 	for i := range args {
 		for word, value := range words {
 			args[i] = strings.ReplaceAll(args[i], word, value)
@@ -88,7 +88,7 @@ func (s *subject) running() bool {
 	}
 }
 
-// usage is what the process has used up so far.
+// usage returns what the process has used so far.
 func (s *subject) usage() (usage, error) {
 	if !s.running() {
 		return usage{}, s.unexpected()
@@ -96,15 +96,15 @@ func (s *subject) usage() (usage, error) {
 	return readUsage(s.cmd.Process.Pid)
 }
 
-// unexpected is the error of a process that has ended by itself.
+// unexpected returns the error for a process that has exited by itself.
 func (s *subject) unexpected() error {
-	return fmt.Errorf("%s has ended by itself; the end of its log %s:\n%s", s.name, s.log, s.tail())
+	return fmt.Errorf("%s exited unexpectedly; the end of its log %s:\n%s", s.name, s.log, s.tail())
 }
 
-// kill ends the process as a crash does.
+// kill kills the process, as a crash does.
 func (s *subject) kill() error { return s.end(syscall.SIGKILL) }
 
-// stop asks the process to end.
+// stop terminates the process.
 func (s *subject) stop() error { return s.end(syscall.SIGTERM) }
 
 func (s *subject) end(signal syscall.Signal) error {
@@ -135,14 +135,14 @@ func (s *subject) tail() string {
 	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }
 
-// ownLine is the command line of this repository's operator.
-func ownLine(bin string) string {
+// ownCommand returns the command line of this repository's operator.
+func operatorCommand(bin string) string {
 	return filepath.Join(bin, "chartwright") + " run --watches-file {watches} --metrics-bind-address 0 --health-probe-bind-address 0"
 }
 
-// floorLine is that of the floor, which is a part of this program, so that its
-// CPU time is a process's own.
-func floorLine() (string, error) {
+// floorCommand returns the command line of the floor. The floor is a separate
+// process of this program, so that its CPU time is measured separately.
+func floorCommand() (string, error) {
 	self, err := os.Executable()
 	return self + " floor --kubeconfig {kubeconfig} --manifest {manifest}", err
 }

@@ -26,11 +26,11 @@ func TestCommandLine(t *testing.T) {
 func TestParsePID(t *testing.T) {
 	const status = "etcd                     running  pid 11\nkube-apiserver           running  pid 22\nkwok                     DOWN     died (see x)\n"
 	if pid, err := parsePID(status, "kube-apiserver"); err != nil || pid != 22 {
-		t.Errorf("it is %d, %v", pid, err)
+		t.Errorf("got %d, %v", pid, err)
 	}
 	for _, part := range []string{"kwok", "kube"} {
 		if pid, err := parsePID(status, part); err == nil {
-			t.Errorf("of %s it is %d", part, pid)
+			t.Errorf("%s: got %d", part, pid)
 		}
 	}
 }
@@ -68,12 +68,12 @@ func TestWriteChart(t *testing.T) {
 		}
 		var chart struct{ Version string }
 		if err := yaml.Unmarshal(text, &chart); err != nil || chart.Version != test.version {
-			t.Errorf("the chart is of version %q, %v", chart.Version, err)
+			t.Errorf("the chart has version %q, %v", chart.Version, err)
 		}
 	}
 }
 
-func TestNamesAreSpread(t *testing.T) {
+func TestNames_AreDistributed(t *testing.T) {
 	count := map[string]int{}
 	all := map[name]bool{}
 	for _, n := range append(names("web", 0, 12), names("web", 12, 8)...) {
@@ -81,7 +81,7 @@ func TestNamesAreSpread(t *testing.T) {
 		all[n] = true
 	}
 	if len(count) != namespaces || len(all) != 20 {
-		t.Errorf("%d names are in %v", len(all), count)
+		t.Errorf("%d names in %v", len(all), count)
 	}
 	for place, n := range count {
 		if n != 4 {

@@ -9,14 +9,15 @@ import (
 	"text/tabwriter"
 )
 
-// columns of the table. What a scenario has not is a dash.
+// columns of the table. Missing values are shown as a dash.
 var columns = []string{
 	"scenario", "CRs", "time", "CRs/s", "of floor", "CPU", "CPU/CR", "of floor", "RSS", "peak", "requests/CR", "of floor", "API server CPU/CR",
 }
 
 const none = "–"
 
-// cells are the rows of the table, the floor's below each scenario that it has.
+// cells returns the rows of the table, with the floor's result below each
+// scenario that it has.
 func (r Report) cells() [][]string {
 	var rows [][]string
 	for _, result := range r.Results {
@@ -49,14 +50,14 @@ func (r Result) cells(floor Result) []string {
 		row[10] = fmt.Sprintf("%.2f", r.requests())
 		row[11] = number(ratio(r.requests(), floor.requests()), "%.2f")
 	}
-	// A rate of what has no end is none.
+	// A scenario without an end has no rate.
 	if !slices.Contains([]string{scenarioInstall, scenarioUpgrade, scenarioDelete, scenarioRollout, scenarioBehind}, r.Scenario) {
 		row[3] = none
 	}
 	return row
 }
 
-// title is the scenario, and whose it is.
+// title returns the name of the scenario, with its subject.
 func (r Result) title() string {
 	if r.Subject == floorAccount {
 		return "the floor: " + r.Scenario
@@ -64,7 +65,7 @@ func (r Result) title() string {
 	return r.Scenario
 }
 
-// number is a dash for what was not measured.
+// number formats a number, or a dash if it was not measured.
 func number(value float64, format string) string {
 	if value == 0 {
 		return none
@@ -72,7 +73,7 @@ func number(value float64, format string) string {
 	return fmt.Sprintf(format, value)
 }
 
-// verbs says of each scenario which requests a custom resource takes.
+// verbs returns the requests per custom resource of each scenario.
 func (r Report) verbs() [][]string {
 	var rows [][]string
 	for _, result := range r.Results {
@@ -93,7 +94,7 @@ func (r Report) verbs() [][]string {
 	return rows
 }
 
-// numbers are those that only one scenario has.
+// numbers returns the measurements of single scenarios.
 func (r Report) numbers() [][]string {
 	var rows [][]string
 	for _, result := range r.Results {
@@ -104,7 +105,7 @@ func (r Report) numbers() [][]string {
 	return rows
 }
 
-// digits are as many as are worth printing.
+// digits returns the number of decimal places to print.
 func digits(value float64) int {
 	switch {
 	case value == float64(int64(value)):
@@ -121,14 +122,14 @@ var (
 	numberColumns = []string{"scenario", "number", "value"}
 )
 
-// conditions say what was measured where.
+// conditions describes the machine and the versions of the run.
 func (r Report) conditions() string {
 	return fmt.Sprintf("%s, %d CRs of %d objects. %d × %s, %.0f GiB, Linux %s, load %s at the start. %s, Kubernetes %s, measured by %s.",
 		r.Date.Format("2006-01-02 15:04 MST"), r.CRs, r.Objects, r.Machine.CPUs, r.Machine.CPU, float64(r.Machine.Memory)/(1<<30), r.Machine.Kernel,
 		r.Machine.LoadAvg, r.Versions.Operator, r.Versions.Kubernetes, r.Versions.Go)
 }
 
-// Text is the report for a terminal.
+// Text formats the report for a terminal.
 func (r Report) Text() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n", r.conditions())
@@ -136,7 +137,7 @@ func (r Report) Text() string {
 		text.WriteString("\n")
 		writer := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 		for _, row := range append([][]string{table.columns}, table.rows...) {
-			fmt.Fprintln(writer, strings.Join(row, "\t")) //nolint:errcheck // it is written into memory
+			fmt.Fprintln(writer, strings.Join(row, "\t")) //nolint:errcheck // written to memory
 		}
 		_ = writer.Flush() // see above
 	}
@@ -152,7 +153,7 @@ func (r Report) tables() []table {
 	return []table{{columns, r.cells()}, {numberColumns, r.numbers()}, {verbColumns, r.verbs()}}
 }
 
-// Markdown is the report for docs.
+// Markdown formats the report for the documentation.
 func (r Report) Markdown() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n", r.conditions())
@@ -167,18 +168,18 @@ func (r Report) Markdown() string {
 	return text.String()
 }
 
-// Marks between which a file has the table.
+// Marks around the table in a file.
 const (
 	beginMark = "<!-- what bench has measured -->\n"
 	endMark   = "<!-- end -->\n"
 )
 
-// between replaces what stands between the marks.
+// between replaces the text between the marks.
 func between(text, table string) (string, error) {
 	before, rest, found := strings.Cut(text, beginMark)
 	_, after, ended := strings.Cut(rest, endMark)
 	if !found || !ended {
-		return "", fmt.Errorf("there is no place for the table: a line %q, and later one %q", strings.TrimSpace(beginMark), strings.TrimSpace(endMark))
+		return "", fmt.Errorf("no place for the table: want a line %q, followed by a line %q", strings.TrimSpace(beginMark), strings.TrimSpace(endMark))
 	}
 	return before + beginMark + "\n" + table + "\n" + endMark + after, nil
 }
@@ -192,5 +193,5 @@ func writeMarkdown(file string, report Report) error {
 	if err != nil {
 		return fmt.Errorf("--markdown: %s: %w", file, err)
 	}
-	return os.WriteFile(file, []byte(changed), 0o644) //nolint:gosec // it is for everybody to read
+	return os.WriteFile(file, []byte(changed), 0o644) //nolint:gosec // readable by everyone
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sampleReport is one with numbers that are easily divided.
+// sampleReport returns a report with numbers that are easy to divide.
 func sampleReport() Report {
 	return Report{
 		Date:     time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
@@ -46,12 +46,12 @@ func TestCells(t *testing.T) {
 	}
 	for _, row := range want {
 		if len(row) != len(columns) {
-			t.Errorf("%v has not the columns %v", row, columns)
+			t.Errorf("%v: want the columns %v", row, columns)
 		}
 	}
 }
 
-func TestNumbersAndVerbs(t *testing.T) {
+func TestReport_NumbersAndVerbs(t *testing.T) {
 	want := [][]string{{"drift", "median", "12.3 ms"}, {"drift", "worst", "200 ms"}, {"drift", "more", "-0.12 %"}}
 	if diff := cmp.Diff(want, sampleReport().numbers()); diff != "" {
 		t.Error(diff)
@@ -66,13 +66,13 @@ func TestNumbersAndVerbs(t *testing.T) {
 	}
 }
 
-func TestTextIsAligned(t *testing.T) {
+func TestReport_TextIsAligned(t *testing.T) {
 	lines := strings.Split(sampleReport().Text(), "\n")
 	if want := "2026-11-21 12:00 UTC, 100 CRs of 4 objects. 2 × Some CPU, 8 GiB, Linux 6.1, load 0.10 at the start. " +
 		"chartwright v1, Kubernetes v1.36.3, measured by go1.26.8."; lines[0] != want {
-		t.Errorf("it begins with %q", lines[0])
+		t.Errorf("the first line is %q", lines[0])
 	}
-	// The second column begins at the same place in each row.
+	// The second column begins at the same position in each row.
 	place := strings.Index(lines[2], "CRs")
 	for _, line := range lines[3:6] {
 		if place < 2 || line[place-1] != ' ' || line[place] == ' ' {
@@ -94,7 +94,7 @@ func TestBetween(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := between(test.text, "new\n")
 			if got != test.want || (err == nil) != (test.want != "") {
-				t.Errorf("it is %q, %v", got, err)
+				t.Errorf("got %q, %v", got, err)
 			}
 		})
 	}
@@ -103,15 +103,15 @@ func TestBetween(t *testing.T) {
 		t.Fatal(err)
 	}
 	if twice, err := between(once, sampleReport().Markdown()); err != nil || twice != once {
-		t.Errorf("written twice it is %q, %v", twice, err)
+		t.Errorf("written twice: got %q, %v", twice, err)
 	}
 	if !strings.Contains(once, "| install | 100 | 2.00 s | 50.0 |") {
-		t.Errorf("it is %s", once)
+		t.Errorf("got %s", once)
 	}
 }
 
-// TestReportSurvivesJSON: a later tool reads what this one writes.
-func TestReportSurvivesJSON(t *testing.T) {
+// TestReport_JSONRoundTrip: other tools can read the written report.
+func TestReport_JSONRoundTrip(t *testing.T) {
 	want := sampleReport()
 	data, err := json.Marshal(want)
 	if err != nil {
@@ -121,7 +121,7 @@ func TestReportSurvivesJSON(t *testing.T) {
 	if err := json.Unmarshal(data, &got); err != nil {
 		t.Fatal(err)
 	}
-	want.Results[1].Requests.Verbs = nil // left out where there are none
+	want.Results[1].Requests.Verbs = nil // omitted if empty
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

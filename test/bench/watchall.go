@@ -15,24 +15,24 @@ import (
 const watchLimit = 24 * time.Hour
 
 // watchAll lists and watches all custom resources until the context ends. The
-// API server ends a watch that does not keep up, as on a machine with much else
-// to do; it goes on at once from where it was. An informer would wait a moment,
-// and that moment would be measured.
-func watchAll(ctx context.Context, client dynamic.Interface, see func(cr *unstructured.Unstructured, gone bool)) error {
+// API server closes a watch that is too slow, for example on a busy machine;
+// watchAll resumes it immediately from the last event. An informer would resume
+// after a delay, which would be part of the measurement.
+func watchAll(ctx context.Context, client dynamic.Interface, observe func(cr *unstructured.Unstructured, gone bool)) error {
 	all := client.Resource(benches)
 	list, err := all.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
 	for i := range list.Items {
-		see(&list.Items[i], false)
+		observe(&list.Items[i], false)
 	}
 	seconds := int64(watchLimit.Seconds())
 	from := list.GetResourceVersion()
 	for {
 		events, err := all.Watch(ctx, metav1.ListOptions{ResourceVersion: from, TimeoutSeconds: &seconds})
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // it was to end
+			return nil //nolint:nilerr // the context has ended
 		}
 		if err != nil {
 			return fmt.Errorf("watch custom resources: %w", err)
@@ -43,7 +43,7 @@ func watchAll(ctx context.Context, client dynamic.Interface, see func(cr *unstru
 				return fmt.Errorf("watch custom resources: %v", event.Object)
 			}
 			from = cr.GetResourceVersion()
-			see(cr, event.Type == watch.Deleted)
+			observe(cr, event.Type == watch.Deleted)
 		}
 	}
 }

@@ -8,28 +8,27 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// values are those of a spec.
+// values are the values of a spec.
 type values = map[string]any
 
 // row is one chart of the table.
 type row struct {
 	name  string
 	chart string
-	// keys are more keys of the watches entry.
+	// keys are additional keys of the watches entry.
 	keys harness.Entry
-	// spec is what the custom resource begins with, edit is laid over it.
+	// spec is the first spec of the custom resource; edit is merged over it.
 	spec, edit values
-	// installs is the revision at which an install comes to rest, if that is
-	// not 1.
+	// installs is the revision that an install ends with, if it is not 1.
 	installs int64
-	// deployed checks what runs, after each revision became Ready.
+	// deployed checks the release after each revision became Ready.
 	deployed func(*trial)
-	// before checks the release as a whole, before it is deleted.
+	// before checks the release before it is deleted.
 	before func(*trial)
-	// leaves are the objects that stay when the custom resource is deleted.
+	// leaves are the objects that remain when the custom resource is deleted.
 	leaves []string
-	// public charts are not ours: their operator has all permissions, and what
-	// they may leave follows from the rules alone.
+	// public charts are charts by others: their operator has all permissions,
+	// and the remaining objects follow only from the rules.
 	public bool
 }
 
@@ -37,8 +36,8 @@ func clusterScoped(kinds ...string) harness.Entry {
 	return harness.Entry{"allow": values{"clusterScoped": kinds}}
 }
 
-// ours are the charts of testdata.
-var ours = []row{
+// testdataRows are the charts of testdata.
+var testdataRows = []row{
 	{
 		name: "certificates-by-hook", edit: values{"days": int64(30)},
 		keys: clusterScoped("ValidatingWebhookConfiguration.admissionregistration.k8s.io"),
@@ -71,7 +70,7 @@ var ours = []row{
 		name: "gated-by-own-definition", edit: values{"teeth": int64(9)},
 		keys:   clusterScoped("CustomResourceDefinition.apiextensions.k8s.io"),
 		leaves: []string{"CustomResourceDefinition gears.gated.corpus.test"},
-		// The second revision has the resource of the definition.
+		// The second revision contains the custom resource of the CRD.
 		installs: 2,
 	},
 	{
@@ -102,15 +101,15 @@ var ours = []row{
 }
 
 func ownRows() []row {
-	rows := make([]row, len(ours))
-	for i, r := range ours {
+	rows := make([]row, len(testdataRows))
+	for i, r := range testdataRows {
 		r.chart = harness.Root("test", "corpus", "testdata", r.name)
 		rows[i] = r
 	}
 	return rows
 }
 
-// nullsAsInHelm expects null to stay where the definition allows it.
+// nullsAsInHelm checks that a null remains in the spec if the CRD allows it.
 func nullsAsInHelm(tr *trial) {
 	tr.t.Helper()
 	live := tr.env.Get(harness.Object("nulls.corpus.test/v1", "Cluster", "web"))
@@ -119,8 +118,7 @@ func nullsAsInHelm(tr *trial) {
 	}
 }
 
-// samePassword expects the content of a Secret's key to be that of the first
-// revision.
+// samePassword checks that the value in a Secret is that of the first revision.
 func samePassword(name, key string) func(*trial) {
 	return func(tr *trial) {
 		tr.t.Helper()
@@ -137,5 +135,5 @@ func samePassword(name, key string) func(*trial) {
 	}
 }
 
-// base is the folder name of a chart.
+// base returns the folder name of a chart.
 func base(path string) string { return filepath.Base(filepath.Clean(path)) }

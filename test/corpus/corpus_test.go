@@ -21,24 +21,24 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// patience is how long one step of a chart of ours may take.
-const patience = time.Minute
+// maxWait is the maximum duration of one step with a chart of testdata.
+const maxWait = time.Minute
 
-// within is how long one step may take. Public charts are larger, and charts of
-// Bitnami are upgraded whenever another test installs a definition.
+// within returns the maximum duration of one step. Public charts are larger,
+// and charts of Bitnami are upgraded whenever another test installs a CRD.
 func (r row) within() time.Duration {
 	if r.public {
-		return 3 * patience
+		return 3 * maxWait
 	}
-	return patience
+	return maxWait
 }
 
-// TestCorpus installs each chart of the table, edits it, rolls it back, restarts
-// the operator, deletes the custom resource, and expects nothing to be left but
-// what the table says.
+// TestCorpus installs each chart of the table, edits it, rolls it back,
+// restarts the operator, deletes the custom resource, and checks that only the
+// objects in the table remain.
 //
-// Its name is short, since it becomes part of the namespace: some public charts
-// cut longer names until two of them are equal.
+// Its name is short, because it becomes part of the namespace: some public
+// charts truncate longer names until two of them are equal.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	rows := append(ownRows(), publicRows(t)...)
@@ -51,7 +51,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// withStorage gives the nodes ephemeral storage, which pods of public charts
+// withStorage adds ephemeral storage to the nodes, which pods of public charts
 // request.
 func withStorage(env *harness.Env) {
 	env.T().Helper()
@@ -68,7 +68,7 @@ func withStorage(env *harness.Env) {
 	}
 }
 
-// trial is a row that is being tried.
+// trial is the test of one row.
 type trial struct {
 	row
 	t        *testing.T
@@ -76,9 +76,9 @@ type trial struct {
 	operator *harness.Operator
 	cr       *unstructured.Unstructured
 	audit    *harness.Audit
-	// uid is that of the custom resource.
+	// uid is the UID of the custom resource.
 	uid string
-	// remembered is whatever a check of the row compares with.
+	// remembered are values with which a check of the row compares.
 	remembered string
 }
 
@@ -96,13 +96,13 @@ func (r row) run(t *testing.T) {
 	tr.env.SetSpec(edited)
 	upgraded := tr.ready(installed.Version + 1)
 	if upgraded.Manifest == installed.Manifest {
-		t.Fatal("the edit has changed nothing that is rendered")
+		t.Fatal("the edit did not change the manifest")
 	}
 
 	tr.env.Annotate(tr.cr, "rollback-to", strconv.Itoa(installed.Version))
 	rolledBack := tr.ready(upgraded.Version + 1)
 	if rolledBack.Manifest != installed.Manifest {
-		t.Errorf("the rollback runs another manifest than revision %d", installed.Version)
+		t.Errorf("the manifest of the rollback differs from that of revision %d", installed.Version)
 	}
 	if held := harness.Condition(tr.env.Status(tr.cr), api.ConditionHeld); held == nil || held.Status != metav1.ConditionTrue {
 		t.Errorf("after the rollback, the condition Held is %+v", held)
@@ -111,7 +111,7 @@ func (r row) run(t *testing.T) {
 	tr.operator.Stop()
 	tr.operator.Start()
 	if again := tr.ready(rolledBack.Version); again.Version != rolledBack.Version {
-		t.Errorf("after a restart, the release is at revision %d, before it was at %d", again.Version, rolledBack.Version)
+		t.Errorf("after a restart, the release is at revision %d, want %d", again.Version, rolledBack.Version)
 	}
 	if r.before != nil {
 		r.before(tr)
@@ -124,18 +124,18 @@ func (r row) run(t *testing.T) {
 			return nil
 		}
 		if err == nil {
-			err = fmt.Errorf("it is there with status %v", live.Object["status"])
+			err = fmt.Errorf("it still exists, with status %v", live.Object["status"])
 		}
 		return err
 	})
 	tr.nothingLeft(before, rules)
 }
 
-// start serves the chart in a namespace of its own.
+// start serves the chart in a separate namespace.
 func start(t *testing.T, r row) *trial {
 	t.Helper()
 	env := harness.New(t)
-	// What public charts run is rarely restricted.
+	// Few public charts meet the restricted Pod Security level.
 	env.Kubectl("label", "namespace", env.Namespace, "--overwrite", "pod-security.kubernetes.io/enforce=privileged")
 	kind := env.NewKind("Trial")
 	env.InstallCRD(kind)
@@ -156,10 +156,10 @@ func start(t *testing.T, r row) *trial {
 	}
 }
 
-// ready waits until the custom resource is Ready with its spec, and returns what
-// is deployed. Charts of ours are at exactly the revision given. Public charts
-// may be at a later one: many of them render anew when the cluster gets a new
-// API, and other tests bring some.
+// ready waits until the custom resource is Ready with its spec, and returns the
+// deployed revision. Charts of testdata must be at exactly the given revision.
+// Public charts may be at a later one: many of them change when the cluster
+// gets a new API, and other tests add some.
 func (tr *trial) ready(revision int) (deployed harness.Revision) {
 	tr.t.Helper()
 	tr.env.WaitLong(fmt.Sprintf("chart %s to be Ready at revision %d", tr.name, revision), tr.within(), func(ctx context.Context) error {
@@ -177,7 +177,7 @@ func (tr *trial) ready(revision int) (deployed harness.Revision) {
 			return fmt.Errorf("revisions %s, status %v", tr.env.Revisions("web"), live.Object["status"])
 		}
 		if deployed, err = tr.env.AtRest(ctx, "web"); err == nil && int64(deployed.Version) != status.Release.Revision {
-			err = fmt.Errorf("revision %d is deployed, and not in the status", deployed.Version)
+			err = fmt.Errorf("revision %d is deployed, but not in the status", deployed.Version)
 		}
 		return err
 	})
@@ -190,14 +190,14 @@ func (tr *trial) ready(revision int) (deployed harness.Revision) {
 	return deployed
 }
 
-// jobGone waits until the Job has removed itself, and expects the release to be
-// Ready without it.
+// jobGone waits until the Job is deleted by its TTL, and checks that the
+// release stays Ready without it.
 func jobGone(tr *trial) {
 	tr.t.Helper()
-	tr.env.WaitLong("the finished Job to be removed", patience, func(ctx context.Context) error {
+	tr.env.WaitLong("the finished Job to be removed", maxWait, func(ctx context.Context) error {
 		jobs, err := tr.env.Typed.BatchV1().Jobs(tr.env.Namespace).List(ctx, metav1.ListOptions{})
 		if err == nil && len(jobs.Items) > 0 {
-			err = fmt.Errorf("%s is there", jobs.Items[0].Name)
+			err = fmt.Errorf("%s still exists", jobs.Items[0].Name)
 		}
 		return err
 	})
@@ -217,13 +217,13 @@ func jobGone(tr *trial) {
 	})
 }
 
-// jobsRanOnce expects one Job for each of the three revisions.
+// jobsRanOnce checks that there was one Job for each of the three revisions.
 func jobsRanOnce(tr *trial) {
 	tr.t.Helper()
 	made := slices.DeleteFunc(tr.audit.Requests(), func(r harness.Request) bool {
 		return r.ObjectRef.Resource != "jobs" || r.ResponseStatus.Code != http.StatusCreated || strings.Contains(r.RequestURI, "dryRun")
 	})
 	if len(made) != 3 {
-		tr.t.Error(errors.Join(fmt.Errorf("three revisions have made %d Jobs", len(made)), fmt.Errorf("%v", made)))
+		tr.t.Error(errors.Join(fmt.Errorf("three revisions created %d Jobs", len(made)), fmt.Errorf("%v", made)))
 	}
 }

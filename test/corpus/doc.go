@@ -1,21 +1,21 @@
-// Package corpus runs charts of many shapes through the life of a release:
-// install, Ready, edit, rollback, restart of the operator, and deletion with
-// nothing left.
+// Package corpus tests charts of many shapes through the life of a release:
+// install, Ready, edit, rollback, restart of the operator, and deletion without
+// remaining objects.
 //
-// The charts of testdata imitate what public charts do. Each row of the table
-// in charts_test.go names what a deletion leaves behind by the rules of Helm
-// or by the will of the chart. Anything else that is left is a failure, over
-// all resource types that the API server lists.
+// The charts of testdata imitate public charts. Each row of the table in
+// charts_test.go lists the objects that remain after a deletion by Helm's rules
+// or by choice of the chart. The test fails if any other object remains, of any
+// resource type that the API server lists.
 //
-// The same test runs over a folder of other people's charts, or over yours:
+// The same test can run with a folder of other charts:
 //
 //	cd test && CHARTWRIGHT_PUBLIC_CHARTS=/path/to/charts go test ./corpus -v
 //
-// Each folder in it is a chart with its dependencies. The test derives from
-// the release records what each of them may leave behind. A chart that does
-// not render with its defaults is installed with the first of its
-// ci/*-values.yaml that renders.
+// Each folder in it is a chart with its dependencies. The test derives from the
+// release records which objects may remain. A chart that does not render with
+// its defaults is installed with the first of its ci/*-values.yaml that
+// renders.
 //
-// The package always starts a cluster of its own: charts choose the names of
-// their cluster-scoped objects, and bring webhooks.
+// The package always starts its own cluster: charts choose the names of their
+// cluster-scoped objects, and install webhooks.
 package corpus

@@ -23,17 +23,18 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// rules say what a release may leave behind, by its records and its chart.
+// rules define which objects may remain after a release, by its records and its
+// chart.
 type rules struct {
 	// rendered are the objects of all revisions and their hooks.
 	rendered map[string]bool
-	// stays are those that Helm, or the chart, leaves.
+	// stays are the objects that Helm or the chart keeps.
 	stays map[string]bool
 	// claims match the claims of StatefulSets.
 	claims []*regexp.Regexp
 }
 
-// rules reads the records of the release, as long as they are there.
+// rules reads the release's records, which must still exist.
 func (tr *trial) rules() rules {
 	tr.t.Helper()
 	found := rules{rendered: map[string]bool{}, stays: map[string]bool{}}
@@ -83,8 +84,8 @@ func (r *rules) add(key string, object *unstructured.Unstructured) {
 	}
 }
 
-// keptHooks are the kinds that are not deleted where a hook has created them.
-// Charts create Secrets by hooks so that they survive.
+// keptHooks are the kinds that are kept if a hook created them. Charts create
+// Secrets by hooks so that they survive.
 var keptHooks = []string{"PersistentVolumeClaim", "PersistentVolume", "Namespace", definition, "Secret"}
 
 func (r *rules) addHook(key string, hook *unstructured.Unstructured) {
@@ -98,7 +99,7 @@ func (r *rules) permit(key string) bool {
 	return r.stays[key] || slices.ContainsFunc(r.claims, func(claim *regexp.Regexp) bool { return claim.MatchString(key) })
 }
 
-// flatten takes lists apart.
+// flatten returns the items of lists.
 func flatten(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	var flat []*unstructured.Unstructured
 	for _, object := range objects {
@@ -140,7 +141,7 @@ func (tr *trial) definitions() (names []string) {
 	return names
 }
 
-// key names an object as the table does: without the namespace, if it is the
+// key names an object as in the table: without the namespace if it is the
 // test's.
 func (tr *trial) key(object *unstructured.Unstructured) string {
 	name := object.GetName()
@@ -150,8 +151,8 @@ func (tr *trial) key(object *unstructured.Unstructured) string {
 	return object.GetKind() + " " + name
 }
 
-// baseline returns what there is of the test's before the install: accounts and
-// permissions of the operator, and what each namespace has.
+// baseline returns the test's objects before the install: accounts and
+// permissions of the operator, and the default objects of each namespace.
 func (tr *trial) baseline() map[string]bool {
 	tr.t.Helper()
 	found, err := tr.scan(tr.t.Context(), nil)
@@ -165,8 +166,8 @@ func (tr *trial) baseline() map[string]bool {
 	return names
 }
 
-// scan lists everything that speaks of the test's namespace or of the custom
-// resource, and what a release has rendered.
+// scan lists all objects that mention the test's namespace or the custom
+// resource, and all rendered objects of the release.
 func (tr *trial) scan(ctx context.Context, rendered map[string]bool) (map[string]*unstructured.Unstructured, error) {
 	lists, err := tr.env.Typed.Discovery().ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
@@ -179,13 +180,13 @@ func (tr *trial) scan(ctx context.Context, rendered map[string]bool) (map[string
 			return nil, err
 		}
 		for _, resource := range list.APIResources {
-			// Definitions are large, and follow below.
+			// CRDs are large and are listed below.
 			if resource.Kind == "Event" || resource.Kind == definition || !slices.Contains(resource.Verbs, "list") {
 				continue
 			}
 			live, err := tr.env.Dynamic.Resource(version.WithResource(resource.Name)).List(ctx, metav1.ListOptions{})
 			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-				continue // a definition that another test has removed meanwhile
+				continue // a CRD that another test has deleted meanwhile
 			}
 			if err != nil {
 				return nil, fmt.Errorf("list %s: %w", resource.Name, err)
@@ -220,12 +221,12 @@ func (tr *trial) scan(ctx context.Context, rendered map[string]bool) (map[string
 
 const definition = "CustomResourceDefinition"
 
-// nothingLeft waits until nothing is there but what was before and what stays
-// rightly. The garbage collector needs some time.
+// nothingLeft waits until only the objects from before and the permitted ones
+// remain. The garbage collector needs some time.
 func (tr *trial) nothingLeft(before map[string]bool, permitted rules) {
 	tr.t.Helper()
 	var found []string
-	tr.env.WaitLong("nothing to be left but what Helm or the chart says stays", tr.within(), func(ctx context.Context) error {
+	tr.env.WaitLong("only permitted objects to remain", tr.within(), func(ctx context.Context) error {
 		live, err := tr.scan(ctx, permitted.rendered)
 		if err != nil {
 			return err
@@ -237,19 +238,19 @@ func (tr *trial) nothingLeft(before map[string]bool, permitted rules) {
 		var wrong []error
 		for _, key := range found {
 			if !permitted.permit(key) {
-				wrong = append(wrong, fmt.Errorf("%s is left (created %s, labels %v)", key, live[key].GetCreationTimestamp().Format(time.TimeOnly), live[key].GetLabels()))
+				wrong = append(wrong, fmt.Errorf("%s remains (created %s, labels %v)", key, live[key].GetCreationTimestamp().Format(time.TimeOnly), live[key].GetLabels()))
 			}
 		}
 		return errors.Join(wrong...)
 	})
 	want := slices.Sorted(slices.Values(tr.leaves))
 	if !tr.public && !slices.Equal(found, want) {
-		tr.t.Errorf("the deletion leaves %q, the table says %q", found, want)
+		tr.t.Errorf("the deletion leaves %q, want %q", found, want)
 	}
-	tr.t.Logf("left, as it should be: %q", found)
+	tr.t.Logf("remaining as expected: %q", found)
 }
 
-// boundTo reports whether an object is the volume of a claim that stays.
+// boundTo reports whether an object is the volume of a claim that is kept.
 func boundTo(object *unstructured.Unstructured, live map[string]*unstructured.Unstructured) bool {
 	if object.GetKind() != "PersistentVolume" {
 		return false

@@ -7,7 +7,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestMain never uses the cluster that other packages share.
+// TestMain always starts its own cluster.
 func TestMain(m *testing.M) {
 	if err := os.Unsetenv("CHARTWRIGHT_CLUSTER"); err != nil {
 		panic(err)

@@ -21,18 +21,18 @@ import (
 // demandedSecret is the Secret of the chart demanded-password.
 const demandedSecret = "web-demanded-password"
 
-// demanded is the row of the chart that demands its generated password in every
-// upgrade. Its entry is the one that lint prints.
+// demanded is the row of the chart that requires its generated password in
+// every upgrade. Its entry is the one that lint prints.
 var demanded = row{
 	name: "demanded-password", edit: values{"user": "second"},
 	keys: harness.Entry{"valuesFrom": []watches.ValuesFrom{{
 		Kind: watches.SourceSecret, Key: "user-password", TargetPath: "auth.password", Optional: true,
 		Name: `{{ if contains "demanded-password" .metadata.name }}{{ .metadata.name }}{{ else }}{{ .metadata.name }}-demanded-password{{ end }}`,
 	}}},
-	// The second revision has the password among its values.
+	// The values of the second revision contain the password.
 	installs: 2,
 	deployed: samePassword(demandedSecret, "user-password"),
-	before:   passwordNotTold,
+	before:   passwordRedacted,
 }
 
 // sourcesFor returns the valuesFrom that lint prints for a chart.
@@ -44,8 +44,9 @@ func sourcesFor(chart *chart.Chart) ([]watches.ValuesFrom, error) {
 	return recipe.Sources, err
 }
 
-// TestDemandedPassword_TheTableHasTheEntryThatLintPrints compares the two.
-func TestDemandedPassword_TheTableHasTheEntryThatLintPrints(t *testing.T) {
+// TestDemandedPassword_EntryEqualsOutputOfLint compares the row's entry with
+// the output of lint.
+func TestDemandedPassword_EntryEqualsOutputOfLint(t *testing.T) {
 	t.Parallel()
 	chart, err := catalog.OpenChart(harness.Root("test", "corpus", "testdata", demanded.name))
 	if err != nil {
@@ -56,12 +57,13 @@ func TestDemandedPassword_TheTableHasTheEntryThatLintPrints(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want := fmt.Sprint(demanded.keys["valuesFrom"]); fmt.Sprint(got) != want {
-		t.Errorf("lint prints %v, the table has %s", got, want)
+		t.Errorf("lint prints %v, want %s", got, want)
 	}
 }
 
-// passwordNotTold searches for the password wherever somebody may read it.
-func passwordNotTold(tr *trial) {
+// passwordRedacted checks that the password is not in any output that users can
+// read.
+func passwordRedacted(tr *trial) {
 	tr.t.Helper()
 	password, err := base64.StdEncoding.DecodeString(tr.remembered)
 	if err != nil {
@@ -77,13 +79,14 @@ func passwordNotTold(tr *trial) {
 		"the log":             tr.operator.Log(),
 	} {
 		if strings.Contains(text, string(password)) || strings.Contains(text, tr.remembered) {
-			tr.t.Errorf("%s holds the password", where)
+			tr.t.Errorf("%s contains the password", where)
 		}
 	}
 }
 
-// TestDemandedPassword_SecretIsDeleted deletes the Secret that the values come
-// from. It comes back from the release record, with the same password.
+// TestDemandedPassword_SecretIsDeleted deletes the Secret that is the source of
+// values. The operator recreates it from the release record, with the same
+// password.
 func TestDemandedPassword_SecretIsDeleted(t *testing.T) {
 	t.Parallel()
 	r := demanded
@@ -95,7 +98,7 @@ func TestDemandedPassword_SecretIsDeleted(t *testing.T) {
 	before := tr.env.Get(harness.Secret(demandedSecret))
 
 	tr.env.Delete(harness.Secret(demandedSecret))
-	tr.env.WaitLong("the Secret to be created again with its password", patience, func(ctx context.Context) error {
+	tr.env.WaitLong("the Secret to be recreated with its password", maxWait, func(ctx context.Context) error {
 		live, err := tr.env.At(before).Get(ctx, demandedSecret, metav1.GetOptions{})
 		if err != nil {
 			cr, _ := tr.env.At(tr.cr).Get(ctx, "web", metav1.GetOptions{})
@@ -103,7 +106,7 @@ func TestDemandedPassword_SecretIsDeleted(t *testing.T) {
 		}
 		want, _, _ := unstructured.NestedString(before.Object, "data", "user-password")
 		if got, _, _ := unstructured.NestedString(live.Object, "data", "user-password"); live.GetUID() == before.GetUID() || got != want {
-			return fmt.Errorf("it has UID %s, password as before: %t", live.GetUID(), got == want)
+			return fmt.Errorf("UID %s, same password: %t", live.GetUID(), got == want)
 		}
 		return nil
 	})

@@ -21,17 +21,19 @@ import (
 // publicCharts is the environment variable with a folder of charts.
 const publicCharts = "CHARTWRIGHT_PUBLIC_CHARTS"
 
-// everything is what the operator of a public chart may do: deriving the
-// permissions of a large chart takes longer than all that is tested here.
+// everything grants all permissions to the operator of a public chart: deriving
+// the permissions of a large chart would take longer than the test.
 var everything = harness.Grants{ClusterWide: []rbacv1.PolicyRule{
 	{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}},
 	{NonResourceURLs: []string{"*"}, Verbs: []string{"*"}},
 }}
 
-// specOf holds what a public chart needs beside its defaults, and why.
+// specOf contains values that a public chart needs in addition to its defaults,
+// and why.
 var specOf = map[string]values{}
 
-// publicRows returns a row for each chart in the folder, none without one.
+// publicRows returns a row for each chart in the folder, or none without a
+// folder.
 func publicRows(t *testing.T) []row {
 	t.Helper()
 	folder := os.Getenv(publicCharts)
@@ -73,8 +75,8 @@ func publicRows(t *testing.T) []row {
 	return rows
 }
 
-// specFor returns values with which the chart renders: those given, or over
-// them the first of the author's examples.
+// specFor returns values for which the chart renders: those given, or the first
+// of the author's examples merged over them.
 func specFor(chart *chart.Chart, given values) (values, error) {
 	_, failed := rendered(chart, given)
 	if failed == nil {
@@ -100,14 +102,14 @@ func rendered(loaded *chart.Chart, spec values) (*chart.Rendered, error) {
 	})
 }
 
-// marker is what an edit of a public chart adds.
+// marker is the text that an edit of a public chart adds.
 const marker = "corpus-edit"
 
 // wide are values that most charts print into several objects, best first.
 var wide = []string{"commonannotations", "podannotations", "annotations", "commonlabels", "customlabels", "podlabels", "labels"}
 
-// editFor returns an edit that shows in an object: an annotation or a label
-// under a value that is made for them, wherever the chart has one.
+// editFor returns an edit that is visible in an object: an annotation or a
+// label in a value for annotations or labels.
 func editFor(chart *chart.Chart, spec values) (values, error) {
 	defaults, err := chart.Values()
 	if err != nil {
@@ -126,7 +128,7 @@ func editFor(chart *chart.Chart, spec values) (values, error) {
 			return changed, nil
 		}
 	}
-	return nil, fmt.Errorf("none of %d values for annotations and labels shows in an object: expected one of %q", len(candidates), wide)
+	return nil, fmt.Errorf("none of %d values for annotations and labels is visible in an object: want one of %q", len(candidates), wide)
 }
 
 // rank sorts values near the root first.
@@ -149,8 +151,8 @@ func annotationsIn(vals values, above []string) [][]string {
 	return found
 }
 
-// allowAll is an allow block for whatever the cluster has, and for the
-// definitions that charts bring.
+// allowAll returns an allow block for all kinds of the cluster, and for the
+// CRDs that charts install.
 func allowAll(env *harness.Env) values {
 	env.T().Helper()
 	lists, err := env.Typed.Discovery().ServerPreferredResources()

@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// repository is the root of this one.
+// repository is the root of this repository.
 var repository = os.DirFS("../..")
 
-// files returns those of the repository that a pattern fits, without what is
-// built, hidden, or of another module's vendor.
+// files returns the repository's files whose names match, except build output,
+// hidden files and vendored modules.
 func files(t *testing.T, fits func(name string) bool) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -41,8 +41,8 @@ func files(t *testing.T, fits func(name string) bool) map[string]string {
 
 func isPage(name string) bool { return path.Ext(name) == ".md" }
 
-// TestLinks: what a link names is there, the heading, too.
-func TestLinks(t *testing.T) {
+// TestLinks_PointToExistingTargets checks files and headings.
+func TestLinks_PointToExistingTargets(t *testing.T) {
 	pages := map[string]Page{}
 	for name, text := range files(t, isPage) {
 		pages[name] = Read(text)
@@ -60,20 +60,20 @@ func TestLinks(t *testing.T) {
 				to = path.Join(path.Dir(name), file)
 			}
 			if _, err := fs.Stat(repository, to); err != nil {
-				t.Errorf("%s links to %s: %s is not there", name, link, to)
+				t.Errorf("%s links to %s: no file %s", name, link, to)
 				continue
 			}
 			if anchor != "" && !slices.Contains(pages[to].Anchors, anchor) {
-				t.Errorf("%s links to %s: no heading of %s is called so", name, link, to)
+				t.Errorf("%s links to %s: no such heading in %s", name, link, to)
 			}
 		}
 	}
 	if links < 100 {
-		t.Errorf("only %d links were found", links)
+		t.Errorf("found only %d links", links)
 	}
 }
 
-// TestContents: the table of contents leads to every page.
+// TestContents: the table of contents links to every page.
 func TestContents(t *testing.T) {
 	pages := files(t, isPage)
 	contents := Read(pages["docs/README.md"])
@@ -82,15 +82,15 @@ func TestContents(t *testing.T) {
 			continue
 		}
 		if !slices.Contains(contents.Links, strings.TrimPrefix(name, "docs/")) {
-			t.Errorf("docs/README.md does not lead to %s", name)
+			t.Errorf("docs/README.md has no link to %s", name)
 		}
 	}
 }
 
-// named is a page in the text of something else.
+// named matches the name of a page in another file.
 var named = regexp.MustCompile(`\bdocs/[a-z-]+(?:/[a-z-]+)?\.md(?:#[a-z0-9-]+)?`)
 
-// TestNames: messages, comments and manifests name pages that there are.
+// TestNames: pages that messages, comments and manifests mention exist.
 func TestNames(t *testing.T) {
 	pages := files(t, isPage)
 	others := files(t, func(name string) bool {
@@ -102,12 +102,12 @@ func TestNames(t *testing.T) {
 			count++
 			file, anchor, _ := strings.Cut(mention, "#")
 			if text, ok := pages[file]; !ok || anchor != "" && !slices.Contains(Anchors(text), anchor) {
-				t.Errorf("%s names %s, which is not there", name, mention)
+				t.Errorf("%s mentions %s, which does not exist", name, mention)
 			}
 		}
 	}
 	if count < 10 {
-		t.Errorf("only %d were found", count)
+		t.Errorf("found only %d", count)
 	}
 }
 

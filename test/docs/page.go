@@ -11,24 +11,24 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Page is what links may lead to in a page, and where its own lead.
+// Page contains the anchors and links of a page.
 type Page struct {
-	// Anchors are those of its headings, in their order.
+	// Anchors are those of its headings, in order.
 	Anchors []string
 	// Links are the destinations of its links and images.
 	Links []string
 }
 
-// Anchors are those of the headings of a page.
+// Anchors returns the anchors of a page's headings.
 func Anchors(page string) []string { return Read(page).Anchors }
 
-// Read reads a page. What stands in code is no link.
+// Read parses a page. Links in code are ignored.
 func Read(page string) Page {
 	source := []byte(page)
 	var read Page
 	seen := map[string]int{}
 	markdown := goldmark.New(goldmark.WithExtensions(extension.GFM))
-	// The walk ends early by an error of ours alone, and there is none.
+	// The walk only returns errors of this function, which returns none.
 	_ = ast.Walk(markdown.Parser().Parse(text.NewReader(source)), func(node ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
 			return ast.WalkContinue, nil
@@ -52,21 +52,21 @@ func Read(page string) Page {
 	return read
 }
 
-// words are those of a node without its marks.
+// words returns the text of a node without markup.
 func words(node ast.Node, source []byte) string {
-	var said strings.Builder
+	var printed strings.Builder
 	for child := node.FirstChild(); child != nil; child = child.NextSibling() {
 		if leaf, ok := child.(*ast.Text); ok {
-			said.Write(leaf.Segment.Value(source))
+			printed.Write(leaf.Segment.Value(source))
 		} else {
-			said.WriteString(words(child, source))
+			printed.WriteString(words(child, source))
 		}
 	}
-	return said.String()
+	return printed.String()
 }
 
-// Anchor is what GitHub makes of a heading: small letters, digits, dashes for
-// spaces, and nothing else.
+// Anchor returns GitHub's anchor of a heading: lower-case letters, digits, and
+// dashes in place of spaces.
 func Anchor(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -45,7 +45,7 @@ func newReplicas(t *testing.T, proxy *harness.Proxy, env *harness.Env) replicas 
 	return r
 }
 
-// leader returns the holder of the lease, empty if there is none.
+// leader returns the holder of the lease, or "".
 func leader(env *harness.Env) string {
 	env.T().Helper()
 	lease, err := env.Typed.CoordinationV1().Leases(harness.SystemNamespace).Get(env.T().Context(), env.Namespace+".chartwright.dev", metav1.GetOptions{})
@@ -124,7 +124,7 @@ func TestLeader_KilledDuringManyInstalls(t *testing.T) {
 		return nil
 	})
 	// No replica acts before the lease has expired.
-	underWay := map[string]bool{}
+	inProgress := map[string]bool{}
 	done := 0
 	records, err := env.Typed.CoreV1().Secrets(env.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "owner=helm"})
 	if err != nil {
@@ -135,14 +135,14 @@ func TestLeader_KilledDuringManyInstalls(t *testing.T) {
 		if labels["status"] == api.StatusDeployed {
 			done++
 		} else {
-			underWay[labels["name"]] = true
+			inProgress[labels["name"]] = true
 		}
 	}
-	if done == 0 || len(underWay) == 0 || done+len(underWay) == installs {
-		t.Fatalf("%d installs were done and %d in progress: the leader was killed too early or too late for this test", done, len(underWay))
+	if done == 0 || len(inProgress) == 0 || done+len(inProgress) == installs {
+		t.Fatalf("%d installs were done and %d in progress: the leader was killed too early or too late for this test", done, len(inProgress))
 	}
 	free, first := r.tookOver(leader, standby)
-	t.Logf("%d installs were done and %d in progress; the standby acted %s after the leader renewed the lease", done, len(underWay), first.Sub(free))
+	t.Logf("%d installs were done and %d in progress; the standby acted %s after the leader renewed the lease", done, len(inProgress), first.Sub(free))
 
 	r.waitInstalled(installs)
 	env.WaitLong("all to be ready", 2*time.Minute, func(ctx context.Context) error {
@@ -165,13 +165,13 @@ func TestLeader_KilledDuringManyInstalls(t *testing.T) {
 		}
 		return nil
 	})
-	expectCreatedOnce(t, underWay, append(leader.Writes(""), standby.Writes("")...), installs)
+	expectCreatedOnce(t, inProgress, append(leader.Writes(""), standby.Writes("")...), installs)
 }
 
 // expectCreatedOnce checks that every record, every ConfigMap and every hook
 // was created exactly once. An interrupted install starts again, so its record
 // and its hook are created twice, but its ConfigMap already existed.
-func expectCreatedOnce(t *testing.T, underWay map[string]bool, writes []harness.Request, installs int) {
+func expectCreatedOnce(t *testing.T, inProgress map[string]bool, writes []harness.Request, installs int) {
 	t.Helper()
 	made := map[string]map[string]int{"secrets": {}, "configmaps": {}, "jobs": {}}
 	for _, request := range writes {
@@ -182,11 +182,11 @@ func expectCreatedOnce(t *testing.T, underWay map[string]bool, writes []harness.
 	for i := range installs {
 		release := fmt.Sprintf("web-%d", i)
 		again := 1
-		if underWay[release] {
+		if inProgress[release] {
 			again = 2
 		}
 		// The leader was killed before it received the last responses.
-		if n := made["configmaps"][release]; n > 1 || n == 0 && !underWay[release] {
+		if n := made["configmaps"][release]; n > 1 || n == 0 && !inProgress[release] {
 			t.Errorf("ConfigMap %s was created %d times", release, n)
 		}
 		if n := made["secrets"]["sh.helm.release.v1."+release+".v1"]; n < 1 || n > again {

@@ -70,9 +70,9 @@ func TestBombs_DoNotAffectOthers(t *testing.T) {
 		t.Errorf("the operator's peak memory is %.0f MiB", mib)
 	}
 
-	mended := harness.MakeCR(tenants, "tpl-of-itself").Set("text", "{{ .Release.Name }}").Obj()
-	env.SetSpec(mended)
-	env.WaitRevision(mended, 1)
+	fixed := harness.MakeCR(tenants, "tpl-of-itself").Set("text", "{{ .Release.Name }}").Obj()
+	env.SetSpec(fixed)
+	env.WaitRevision(fixed, 1)
 	expectData(t, env, "tpl-of-itself", "text", "tpl-of-itself")
 	env.Delete(crs...)
 	env.WaitGone(crs...)

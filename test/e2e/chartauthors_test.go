@@ -37,8 +37,8 @@ func TestChartAuthors(t *testing.T) {
 	env.Kubectl("label", "namespace", env.Namespace, "--overwrite", "pod-security.kubernetes.io/enforce=privileged")
 	author := &author{env: env, home: t.TempDir(), kubeconfig: env.AdminKubeconfig()}
 	author.path = author.programs(t)
-	if said, err := author.run("command -v go"); err == nil {
-		t.Fatalf("Go is installed: %s", said)
+	if printed, err := author.run("command -v go"); err == nil {
+		t.Fatalf("Go is installed: %s", printed)
 	}
 	// While the operator runs: the cleanup needs it.
 	defer author.cleanUp()
@@ -48,7 +48,7 @@ func TestChartAuthors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said string
+	var printed string
 	blocks := fenced(string(data))
 	if len(blocks) < 20 {
 		t.Fatalf("found only %d blocks", len(blocks))
@@ -56,14 +56,14 @@ func TestChartAuthors(t *testing.T) {
 	for _, block := range blocks {
 		switch block.kind {
 		case "sh", "sh refused":
-			said, err = author.run(block.text)
+			printed, err = author.run(block.text)
 			if (err != nil) != (block.kind == "sh refused") {
-				t.Fatalf("line %d: %v\n%s\n%s", block.line, err, block.text, said)
+				t.Fatalf("line %d: %v\n%s\n%s", block.line, err, block.text, printed)
 			}
 		case "sh operator":
 			author.runOperator(block.text)
 		case "text":
-			expectOutput(t, block, said)
+			expectOutput(t, block, printed)
 		case "yaml":
 			// Part of an entry in watches.yaml for a chart that is not in this
 			// repository.
@@ -111,14 +111,14 @@ func fenced(page string) []block {
 
 // expectOutput checks that the lines of a block appear in the output, in the
 // same order.
-func expectOutput(t *testing.T, b block, said string) {
+func expectOutput(t *testing.T, b block, printed string) {
 	t.Helper()
-	rest := strings.Join(strings.Fields(said), " ")
+	rest := strings.Join(strings.Fields(printed), " ")
 	for line := range strings.Lines(b.text) {
 		words := regexp.QuoteMeta(strings.Join(strings.Fields(line), " "))
 		found := regexp.MustCompile(strings.ReplaceAll(words, `\*`, `.+?`)).FindStringIndex(rest)
 		if found == nil {
-			t.Errorf("line %d: missing in the output: %q:\n%s", b.line, strings.TrimSpace(line), said)
+			t.Errorf("line %d: missing in the output: %q:\n%s", b.line, strings.TrimSpace(line), printed)
 			return
 		}
 		rest = rest[found[1]:]
@@ -163,10 +163,10 @@ func (a *author) command(text, kubeconfig string, more ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs commands in the folder in which the previous commands ended.
+// run runs commands in the folder where the previous commands ended.
 func (a *author) run(text string) (string, error) {
-	said, err := a.command(text, a.kubeconfig).CombinedOutput()
-	return string(said), err
+	printed, err := a.command(text, a.kubeconfig).CombinedOutput()
+	return string(printed), err
 }
 
 func (a *author) account() harness.Account {
@@ -182,10 +182,10 @@ func (a *author) runOperator(text string) {
 		a.end()
 	}
 	// Everything that is deployed except the Deployment.
-	if said, err := a.run(`kubectl kustomize config/default >.all.yaml
+	if printed, err := a.run(`kubectl kustomize config/default >.all.yaml
 awk 'BEGIN { RS = "---\n" } !/kind: Deployment/ { printf "---\n%s", $0 }' .all.yaml | kubectl apply --server-side -f -
 rm .all.yaml`); err != nil {
-		t.Fatalf("deploy the account: %v\n%s", err, said)
+		t.Fatalf("deploy the account: %v\n%s", err, printed)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -215,13 +215,13 @@ rm .all.yaml`); err != nil {
 // else.
 func (a *author) cleanUp() {
 	t := a.env.T()
-	if said, err := a.run("make uninstall"); err != nil {
-		t.Errorf("make uninstall: %v\n%s", err, said)
+	if printed, err := a.run("make uninstall"); err != nil {
+		t.Errorf("make uninstall: %v\n%s", err, printed)
 	}
 	if a.end != nil {
 		a.end()
 	}
-	if said, err := a.run("make undeploy"); err != nil {
-		t.Errorf("make undeploy: %v\n%s", err, said)
+	if printed, err := a.run("make undeploy"); err != nil {
+		t.Errorf("make undeploy: %v\n%s", err, printed)
 	}
 }

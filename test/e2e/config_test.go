@@ -87,8 +87,8 @@ func TestConfig_WithAddon(t *testing.T) {
 	// The operator does not create the namespace on its own.
 	env.KubectlWith(config(kind, "config", "{targetNamespace: "+target+", profile: all}"), "apply", "-f", "-")
 	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
-	if said := readyOf(env, name); !strings.Contains(said, target) {
-		t.Errorf("without the namespace the condition's message is %q", said)
+	if printed := readyOf(env, name); !strings.Contains(printed, target) {
+		t.Errorf("without the namespace the condition's message is %q", printed)
 	}
 	env.KubectlWith(config(kind, "config", "{targetNamespace: "+target+", createNamespace: true, profile: all, settings: {default-timeout: '60'}}"), "apply", "-f", "-")
 	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=60s")
@@ -130,8 +130,8 @@ config   1.28      %s   True    Deployed
 	// The target namespace is immutable, and the existing objects stay.
 	env.Kubectl("patch", name, "--type=merge", "-p", `{"spec":{"targetNamespace":"`+env.Namespace+`"}}`)
 	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
-	if said := readyOf(env, name); !strings.Contains(said, "it cannot be moved") || !strings.Contains(said, target) {
-		t.Errorf("with another namespace the condition's message is %q", said)
+	if printed := readyOf(env, name); !strings.Contains(printed, "it cannot be moved") || !strings.Contains(printed, target) {
+		t.Errorf("with another namespace the condition's message is %q", printed)
 	}
 	if deployments := namesIn(env, target, "deployments") + namesIn(env, env.Namespace, "deployments"); deployments != "config-controller" {
 		t.Errorf("the deployments are %s", deployments)
@@ -220,8 +220,8 @@ spec:
 	// Pipelines without their tasks are refused, and so are unknown parameters.
 	env.Kubectl("patch", name, "--type=merge", "-p", `{"spec":{"params":[{"name":"clusterTasks","value":"false"}]}}`)
 	env.Wait("the parameters to be refused", func(context.Context) error {
-		if said := readyOf(env, name); !strings.Contains(said, "pipelineTemplates needs clusterTasks") {
-			return fmt.Errorf("the condition's message is %q", said)
+		if printed := readyOf(env, name); !strings.Contains(printed, "pipelineTemplates needs clusterTasks") {
+			return fmt.Errorf("the condition's message is %q", printed)
 		}
 		return nil
 	})
@@ -282,21 +282,21 @@ func TestConfig_ServedOnlyIfTargetNamespaceIsWatched(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	elsewhere := env.NewNamespace("elsewhere")
-	ours, theirs := env.Namespace+"-ours", env.Namespace+"-theirs"
+	local, foreign := env.Namespace+"-ours", env.Namespace+"-theirs"
 	t.Cleanup(func() {
-		removeConfig(env, harness.Config, ours)
-		removeConfig(env, harness.Config, theirs)
+		removeConfig(env, harness.Config, local)
+		removeConfig(env, harness.Config, foreign)
 	})
-	env.KubectlWith(config(harness.Config, theirs, "{targetNamespace: "+elsewhere+"}")+"---\n"+
-		config(harness.Config, ours, "{targetNamespace: "+env.Namespace+"}"), "apply", "-f", "-")
+	env.KubectlWith(config(harness.Config, foreign, "{targetNamespace: "+elsewhere+"}")+"---\n"+
+		config(harness.Config, local, "{targetNamespace: "+env.Namespace+"}"), "apply", "-f", "-")
 	env.NewOperator(harness.Options{}).Start()
 	resource := harness.Config.Resource() + "/"
-	env.Kubectl("wait", resource+ours, "--for=condition=Ready", "--timeout=60s")
-	if touched := env.Kubectl("get", resource+theirs, "-o", "jsonpath={.metadata.finalizers}{.status}"); touched != "" {
+	env.Kubectl("wait", resource+local, "--for=condition=Ready", "--timeout=60s")
+	if touched := env.Kubectl("get", resource+foreign, "-o", "jsonpath={.metadata.finalizers}{.status}"); touched != "" {
 		t.Errorf("the foreign Config has %s", touched)
 	}
 	if deployments := namesIn(env, elsewhere, "deployments"); deployments != "" {
 		t.Errorf("the deployments in the other namespace are %s", deployments)
 	}
-	env.Kubectl("delete", resource+ours, "--timeout=60s")
+	env.Kubectl("delete", resource+local, "--timeout=60s")
 }

@@ -48,8 +48,7 @@ func waitOnlyBackupsLeft(env *harness.Env, release string, before []string) {
 	waitNothingLeft(env, left)
 }
 
-// waitDatabaseVolumes waits until the status names the n volumes to which the
-// claims of a release are bound, and returns them.
+// waitDatabaseVolumes waits until the status names the n volumes of a release's claims, and returns them.
 func waitDatabaseVolumes(env *harness.Env, release string, n int) (volumes []string) {
 	env.T().Helper()
 	env.Wait(fmt.Sprintf("the status to name %d volumes of %s", n, release), func(ctx context.Context) error {

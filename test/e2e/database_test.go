@@ -233,8 +233,8 @@ func TestDatabase_RefusesImageWithFailingJobs(t *testing.T) {
 
 	env.SetSpec(harness.MakeCR(harness.Database, "web").Set("replicas", 1).Set("image", "postgres:18").Set("jobAnnotations", failingPods).Obj())
 	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "UpgradeFailed")
-	if said := harness.Condition(status, "Ready").Message; !strings.Contains(said, "web-upgrade-check") {
-		t.Errorf("the condition's message is %q", said)
+	if printed := harness.Condition(status, "Ready").Message; !strings.Contains(printed, "web-upgrade-check") {
+		t.Errorf("the condition's message is %q", printed)
 	}
 	waitField(env, web, "phase", "Failed")
 	if now := uidsOf(waitRunning(env, "web", 1)); !slices.Equal(now, pods) || imageOf(env, "web") != "postgres:17" {
@@ -259,8 +259,8 @@ func TestDatabase_DeletionWaitsForSnapshot(t *testing.T) {
 	withoutHooks(env, web, harness.MakeCR(harness.Database, "web").Set("replicas", 1).Set("jobAnnotations", failingPods).Obj())
 	env.Kubectl("delete", "db", "web", "--wait=false")
 	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "UninstallFailed")
-	if said := harness.Condition(status, "Ready").Message; !strings.Contains(said, "web-snapshot-check") || !strings.Contains(said, "uninstall-disable-hooks") {
-		t.Errorf("the condition's message is %q", said)
+	if printed := harness.Condition(status, "Ready").Message; !strings.Contains(printed, "web-snapshot-check") || !strings.Contains(printed, "uninstall-disable-hooks") {
+		t.Errorf("the condition's message is %q", printed)
 	}
 	waitRunning(env, "web", 1)
 	waitDatabaseVolumes(env, "web", 2)
@@ -335,8 +335,7 @@ func TestDatabase_VolumesGrow(t *testing.T) {
 	if got := claimOf(env, "data-web-2").Spec.Resources.Requests[corev1.ResourceStorage]; got.String() != "60G" {
 		t.Errorf("a new claim requests %s", got.String())
 	}
-	// The StatefulSet to which the old pods left their claims no longer exists,
-	// but the claims are deleted.
+	// The claims are deleted although their old StatefulSet no longer exists.
 	env.Kubectl("delete", "db", "web", "--timeout=60s")
 	env.Wait("the claims to be gone", func(ctx context.Context) error {
 		claims, err := env.Typed.CoreV1().PersistentVolumeClaims(env.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})

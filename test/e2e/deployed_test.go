@@ -98,7 +98,7 @@ func (d *deployed) start() {
 	d.end = d.env.Background(cmd)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("log of the operator in %s:\n%s", account.User(), d.said())
+			t.Logf("log of the operator in %s:\n%s", account.User(), d.output())
 		}
 	})
 	d.env.Wait("the operator to be ready", func(ctx context.Context) error { return probe(ctx, probes) })
@@ -151,7 +151,7 @@ func (d *deployed) mounted(container corev1.Container) []string {
 	return args
 }
 
-func (d *deployed) said() string {
+func (d *deployed) output() string {
 	data, err := os.ReadFile(d.log)
 	if err != nil {
 		return err.Error()
@@ -170,8 +170,8 @@ func probe(ctx context.Context, address string) error {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
-	if said, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusOK {
-		return fmt.Errorf("/readyz: %s: %s, %w", response.Status, said, err)
+	if output, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusOK {
+		return fmt.Errorf("/readyz: %s: %s, %w", response.Status, output, err)
 	}
 	return nil
 }

@@ -13,13 +13,11 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// driftCase is a change by others to an object of a release. Objects to which
-// it does not apply, such as a ConfigMap for a change of replicas, are not
-// among its targets.
+// driftCase is a change by others to an object of a release. Its targets are all objects that it fits; a ConfigMap has no replicas, for example.
 type driftCase struct {
 	name    string
 	targets []string
-	// do returns the UID of the object that remains, empty if there is none.
+	// do returns the UID of the object that remains, or "".
 	do func(env *harness.Env, o *unstructured.Unstructured, target string) types.UID
 	// frozen freezes the operator during the change, because the operator could
 	// otherwise recreate the object first.
@@ -105,8 +103,7 @@ func driftCases() []driftCase {
 }
 
 // replaceByAnother deletes an object and creates one with another value. Of the
-// labels and annotations it only has those by which Helm recognizes objects of
-// a release.
+// labels and annotations it only keeps those that Helm needs to recognize objects of a release.
 func replaceByAnother(env *harness.Env, o *unstructured.Unstructured, target string) types.UID {
 	env.T().Helper()
 	bare := &unstructured.Unstructured{Object: manifest(o)}
@@ -124,7 +121,7 @@ func replaceByAnother(env *harness.Env, o *unstructured.Unstructured, target str
 	return changed.do(env, o, target)
 }
 
-// Every case is tested with every object to which it applies, in one release
+// Every case is tested with all its targets, in one release
 // for each case, because repeated drift of an object is corrected with backoff.
 func TestDrift_IsCorrected(t *testing.T) {
 	t.Parallel()

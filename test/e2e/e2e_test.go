@@ -10,7 +10,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-func TestMain(m *testing.M) { os.Exit(harness.Main(m, neverUsed...)) }
+func TestMain(m *testing.M) { os.Exit(harness.Main(m, unusedPermissions...)) }
 
 // serve starts an operator for a kind of this test. The entry of the kind may
 // have additional keys.

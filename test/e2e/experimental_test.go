@@ -183,8 +183,8 @@ func TestExperimental_VolumesCannotBeResized(t *testing.T) {
 	env.WaitReady(web)
 	env.Kubectl("patch", "experimental", "web", "--type=merge", "-p", `{"spec":{"numberOfReplicas":2,"storage":{"size":"1Gi"}}}`)
 	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "ObjectRefused")
-	if said := harness.Condition(status, "Ready").Message; !strings.Contains(said, "volumeClaimTemplates") && !strings.Contains(said, "updates to statefulset spec") {
-		t.Errorf("the condition's message is %q", said)
+	if printed := harness.Condition(status, "Ready").Message; !strings.Contains(printed, "volumeClaimTemplates") && !strings.Contains(printed, "updates to statefulset spec") {
+		t.Errorf("the condition's message is %q", printed)
 	}
 	waitRunning(env, "web", 1)
 	env.Kubectl("patch", "experimental", "web", "--type=merge", "-p", `{"spec":{"storage":null}}`)
@@ -197,8 +197,7 @@ func TestExperimental_ChartTestsRunOnRequest(t *testing.T) {
 	runChartTests(t, harness.Experimental)
 }
 
-// waitVolumes waits until the status names the n volumes to which the claims of
-// a release are bound, and returns them.
+// waitVolumes waits until the status names the n volumes of a release's claims, and returns them.
 func waitVolumes(env *harness.Env, release string, n int) (volumes []string) {
 	env.T().Helper()
 	env.Wait(fmt.Sprintf("the status to name %d volumes of %s", n, release), func(ctx context.Context) error {

@@ -15,8 +15,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// foreign are changes by others to objects of a release that are not drift: a
-// JSON patch, and the subresource to which it applies.
+// foreign are changes by others to objects of a release that are not drift: a JSON patch, and its subresource.
 var foreign = []struct {
 	target, patch, subresource string
 }{

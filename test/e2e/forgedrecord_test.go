@@ -105,8 +105,8 @@ data: {pods: "9999"}
 	// refused.
 	env.Annotate(evil, "rollback-to", "1")
 	status := env.WaitCondition(evil, "RollbackRefused", metav1.ConditionTrue, api.ReasonRecordUntrusted)
-	if said := condition(t, status, "RollbackRefused").Message; !strings.HasPrefix(said, "Revision 1 has a release record that is not authenticated") || !strings.Contains(said, "is cluster-scoped") {
-		t.Errorf("the condition's message is %q", said)
+	if printed := condition(t, status, "RollbackRefused").Message; !strings.HasPrefix(printed, "Revision 1 has a release record that is not authenticated") || !strings.Contains(printed, "is cluster-scoped") {
+		t.Errorf("the condition's message is %q", printed)
 	}
 	unchanged()
 	env.ExpectRevisions("evil", "1 superseded, 2 deployed")

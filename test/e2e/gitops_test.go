@@ -84,8 +84,8 @@ func asJSON(env *harness.Env, object *unstructured.Unstructured) string {
 func byCLI(env *harness.Env, kind harness.Kind, verb, name string) {
 	env.T().Helper()
 	user := env.NewUser(kind.On("get", "patch"))
-	if said := user.Chartwright(verb, kind.Resource()+"/"+name); said.Code != 0 {
-		env.T().Fatalf("kubectl chartwright %s exits with code %d: %s%s", verb, said.Code, said.Stdout, said.Stderr)
+	if printed := user.Chartwright(verb, kind.Resource()+"/"+name); printed.Code != 0 {
+		env.T().Fatalf("kubectl chartwright %s exits with code %d: %s%s", verb, printed.Code, printed.Stdout, printed.Stderr)
 	}
 }
 

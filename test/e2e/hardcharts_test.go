@@ -22,8 +22,7 @@ func serveHard(env *harness.Env) (harness.Kind, *harness.Operator) {
 	}).Start()
 }
 
-// Helm changes the chart object that it renders: a subchart that one release
-// disables must be enabled for the next.
+// Helm changes the chart object that it renders: a subchart disabled by one release must be enabled for the next.
 func TestSubchart_DisabledForOneReleaseOnly(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
@@ -128,8 +127,8 @@ func TestRelease_ManyObjects(t *testing.T) {
 		env.WaitEvent(cr, "Upgraded")
 		expectData(t, env, name+"-7", "word", "two")
 		for _, request := range audit.Writes("") {
-			ours := request.ObjectRef.Resource == "configmaps" && request.ObjectRef.Name != name+"-7" && request.ObjectRef.Name != name+"-first"
-			if ours && !strings.Contains(request.RequestURI, "dryRun") {
+			expected := request.ObjectRef.Resource == "configmaps" && request.ObjectRef.Name != name+"-7" && request.ObjectRef.Name != name+"-first"
+			if expected && !strings.Contains(request.RequestURI, "dryRun") {
 				t.Errorf("the operator wrote %v", request)
 			}
 		}

@@ -143,7 +143,7 @@ func TestHealth_WithoutReport(t *testing.T) {
 	r := serveReports(t, rollsBack)
 	first := r.cr("first", "small").Obj()
 	r.Create(first)
-	r.waitMessage(first, metav1.ConditionFalse, "controller has not reported a status yet", 30*time.Second)
+	r.waitMessage(first, metav1.ConditionFalse, "no status reported by the controller yet", 30*time.Second)
 	began := r.Get(r.widgetOf("first")).GetCreationTimestamp()
 	r.waitMessage(first, metav1.ConditionTrue, "assumed ready: no controller reported a status within 60 seconds", 90*time.Second)
 	if waited := time.Since(began.Time); waited < 59*time.Second {

@@ -105,7 +105,7 @@ func TestStuckHook_EditBeforeHookIsStuckInterrupts(t *testing.T) {
 	web := oneRevision(env, kind, "web")
 	web.edit("two", map[string]any{"pre-upgrade": map[string]any{"node": newNodeLabel(env)}})
 	waitRunningHook(env, "web-pre-upgrade")
-	// The scheduler may take some seconds to assign a node.
+	// The scheduler sometimes needs some seconds to assign a node.
 	promptly(t, "the correction", func() {
 		web.edit("three", nil)
 		web.follows(3, "three")

@@ -95,8 +95,7 @@ func TestObjects_CarryOwnerLabels(t *testing.T) {
 	}
 }
 
-// expectStatus compares the whole status with JSON in which "<time>" stands for
-// any time.
+// expectStatus compares the whole status with JSON; "<time>" matches any time.
 func expectStatus(t *testing.T, cr *unstructured.Unstructured, want string) {
 	t.Helper()
 	var wanted any

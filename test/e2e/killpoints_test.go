@@ -154,12 +154,12 @@ func (k killed) survives(verb verb, write int, moment harness.Moment, table *kil
 		return false
 	}
 	call, _ := trap.Fired()
-	found, said := k.found(name), len(k.operator.Log())
+	found, printed := k.found(name), len(k.operator.Log())
 	k.operator.Start()
 	k.Wait(fmt.Sprintf("%s to be done, after a kill %s write %d, %s", name, moment, write, call), func(ctx context.Context) error {
 		return verb.done(ctx, k, name)
 	})
-	table.add(name, fmt.Sprintf("%s %s", moment, call), found, steps(k.operator.Log()[said:], name))
+	table.add(name, fmt.Sprintf("%s %s", moment, call), found, steps(k.operator.Log()[printed:], name))
 	return true
 }
 

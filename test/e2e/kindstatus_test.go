@@ -240,8 +240,8 @@ func TestStatusField_RefusedByCRDBlocksNothing(t *testing.T) {
 	}).Start()
 	env.WaitReady(probe)
 	status := env.WaitCondition(probe, "StatusFieldsFailed", metav1.ConditionTrue, "ExpressionFailed")
-	if said := condition(t, status, "StatusFieldsFailed").Message; !strings.HasPrefix(said, "status.count, status.name: the CRD in the cluster rejects the type") {
-		t.Errorf("the condition's message is %q", said)
+	if printed := condition(t, status, "StatusFieldsFailed").Message; !strings.HasPrefix(printed, "status.count, status.name: the CRD in the cluster rejects the type") {
+		t.Errorf("the condition's message is %q", printed)
 	}
 }
 

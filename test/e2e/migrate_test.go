@@ -63,7 +63,7 @@ func TestMigrate_LiveReport(t *testing.T) {
 
 	user := env.NewUser()
 	audit := user.Audit()
-	look := func() (harness.Output, []migrate.Finding) {
+	report := func() (harness.Output, []migrate.Finding) {
 		t.Helper()
 		result := user.Operator("migrate", dir, "--live", "--namespace", env.Namespace, "--output", "json")
 		var findings []migrate.Finding
@@ -72,7 +72,7 @@ func TestMigrate_LiveReport(t *testing.T) {
 		}
 		return result, findings
 	}
-	result, findings := look()
+	result, findings := report()
 	for range 8 {
 		lack := slices.DeleteFunc(slices.Clone(findings), func(f migrate.Finding) bool { return f.Verdict != migrate.Unknown })
 		if len(lack) == 0 {
@@ -84,7 +84,7 @@ func TestMigrate_LiveReport(t *testing.T) {
 		for _, f := range lack {
 			user.GrantListed(f.Lines)
 		}
-		result, findings = look()
+		result, findings = report()
 	}
 	if migrate.Count(findings, migrate.Unknown) > 0 {
 		t.Fatalf("with all requested permissions: %s", result.Stdout)
@@ -125,7 +125,7 @@ func TestMigrate_LiveReport(t *testing.T) {
 		t.Log(user.Operator("migrate", dir, "--live", "--namespace", env.Namespace).Stdout)
 	}
 
-	// The command has not written anything.
+	// The command wrote nothing.
 	if after := storedAt(env, resources); !maps.Equal(before, after) {
 		t.Errorf("resource versions of custom resources are %v, want %v", after, before)
 	}
@@ -147,7 +147,7 @@ func TestMigrate_LiveReport(t *testing.T) {
 		}
 	}
 	env.Delete(resources["type"], resources["taken"], resources["foreign"])
-	result, findings = look()
+	result, findings = report()
 	if n := migrate.Count(findings, migrate.Breaks); result.Code != 0 || n != 0 {
 		t.Errorf("afterwards %d findings would break, and the exit code is %d: %s", n, result.Code, result.Stdout)
 	}

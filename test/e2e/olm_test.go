@@ -131,8 +131,8 @@ func serverTakes(t *testing.T, env *harness.Env, files map[string][]byte, name s
 			write(file, files[path])
 		}
 	}
-	said := env.Kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", folder)
-	if taken := strings.Count(said, "(server dry run)"); taken < len(files)-3 {
-		t.Errorf("the API server accepted %d objects of %d files:\n%s", taken, len(files), said)
+	printed := env.Kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", folder)
+	if taken := strings.Count(printed, "(server dry run)"); taken < len(files)-3 {
+		t.Errorf("the API server accepted %d objects of %d files:\n%s", taken, len(files), printed)
 	}
 }

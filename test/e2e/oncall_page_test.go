@@ -63,8 +63,8 @@ func (r *recipe) add(number int, line string, fails bool) {
 // varying matches the parts of the output that differ between runs, and maps
 // them to placeholders.
 var varying = []struct {
-	what   *regexp.Regexp
-	stands string
+	what        *regexp.Regexp
+	placeholder string
 }{
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\dZ?`), "TIME"},
 	{regexp.MustCompile(`(Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}`), "TIME"},
@@ -81,16 +81,15 @@ var varying = []struct {
 
 func steady(line string) string {
 	for _, v := range varying {
-		line = v.what.ReplaceAllString(line, v.stands)
+		line = v.what.ReplaceAllString(line, v.placeholder)
 	}
 	return strings.TrimSpace(line)
 }
 
 // missing returns the first line of the page that is not a line of the output
-// after the previous lines, or "". "…" stands for any lines, or, at the end of
-// a line, for the rest of the line.
-func missing(prints []string, said string) string {
-	lines := strings.Split(said, "\n")
+// after the previous lines, or "". "…" matches any lines, or, at the end of a line, the rest of the line.
+func missing(prints []string, printed string) string {
+	lines := strings.Split(printed, "\n")
 	for _, wanted := range prints {
 		if strings.TrimSpace(wanted) == "…" {
 			continue
@@ -124,7 +123,7 @@ func TestReadRecipes(t *testing.T) {
 
 func TestMissingLine(t *testing.T) {
 	t.Parallel()
-	said := "NAME   READY   AGE\nweb    True    12s\nweb-5cf7469f4d-tcb6q   Running\nlast: 2026-11-21T10:00:00Z, of web-pre-delete-x2x4z"
+	printed := "NAME   READY   AGE\nweb    True    12s\nweb-5cf7469f4d-tcb6q   Running\nlast: 2026-11-21T10:00:00Z, of web-pre-delete-x2x4z"
 	for _, test := range []struct {
 		prints []string
 		misses string
@@ -139,7 +138,7 @@ func TestMissingLine(t *testing.T) {
 		{[]string{"last: 2027-01-01T00:00:00Z, of web-pre-delete-aaaaa"}, ""},
 		{[]string{"web True 12s", "web True 12s"}, "web True 12s"},
 	} {
-		if got := missing(test.prints, said); got != test.misses {
+		if got := missing(test.prints, printed); got != test.misses {
 			t.Errorf("missing(%q) = %q, want %q", test.prints, got, test.misses)
 		}
 	}

@@ -128,23 +128,23 @@ func (o *onCall) call(c call) {
 	o.t.Helper()
 	if readOnly(c.command) {
 		o.env.WaitLong("line "+strconv.Itoa(c.line)+" to print the output on the page", time.Minute, func(context.Context) error {
-			said, err := o.run(c.command)
-			if said = o.asInThePage(said); (err != nil) != c.fails || missing(c.prints, said) != "" {
-				return errors.Join(err, fmt.Errorf("$ %s\n%s\nthis line of the page is not in the output, or not in this order:\n%s", c.command, said, missing(c.prints, said)))
+			printed, err := o.run(c.command)
+			if printed = o.asInThePage(printed); (err != nil) != c.fails || missing(c.prints, printed) != "" {
+				return errors.Join(err, fmt.Errorf("$ %s\n%s\nthis line of the page is not in the output, or not in this order:\n%s", c.command, printed, missing(c.prints, printed)))
 			}
-			o.t.Logf("$ %s\n%s", c.command, said)
+			o.t.Logf("$ %s\n%s", c.command, printed)
 			return nil
 		})
 		return
 	}
-	said, err := o.run(c.command)
-	said = o.asInThePage(said)
-	o.t.Logf("$ %s\n%s", c.command, said)
+	printed, err := o.run(c.command)
+	printed = o.asInThePage(printed)
+	o.t.Logf("$ %s\n%s", c.command, printed)
 	if (err != nil) != c.fails {
-		o.t.Fatalf("line %d: %v\n$ %s\n%s", c.line, err, c.command, said)
+		o.t.Fatalf("line %d: %v\n$ %s\n%s", c.line, err, c.command, printed)
 	}
-	if line := missing(c.prints, said); line != "" {
-		o.t.Errorf("line %d: %s\nthis line of the page is not in the output, or not in this order:\n%s\noutput:\n%s", c.line, c.command, line, said)
+	if line := missing(c.prints, printed); line != "" {
+		o.t.Errorf("line %d: %s\nthis line of the page is not in the output, or not in this order:\n%s\noutput:\n%s", c.line, c.command, line, printed)
 	}
 }
 
@@ -156,9 +156,9 @@ func readOnly(command string) bool {
 }
 
 // asInThePage replaces the test's names with the names on the page.
-func (o *onCall) asInThePage(said string) string {
+func (o *onCall) asInThePage(printed string) string {
 	return strings.NewReplacer(
 		o.shop.Group, "example.com",
 		o.env.Namespace, "default",
-	).Replace(said)
+	).Replace(printed)
 }

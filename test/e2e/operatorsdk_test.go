@@ -19,8 +19,7 @@ import (
 )
 
 // TestMigration_FromOperatorSDK: Chartwright is started on a project of
-// operator-sdk and adopts ten custom resources in the states in which that
-// operator leaves them. No pod restarts, there is no new revision, and only
+// operator-sdk and adopts ten custom resources in the states that this operator leaves behind. No pod restarts, there is no new revision, and only
 // metadata is written. All actions then work on each custom resource. An
 // eleventh is moved back to operator-sdk and migrated again.
 func TestMigration_FromOperatorSDK(t *testing.T) {
@@ -90,8 +89,7 @@ func TestMigration_FromOperatorSDK(t *testing.T) {
 	moveBack(t, env, sdk, back, operator)
 }
 
-// createAll creates one custom resource for each state in which the incumbent
-// leaves them. The last one is plain.
+// createAll creates one custom resource for each state that the incumbent leaves behind. The last one is plain.
 func createAll(sdk *incumbent) []sdkRelease {
 	made := func(name string, finalizers ...string) harness.CR {
 		cr := harness.MakeCR(sdk.kind, name)

@@ -127,13 +127,13 @@ func (d desk) call(user *author, c call) {
 	command := strings.NewReplacer(
 		" "+d.called+"/", " "+d.kind.Resource()+"/", " "+d.called+" ", " "+d.kind.Resource()+" ", "-n default", "-n "+d.env.Namespace,
 	).Replace(c.command + " ")
-	said, err := user.run(command)
-	said = strings.ReplaceAll(said, d.env.Namespace+".test", "example.com")
-	said = strings.ReplaceAll(said, d.env.Namespace, "default")
+	printed, err := user.run(command)
+	printed = strings.ReplaceAll(printed, d.env.Namespace+".test", "example.com")
+	printed = strings.ReplaceAll(printed, d.env.Namespace, "default")
 	if (err != nil) != c.fails {
-		t.Fatalf("line %d: %v\n$ %s\n%s", c.line, err, c.command, said)
+		t.Fatalf("line %d: %v\n$ %s\n%s", c.line, err, c.command, printed)
 	}
-	if line := missing(c.prints, said); line != "" || len(c.prints) == 0 {
-		t.Errorf("line %d: %s\nthis line of the page is not in the output, or not in this order:\n%s\noutput:\n%s", c.line, c.command, line, said)
+	if line := missing(c.prints, printed); line != "" || len(c.prints) == 0 {
+		t.Errorf("line %d: %s\nthis line of the page is not in the output, or not in this order:\n%s\noutput:\n%s", c.line, c.command, line, printed)
 	}
 }

@@ -25,9 +25,9 @@ type shownRollout struct {
 // rollout returns the plugin's report on a rollout in the test's namespace.
 func (c caller) rollout(env *harness.Env, kind harness.Kind) (shown shownRollout) {
 	c.t.Helper()
-	said := c.does([]string{"rollout", kind.Resource(), "-n", env.Namespace, "-o", "json"})
-	if err := json.Unmarshal([]byte(said.Stdout), &shown); err != nil {
-		c.t.Fatalf("%v\n%s", err, said.Stdout)
+	printed := c.does([]string{"rollout", kind.Resource(), "-n", env.Namespace, "-o", "json"})
+	if err := json.Unmarshal([]byte(printed.Stdout), &shown); err != nil {
+		c.t.Fatalf("%v\n%s", err, printed.Stdout)
 	}
 	return shown
 }

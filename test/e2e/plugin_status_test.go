@@ -70,7 +70,7 @@ func TestPlugin_Status(t *testing.T) {
 	lister := env.NewUser(get, rule("list", "apps", "deployments"))
 	// A user who can read the record, but not the objects in it.
 	keeper := env.NewUser(get, rule("get", "", "secrets"))
-	nobody := env.NewUser()
+	unprivileged := env.NewUser()
 
 	good, bad := harness.MakeCR(kind, "good").Set("job.enabled", true).Obj(), harness.MakeCR(kind, "bad").Set("job.enabled", true).Set("outcome", "image-pull").Obj()
 	env.Create(good, bad)
@@ -132,7 +132,7 @@ func TestPlugin_Status(t *testing.T) {
 			"you may not get deployments.apps in namespace "+env.Namespace, "you may not get jobs.batch in namespace "+env.Namespace, "as the operator reports them")
 	})
 	t.Run("not at all", func(t *testing.T) {
-		output := nobody.Chartwright("status", kind.Resource()+"/bad")
+		output := unprivileged.Chartwright("status", kind.Resource()+"/bad")
 		if output.Code != 1 || output.Stdout != "" {
 			t.Errorf("exit code %d:\n%s", output.Code, output.Stdout)
 		}

@@ -270,28 +270,28 @@ func TestPlugin_MissingPermissions(t *testing.T) {
 func TestPlugin_RefusesInvalidCommands(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Nobody")
+	kind := env.NewKind("Unserved")
 	env.InstallCRD(kind)
 	lone := harness.MakeCR(kind, "web").Obj()
 	env.Create(lone)
 	c := callerOf(env, kind)
 	for _, test := range []struct{ args, says string }{
-		{"pause nobody/web", "no operator of Chartwright looks after nobody." + kind.Group + "/web"},
-		{"pause nobody/other", "there is no nobody." + kind.Group + "/other in namespace " + env.Namespace},
+		{"pause unserved/web", "no operator of Chartwright looks after unserved." + kind.Group + "/web"},
+		{"pause unserved/other", "there is no unserved." + kind.Group + "/other in namespace " + env.Namespace},
 		{"pause nothing/web", `the server doesn't have a resource type "nothing"`},
-		{"pause nobody", "expected a custom resource, by KIND/NAME"},
+		{"pause unserved", "expected a custom resource, by KIND/NAME"},
 		{"pause", "expected a custom resource, by KIND/NAME"},
-		{"pause nobody web more", `"more" is one word too many`},
-		{"rollback nobody/web 2 more", `"more" is one word too many`},
-		{"rollback nobody/web two", `"two" is no revision`},
-		{"rollback nobody/web 0", `"0" is no revision`},
-		{"rollback nobody/web none", `"kubectl chartwright resume"`},
-		{"pause nobody/web -o xml", "expected table, json or yaml"},
-		{"pause nobody/web --color loud", "expected auto, always or never"},
+		{"pause unserved web more", `"more" is one word too many`},
+		{"rollback unserved/web 2 more", `"more" is one word too many`},
+		{"rollback unserved/web two", `"two" is no revision`},
+		{"rollback unserved/web 0", `"0" is no revision`},
+		{"rollback unserved/web none", `"kubectl chartwright resume"`},
+		{"pause unserved/web -o xml", "expected table, json or yaml"},
+		{"pause unserved/web --color loud", "expected auto, always or never"},
 		{"rollout", `expected a kind, such as "kubectl chartwright rollout podset"`},
 		{"rollout pause", `expected a kind, such as "kubectl chartwright rollout pause podset"`},
 		{"rollout pause nothing", `the server doesn't have a resource type "nothing"`},
-		{"stop nobody/web", `unknown command "stop" for "kubectl chartwright"`},
+		{"stop unserved/web", `unknown command "stop" for "kubectl chartwright"`},
 	} {
 		c.ends(1, strings.Fields(test.args), test.says)
 	}

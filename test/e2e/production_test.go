@@ -41,7 +41,7 @@ func TestProduction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said string
+	var output string
 	blocks := fenced(string(page))
 	if len(blocks) < 20 {
 		t.Fatalf("found only %d blocks", len(blocks))
@@ -50,7 +50,7 @@ func TestProduction(t *testing.T) {
 		text := block.text
 		switch block.kind {
 		case "text":
-			expectOutput(t, block, said)
+			expectOutput(t, block, output)
 			continue
 		case "sh image":
 			text = strings.ReplaceAll(text, "make ", "make -n ")
@@ -66,8 +66,7 @@ func TestProduction(t *testing.T) {
 		var all strings.Builder
 		for _, command := range commandsOf(text) {
 			if strings.HasPrefix(command, "kubectl delete -k") {
-				// The order in which the permissions and the Deployment are
-				// deleted is undefined.
+				// The permissions and the Deployment are deleted in any order.
 				deployed.stop()
 			}
 			printed, err := admin.run(command)
@@ -79,7 +78,7 @@ func TestProduction(t *testing.T) {
 				deployed.follow()
 			}
 		}
-		said = all.String()
+		output = all.String()
 		if strings.Contains(text, "metrics-certificate") {
 			deployed.expectScrapes(certificate)
 		}

@@ -223,12 +223,12 @@ func TestTakeOwnership_OnlyWhereAllowed(t *testing.T) {
 		),
 		Account: env.NewAccount(),
 	}).Start()
-	theirs := func(name string) *unstructured.Unstructured {
+	foreign := func(name string) *unstructured.Unstructured {
 		object := harness.ConfigMap(name)
 		object.Object["data"] = map[string]any{"message": "theirs", "other": "kept"}
 		return object
 	}
-	env.Create(theirs("never-0"), theirs("yes-0"))
+	env.Create(foreign("never-0"), foreign("yes-0"))
 	no := harness.MakeCR(never, "never").Annotate("take-ownership", "true").Obj()
 	yes := harness.MakeCR(onRequest, "yes").Obj()
 	env.Create(no, yes)

@@ -13,7 +13,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// The two ways in which a process ends.
+// The two ways to end a process.
 var ends = []struct {
 	name string
 	end  func(*harness.Operator)

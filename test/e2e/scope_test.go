@@ -62,8 +62,8 @@ func TestClusterScoped_ReleaseNamespaceFromSpec(t *testing.T) {
 	// is reported.
 	env.KubectlWith(strings.ReplaceAll(strings.ReplaceAll(shared, "one", "two"), "target: "+target, "target: "+env.Namespace), "apply", "-f", "-")
 	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
-	if said := env.Kubectl("get", name, "-o", `jsonpath={.status.release.namespace} {.status.release.revision} {.status.conditions[?(@.type=="Ready")].message}`); !strings.HasPrefix(said, target+" 1 releaseNamespace is now "+env.Namespace+", but the release is in "+target+", and it cannot be moved") {
-		t.Errorf("with another namespace the status is %s", said)
+	if printed := env.Kubectl("get", name, "-o", `jsonpath={.status.release.namespace} {.status.release.revision} {.status.conditions[?(@.type=="Ready")].message}`); !strings.HasPrefix(printed, target+" 1 releaseNamespace is now "+env.Namespace+", but the release is in "+target+", and it cannot be moved") {
+		t.Errorf("with another namespace the status is %s", printed)
 	}
 	env.Kubectl("delete", name, "--timeout=30s")
 	env.WaitGone(written)
@@ -86,8 +86,8 @@ func TestReleaseNamespace_RefusesSystemNamespaces(t *testing.T) {
 	shared := "apiVersion: " + kind.Group + "/v1\nkind: Shared\nmetadata: {name: " + env.Namespace + "}\nspec: {message: one, count: 1, target: kube-public}\n"
 	env.KubectlWith(shared, "apply", "-f", "-")
 	env.Kubectl("wait", name, `--for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=NotAllowed`, "--timeout=30s")
-	if said := readyOf(env, name); !strings.Contains(said, "add kube-public to allow.systemNamespaces") {
-		t.Errorf("the condition's message is %q", said)
+	if printed := readyOf(env, name); !strings.Contains(printed, "add kube-public to allow.systemNamespaces") {
+		t.Errorf("the condition's message is %q", printed)
 	}
 	if found := env.Kubectl("get", "configmap,secret", "-n", "kube-public", "-o", "name"); strings.Contains(found, env.Namespace) {
 		t.Errorf("found %s", found)

@@ -44,8 +44,7 @@ func changedChart(env *harness.Env, chart string) string {
 	})
 }
 
-// copyChart writes a copy of a chart in which a text in each of some files is
-// replaced.
+// copyChart writes a copy of a chart and replaces a text in each of some files.
 func copyChart(env *harness.Env, chart string, changes map[string][2]string) string {
 	env.T().Helper()
 	dir := filepath.Join(env.T().TempDir(), filepath.Base(chart))

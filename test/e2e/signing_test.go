@@ -23,7 +23,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// signingWindow is a period in which the operator cannot verify the signatures
+// signingWindow is a period during which the operator cannot verify the signatures
 // of records, or verifies them with a key that no longer signs.
 type signingWindow struct {
 	*harness.Env
@@ -114,8 +114,8 @@ func testSigningWindow(t *testing.T, open func(*signingWindow)) {
 		AllNamespaces: true, Account: w.NewAccount(),
 	}
 	w.operator = w.NewOperator(w.options).Start()
-	honest, evil, hooked := harness.MakeCR(w.kind, "honest").Obj(), harness.MakeCR(w.kind, "evil").Obj(), harness.MakeCR(w.kind, "hooked").Obj()
-	w.crs = []*unstructured.Unstructured{honest, evil, hooked}
+	unchanged, evil, hooked := harness.MakeCR(w.kind, "honest").Obj(), harness.MakeCR(w.kind, "evil").Obj(), harness.MakeCR(w.kind, "hooked").Obj()
+	w.crs = []*unstructured.Unstructured{unchanged, evil, hooked}
 	w.Create(w.crs...)
 	w.WaitReady(w.crs...)
 	signature := w.Records("honest")[0].Labels[api.LabelSignature]

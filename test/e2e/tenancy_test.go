@@ -10,7 +10,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// newPrize creates a Secret in a namespace to which a tenant has no access.
+// newPrize creates a Secret in a namespace that no tenant can access.
 func newPrize(env *harness.Env) (namespace string) {
 	env.T().Helper()
 	namespace = env.NewNamespace("vault")
@@ -22,7 +22,7 @@ func newPrize(env *harness.Env) (namespace string) {
 }
 
 // tenant returns an entry for a kind with the chart "tenant". Its values can
-// add ConfigMaps, for which it has permission anyway.
+// add ConfigMaps, which its permissions include anyway.
 func tenant(kind harness.Kind) harness.Entry {
 	return harness.MakeEntry(kind, harness.Chart("tenant")).With("rbac", []any{map[string]any{"template": "templates/all.yaml"}})
 }
@@ -229,11 +229,11 @@ func TestImpersonation_ObjectsAreWrittenAsServiceAccount(t *testing.T) {
 	env.WaitReady(web)
 	env.WaitGone(harness.ConfigMap("web-1"))
 
-	own, theirs := 0, 0
+	own, impersonated := 0, 0
 	for _, request := range audit.Writes("") {
 		switch as := request.ImpersonatedUser.Username; {
 		case as == deployer:
-			theirs++
+			impersonated++
 			if request.ObjectRef.Resource != "configmaps" {
 				t.Errorf("as the service account, the operator wrote %v", request)
 			}
@@ -246,8 +246,8 @@ func TestImpersonation_ObjectsAreWrittenAsServiceAccount(t *testing.T) {
 			}
 		}
 	}
-	if own == 0 || theirs < 4 {
-		t.Errorf("%d writes as itself and %d as the service account", own, theirs)
+	if own == 0 || impersonated < 4 {
+		t.Errorf("%d writes as itself and %d as the service account", own, impersonated)
 	}
 	env.Delete(web)
 	env.WaitGone(web, harness.ConfigMap("web-0"))

@@ -19,8 +19,8 @@ func TestTranscripts(t *testing.T) {
 	env.Create(web, site)
 	for _, cr := range []*unstructured.Unstructured{web, site} {
 		name := strings.ToLower(cr.GetKind()) + "/" + cr.GetName()
-		if said := env.Kubectl("wait", "--for=condition=Ready", name, "--timeout=30s"); !strings.Contains(said, "condition met") {
-			t.Errorf("kubectl wait prints %s", said)
+		if printed := env.Kubectl("wait", "--for=condition=Ready", name, "--timeout=30s"); !strings.Contains(printed, "condition met") {
+			t.Errorf("kubectl wait prints %s", printed)
 		}
 	}
 	waitPods(env, "web", 2)
@@ -50,11 +50,11 @@ func TestTranscripts(t *testing.T) {
 		{[]string{"explain", "ovhnginx.status.resources.notReady"}, []string{"FIELD: notReady <[]Object>", "message <string>", "reason <string>"}},
 		{[]string{"scale", "podset", "web", "--replicas", "3"}, []string{"podset.app.example.com/web scaled"}},
 	} {
-		said := strings.Join(strings.Fields(env.Kubectl(step.args...)), " ")
+		printed := strings.Join(strings.Fields(env.Kubectl(step.args...)), " ")
 		for _, want := range step.says {
 			pattern := strings.ReplaceAll(regexp.QuoteMeta(want), `\*`, `\S+`)
-			if !regexp.MustCompile(pattern).MatchString(said) {
-				t.Errorf("the output of kubectl %s does not contain %q:\n%s", strings.Join(step.args, " "), want, said)
+			if !regexp.MustCompile(pattern).MatchString(printed) {
+				t.Errorf("the output of kubectl %s does not contain %q:\n%s", strings.Join(step.args, " "), want, printed)
 			}
 		}
 	}

@@ -121,10 +121,10 @@ func TestVmGroup_DeletionWaitsForMachines(t *testing.T) {
 
 	env.Delete(group)
 	status := env.WaitCondition(group, "Ready", metav1.ConditionFalse, "UninstallFailed")
-	said := harness.Condition(status, "Ready").Message
+	printed := harness.Condition(status, "Ready").Message
 	for _, part := range []string{"web-vms", "DeadlineExceeded", "uninstall-disable-hooks"} {
-		if !strings.Contains(said, part) {
-			t.Errorf("the condition's message is %q, without %s", said, part)
+		if !strings.Contains(printed, part) {
+			t.Errorf("the condition's message is %q, without %s", printed, part)
 		}
 	}
 	// The objects that identify the machines still exist, too.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The words of Argo CD for the health of a resource.
+// Argo CD's states of a resource's health.
 const (
 	Healthy     = "Healthy"
 	Progressing = "Progressing"
@@ -17,15 +17,15 @@ const (
 	Suspended   = "Suspended"
 )
 
-// luaTime is how long Argo CD lets a script run.
+// luaTime is the time limit of Argo CD for a script.
 const luaTime = time.Second
 
-// Health runs a health script of Argo CD on an object.
+// Health runs a health script of Argo CD for an object.
 func Health(ctx context.Context, script string, object *unstructured.Unstructured) (status, message string, err error) {
 	state := lua.NewState(lua.Options{SkipOpenLibs: true})
 	defer state.Close()
-	// No others are open to a script, unless an admin says so; that of the
-	// system is cut down, and needed here by none.
+	// Argo CD opens only these libraries unless an admin enables others. Its
+	// reduced library os is not needed here.
 	for name, open := range map[string]lua.LGFunction{
 		lua.LoadLibName: lua.OpenPackage, lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable,
 	} {
@@ -47,7 +47,7 @@ func Health(ctx context.Context, script string, object *unstructured.Unstructure
 	return lua.LVAsString(answer.RawGetString("status")), lua.LVAsString(answer.RawGetString("message")), nil
 }
 
-// luaValue is a value of JSON in Lua.
+// luaValue converts a JSON value to Lua.
 func luaValue(state *lua.LState, value any) lua.LValue {
 	switch v := value.(type) {
 	case bool:

@@ -1,8 +1,8 @@
-// Package gitops evaluates what docs/gitops gives to GitOps tools, as the tools
-// themselves do: the health script by the interpreter of Argo CD and with the
-// libraries that it opens, the health expressions by the CEL of Flux and in the
-// order in which Flux takes them.
+// Package gitops evaluates the files in docs/gitops as GitOps tools do: the
+// health script with Argo CD's interpreter and the libraries that Argo CD
+// opens, and the health expressions with Flux's CEL in Flux's order.
 //
-// The tests here go over statuses that are made up, those of test/e2e over what
-// an operator writes. They keep docs/gitops.md equal to the files that it shows.
+// The tests in this package use constructed statuses; those in test/e2e use
+// statuses that an operator writes. They also check that docs/gitops.md
+// contains the files unchanged.
 package gitops

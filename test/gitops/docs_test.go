@@ -15,11 +15,11 @@ import (
 
 var update = flag.Bool("update", false, "write the files of docs/gitops into docs/gitops.md")
 
-// shown is a file in the page, after a comment that names it.
+// shown matches a file on the page, after a comment with its name.
 var shown = regexp.MustCompile("(?s)<!-- docs/gitops/([a-z.-]+) -->\n```([a-z]+)\n(.*?)```\n")
 
-// TestPageShowsFiles as they are, and all of them.
-func TestPageShowsFiles(t *testing.T) {
+// TestPage_ShowsAllFilesUnchanged compares the page with the files.
+func TestPage_ShowsAllFilesUnchanged(t *testing.T) {
 	page := filepath.Join(root, "docs", "gitops.md")
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -43,7 +43,7 @@ func TestPageShowsFiles(t *testing.T) {
 		return "<!-- docs/gitops/" + match[1] + " -->\n```" + match[2] + "\n" + file + "```\n"
 	})
 	if len(left) > 0 {
-		t.Errorf("the page does not show %v", left)
+		t.Errorf("files missing on the page: %v", left)
 	}
 	switch {
 	case wanted == string(text):
@@ -52,11 +52,12 @@ func TestPageShowsFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("docs/gitops.md does not show the files as they are: cd test; go test ./gitops -update")
+		t.Errorf("docs/gitops.md differs from the files: run cd test; go test ./gitops -update")
 	}
 }
 
-// TestManifests: they are YAML, with no key twice, and speak of the same group.
+// TestManifests: the manifests are valid YAML without duplicate keys, and use
+// the same group.
 func TestManifests(t *testing.T) {
 	for _, name := range []string{gitops.Application, gitops.Kustomization} {
 		text, err := gitops.Read(root, name)
@@ -68,7 +69,7 @@ func TestManifests(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !strings.Contains(text, "app.example.com") {
-			t.Errorf("%s speaks of no kind of ours", name)
+			t.Errorf("no kind of Chartwright in %s", name)
 		}
 	}
 }

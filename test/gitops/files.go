@@ -15,7 +15,7 @@ const (
 	Kustomization = "flux-kustomization.yaml"
 )
 
-// Read reads a file of docs/gitops, in the repository with this root.
+// Read reads a file of docs/gitops in the repository with the given root.
 func Read(root, name string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(root, "docs", "gitops", name))
 	return string(text), err

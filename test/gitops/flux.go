@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// HealthCheck is an item of healthCheckExprs in a Kustomization of Flux.
+// HealthCheck is an entry of healthCheckExprs in a Kustomization of Flux.
 type HealthCheck struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -20,8 +20,8 @@ type HealthCheck struct {
 	Current    string `json:"current"`
 }
 
-// Evaluate says how an object is. Flux waits on where that is an error, as it
-// does where it is in progress.
+// Evaluate returns the health of an object. Flux waits if it returns an error,
+// as for an object in progress.
 func (c HealthCheck) Evaluate(ctx context.Context, object *unstructured.Unstructured) (status.Status, error) {
 	observed, found, err := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
 	if err != nil {
@@ -48,15 +48,15 @@ func (c HealthCheck) Evaluate(ctx context.Context, object *unstructured.Unstruct
 	return status.InProgressStatus, nil
 }
 
-// holds evaluates an expression over the fields of an object. Flux parses it
-// without checking types, since it knows none.
+// holds evaluates an expression with the fields of an object. Flux parses it
+// without a type check, because it knows no types.
 func holds(ctx context.Context, expression string, object map[string]any) (bool, error) {
 	env, err := cel.NewEnv(
 		cel.HomogeneousAggregateLiterals(), cel.EagerlyValidateDeclarations(true), cel.DefaultUTCTimeZone(true),
 		cel.CrossTypeNumericComparisons(true), cel.OptionalTypes(), ext.Strings(), ext.Sets(), ext.Encoders(),
 	)
 	if err != nil {
-		return false, fmt.Errorf("make a CEL environment: %w", err)
+		return false, fmt.Errorf("create a CEL environment: %w", err)
 	}
 	parsed, issues := env.Parse(expression)
 	if issues.Err() != nil {

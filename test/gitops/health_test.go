@@ -19,7 +19,7 @@ import (
 
 const root = "../.."
 
-// condition is one by type, status and reason.
+// condition is a type, a status and a reason.
 type condition [3]string
 
 func TestHealth(t *testing.T) {
@@ -27,8 +27,8 @@ func TestHealth(t *testing.T) {
 	deployed := condition{"Ready", "True", "Deployed"}
 	for _, test := range []struct {
 		name string
-		// seen is the generation that the status speaks of; that of the object
-		// is 2.
+		// seen is the generation that the status has observed; the object has
+		// generation 2.
 		seen       int64
 		conditions []condition
 		argo       string
@@ -44,7 +44,7 @@ func TestHealth(t *testing.T) {
 		{"installing", 2, []condition{{"Ready", "Unknown", "Installing"}, reconciling}, gitops.Progressing, status.InProgressStatus, "Ready"},
 		{"upgrading", 2, []condition{{"Ready", "Unknown", "Upgrading"}, reconciling, {"Deployed", "True", ""}}, gitops.Progressing, status.InProgressStatus, "Ready"},
 		{"objects not ready", 2, []condition{{"Ready", "False", "Progressing"}, reconciling}, gitops.Progressing, status.InProgressStatus, "Ready"},
-		{"somebody else's operation", 2, []condition{{"Ready", "Unknown", "Locked"}, reconciling}, gitops.Progressing, status.InProgressStatus, "Ready"},
+		{"foreign operation in progress", 2, []condition{{"Ready", "Unknown", "Locked"}, reconciling}, gitops.Progressing, status.InProgressStatus, "Ready"},
 		{"deadline passed", 2, []condition{{"Ready", "False", "ProgressDeadlineExceeded"}, {"Stalled", "True", ""}}, gitops.Degraded, status.FailedStatus, "Stalled"},
 		{"refused spec", 2, []condition{{"Ready", "False", "InvalidValues"}, {"Stalled", "True", ""}, {"Deployed", "True", ""}}, gitops.Degraded, status.FailedStatus, "Stalled"},
 		{"upgrade failed", 2, []condition{{"Ready", "False", "UpgradeFailed"}, reconciling, {"Deployed", "True", ""}}, gitops.Degraded, status.FailedStatus, "Ready"},
@@ -55,30 +55,30 @@ func TestHealth(t *testing.T) {
 		{"paused with something to do", 2, []condition{{"Ready", "False", "Paused"}, {"Paused", "True", "Paused"}}, gitops.Suspended, status.InProgressStatus, "Paused"},
 		{"paused and not ready", 2, []condition{{"Ready", "False", "Progressing"}, {"Paused", "True", "Paused"}}, gitops.Progressing, status.InProgressStatus, "Ready"},
 		{"paused and stalled", 2, []condition{{"Ready", "False", "ObjectFailed"}, {"Stalled", "True", ""}, {"Paused", "True", ""}}, gitops.Degraded, status.FailedStatus, "Stalled"},
-		{"a newer chart waits", 2, []condition{deployed, {"UpdateAvailable", "True", "Waiting"}}, gitops.Healthy, status.CurrentStatus, "UpdateAvailable"},
-		{"a newer chart waits, not ready", 2, []condition{{"Ready", "False", "Progressing"}, {"UpdateAvailable", "True", "Waiting"}}, gitops.Progressing, status.InProgressStatus, "Ready"},
-		{"what holds no more", 2, []condition{deployed, {"Stalled", "False", ""}, {"Held", "False", "RolledBackAfterFailure"}, {"Paused", "False", ""}, {"UpdateAvailable", "False", ""}}, gitops.Healthy, status.CurrentStatus, "Ready"},
-		{"drift that is fought over", 2, []condition{deployed, {"Drifted", "True", "DriftFight"}}, gitops.Healthy, status.CurrentStatus, "Ready"},
+		{"update available", 2, []condition{deployed, {"UpdateAvailable", "True", "Waiting"}}, gitops.Healthy, status.CurrentStatus, "UpdateAvailable"},
+		{"update available, not ready", 2, []condition{{"Ready", "False", "Progressing"}, {"UpdateAvailable", "True", "Waiting"}}, gitops.Progressing, status.InProgressStatus, "Ready"},
+		{"conditions with status False", 2, []condition{deployed, {"Stalled", "False", ""}, {"Held", "False", "RolledBackAfterFailure"}, {"Paused", "False", ""}, {"UpdateAvailable", "False", ""}}, gitops.Healthy, status.CurrentStatus, "Ready"},
+		{"contested drift", 2, []condition{deployed, {"Drifted", "True", "DriftFight"}}, gitops.Healthy, status.CurrentStatus, "Ready"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			object := resource(test.seen, test.conditions...)
 			argo, message := argo(t, object)
 			if want := "about " + test.from; argo != test.argo || test.from != "" && message != want {
-				t.Errorf("Argo CD: %s, %q; expected %s", argo, message, test.argo)
+				t.Errorf("Argo CD: %s, %q, want %s", argo, message, test.argo)
 			}
 			if message == "" {
 				t.Error("Argo CD shows no message")
 			}
 			if flux, err := check(t).Evaluate(t.Context(), object); err != nil || flux != test.flux {
-				t.Errorf("Flux: %s, %v; expected %s", flux, err, test.flux)
+				t.Errorf("Flux: %s, %v, want %s", flux, err, test.flux)
 			}
 		})
 	}
 }
 
-// TestFreshResource: without a status, nothing may pass for ready. By kstatus
-// alone, which Flux goes by where there are no expressions, it does.
-func TestFreshResource(t *testing.T) {
+// TestHealth_NewResourceIsNotReady: a resource without a status must not count
+// as ready. By kstatus, which Flux uses without expressions, it does.
+func TestHealth_NewResourceIsNotReady(t *testing.T) {
 	object := resource(0)
 	delete(object.Object, "status")
 	if health, message := argo(t, object); health != gitops.Progressing || message == "" {
@@ -88,37 +88,39 @@ func TestFreshResource(t *testing.T) {
 		t.Errorf("Flux: %s, %v", flux, err)
 	}
 	if plain, err := status.Compute(object); err != nil || plain.Status != status.CurrentStatus {
-		t.Errorf("kstatus says %v, %v: docs/gitops.md says otherwise", plain, err)
+		t.Errorf("kstatus returns %v, %v, contrary to docs/gitops.md", plain, err)
 	}
 }
 
-// TestFailures: every reason by which an action of ours is said to have failed
-// is known to both, also where it is not stalled.
-func TestFailures(t *testing.T) {
-	aside := []string{
-		// Of Drifted, Tested, StatusFieldsFailed and Unwatched, not of Ready.
+// TestHealth_AllFailureReasons: both checks report a failure for every reason
+// for a failed action, also if the resource is not stalled.
+func TestHealth_AllFailureReasons(t *testing.T) {
+	others := []string{
+		// Reasons of Drifted, Tested, StatusFieldsFailed and Unwatched, not of
+		// Ready.
 		api.ReasonRepairFailed, api.ReasonTestsFailed, api.ReasonExpressionFailed, api.ReasonWatchFailed,
 	}
 	known := 0
 	for _, reason := range reasons(t) {
-		if !strings.HasSuffix(reason, "Failed") || slices.Contains(aside, reason) {
+		if !strings.HasSuffix(reason, "Failed") || slices.Contains(others, reason) {
 			continue
 		}
 		known++
 		object := resource(2, condition{"Ready", "False", reason})
 		if health, _ := argo(t, object); health != gitops.Degraded {
-			t.Errorf("Argo CD takes %s for %s", reason, health)
+			t.Errorf("Argo CD: reason %s is %s", reason, health)
 		}
 		if flux, err := check(t).Evaluate(t.Context(), object); err != nil || flux != status.FailedStatus {
-			t.Errorf("Flux takes %s for %s, %v", reason, flux, err)
+			t.Errorf("Flux: reason %s is %s, %v", reason, flux, err)
 		}
 	}
 	if known < 7 {
-		t.Errorf("only %d reasons were found", known)
+		t.Errorf("found only %d reasons", known)
 	}
 }
 
-// resource is one at generation 2, whose conditions have a message each.
+// resource returns an object with generation 2, whose conditions have a message
+// each.
 func resource(seen int64, conditions ...condition) *unstructured.Unstructured {
 	list := []any{}
 	for _, c := range conditions {
@@ -152,8 +154,8 @@ func check(t *testing.T) gitops.HealthCheck {
 	return checks[0]
 }
 
-// reasons returns the values of all constants of package api that are named
-// Reason.
+// reasons returns the values of all constants in package api whose names begin
+// with Reason.
 func reasons(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "internal", "api", "*.go"))

@@ -12,13 +12,13 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// lifetime is how long the operator may stay logged in. A cluster may grant
-// less.
+// lifetime is the requested validity of the operator's token. The cluster may
+// grant less.
 const lifetime = 24 * time.Hour
 
-// writeAccountKubeconfig stores a kubeconfig for the same cluster that logs in
-// as the operator's ServiceAccount, as if from one of its pods. Nothing of the
-// person's own login goes into it.
+// writeAccountKubeconfig writes a kubeconfig for the same cluster with a token
+// of the operator's ServiceAccount, like that of its pods. It contains none of
+// the user's own credentials.
 func (r *rig) writeAccountKubeconfig(ctx context.Context, file string) error {
 	seconds := int64(lifetime.Seconds())
 	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}

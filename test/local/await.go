@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// pause is the time from one question to the next.
+// pause is the time between two checks.
 const pause = 50 * time.Millisecond
 
-// await asks again and again until the check is content. The error is what the
-// check said last.
+// await calls check repeatedly until it returns nil. The error contains the
+// last error of check.
 func await(ctx context.Context, limit time.Duration, check func(context.Context) error) error {
 	return awaitEvery(ctx, pause, limit, check)
 }
 
-// awaitEvery is await for what should not be asked that often.
+// awaitEvery is await with another interval.
 func awaitEvery(ctx context.Context, pause, limit time.Duration, check func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -27,7 +27,7 @@ func awaitEvery(ctx context.Context, pause, limit time.Duration, check func(cont
 		if err == nil {
 			return nil
 		}
-		// A request that the deadline cut short tells nothing.
+		// Ignore the error of a request that the deadline canceled.
 		if limited.Err() == nil || last == nil {
 			last = err
 		}

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What the demo checks, each through the API.
+// Checks of the demo, which only use the API.
 
-// deployedAt checks that a sample is Ready with its release at a revision.
+// deployedAt checks that a sample is Ready and its release is at a revision.
 func (d *show) deployedAt(ctx context.Context, kind string, revision int64) error {
 	for _, sample := range d.resources {
 		if sample.GetKind() != kind {
@@ -31,18 +31,18 @@ func (d *show) deployedAt(ctx context.Context, kind string, revision int64) erro
 		}
 		return nil
 	}
-	return fmt.Errorf("%s has no %s", configSamples, kind)
+	return fmt.Errorf("no %s of kind %s", configSamples, kind)
 }
 
-// podsRun checks that so many pods of the PodSet are ready and none is left
-// over, and remembers them.
+// podsRun checks that exactly the given number of pods of the PodSet are ready,
+// and remembers them.
 func (d *show) podsRun(ctx context.Context, want int) error {
 	pods, err := d.ready(ctx, client.MatchingLabels{"app": d.podset})
 	if err != nil {
 		return err
 	}
 	if len(pods) != want {
-		return fmt.Errorf("%d pods of %s are ready: expected %d", len(pods), d.podset, want)
+		return fmt.Errorf("%d pods of %s are ready, want %d", len(pods), d.podset, want)
 	}
 	d.pods = map[string]bool{}
 	for _, pod := range pods {
@@ -51,15 +51,15 @@ func (d *show) podsRun(ctx context.Context, want int) error {
 	return nil
 }
 
-// nginxRuns checks that so many pods of the OvhNginx are ready and that its
-// Service has an address.
+// nginxRuns checks that the given number of pods of the OvhNginx are ready and
+// that its Service has an address.
 func (d *show) nginxRuns(ctx context.Context, want int) error {
 	pods, err := d.ready(ctx, client.MatchingLabels{"app.kubernetes.io/instance": d.ovhnginx})
 	if err != nil {
 		return err
 	}
 	if len(pods) != want {
-		return fmt.Errorf("%d pods of %s are ready: expected %d", len(pods), d.ovhnginx, want)
+		return fmt.Errorf("%d pods of %s are ready, want %d", len(pods), d.ovhnginx, want)
 	}
 	var service corev1.Service
 	if err := d.client.Get(ctx, client.ObjectKey{Namespace: d.namespace, Name: d.ovhnginx}, &service); err != nil {
@@ -71,7 +71,7 @@ func (d *show) nginxRuns(ctx context.Context, want int) error {
 	return nil
 }
 
-// rescaled checks that the Deployment asks for five pods again, in the same
+// rescaled checks that the Deployment requests five pods again, in the same
 // revision.
 func (d *show) rescaled(ctx context.Context) error {
 	var deployment appsv1.Deployment
@@ -79,16 +79,17 @@ func (d *show) rescaled(ctx context.Context) error {
 		return err
 	}
 	if replicas := deployment.Spec.Replicas; replicas == nil || *replicas != 5 {
-		return fmt.Errorf("deployment %s does not ask for 5 pods", d.podset)
+		return fmt.Errorf("deployment %s does not request 5 pods", d.podset)
 	}
 	return d.upgraded(ctx)
 }
 
-// remade checks that the deleted Service is there again.
-func (d *show) remade(ctx context.Context) error { return d.nginxRuns(ctx, 1) }
+// recreated checks that the deleted Service exists again.
+func (d *show) recreated(ctx context.Context) error { return d.nginxRuns(ctx, 1) }
 
-// told checks that an event for each of the two tells of the repair.
-func (d *show) told(ctx context.Context) error {
+// reported checks that an event reports the drift correction of each of the
+// two.
+func (d *show) reported(ctx context.Context) error {
 	var events corev1.EventList
 	if err := d.client.List(ctx, &events, client.InNamespace(d.namespace), client.MatchingFields{"reason": "DriftCorrected"}); err != nil {
 		return err
@@ -98,12 +99,13 @@ func (d *show) told(ctx context.Context) error {
 		of[events.Items[i].InvolvedObject.Name] = true
 	}
 	if !of[d.podset] || !of[d.ovhnginx] {
-		return fmt.Errorf("no event tells of a repair of both %s and %s", d.podset, d.ovhnginx)
+		return fmt.Errorf("no events report drift corrections of both %s and %s", d.podset, d.ovhnginx)
 	}
 	return nil
 }
 
-// ready lists pods. One that is not ready, or on its way out, is an error.
+// ready lists pods. It returns an error if a pod is not ready, or is being
+// deleted.
 func (d *show) ready(ctx context.Context, labels client.MatchingLabels) ([]corev1.Pod, error) {
 	var pods corev1.PodList
 	if err := d.client.List(ctx, &pods, client.InNamespace(d.namespace), labels); err != nil {
@@ -115,14 +117,14 @@ func (d *show) ready(ctx context.Context, labels client.MatchingLabels) ([]corev
 			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 		})
 		if !isReady || pod.DeletionTimestamp != nil {
-			return nil, fmt.Errorf("pod %s is not ready, or not gone yet", pod.Name)
+			return nil, fmt.Errorf("pod %s is not ready or still being deleted", pod.Name)
 		}
 	}
 	return pods.Items, nil
 }
 
-// records checks how many revisions of a release are stored, and how many of
-// them are deployed.
+// records checks how many revisions of a release exist, and how many of them
+// are deployed.
 func (d *show) records(ctx context.Context, release string, total, deployed int) error {
 	var secrets corev1.SecretList
 	if err := d.client.List(ctx, &secrets, client.InNamespace(d.namespace),
@@ -136,13 +138,13 @@ func (d *show) records(ctx context.Context, release string, total, deployed int)
 		}
 	}
 	if len(secrets.Items) != total || found != deployed {
-		return fmt.Errorf("release %s has %d revisions, %d of them deployed: expected %d and %d",
+		return fmt.Errorf("release %s has %d revisions, %d of them deployed, want %d and %d",
 			release, len(secrets.Items), found, total, deployed)
 	}
 	return nil
 }
 
-// nothingLeft checks that no object of the samples' releases exists any more.
+// nothingLeft checks that no object of the samples' releases exists.
 func (d *show) nothingLeft(ctx context.Context) error {
 	for _, release := range []string{d.podset, d.ovhnginx} {
 		if err := d.records(ctx, release, 0, 0); err != nil {
@@ -154,7 +156,7 @@ func (d *show) nothingLeft(ctx context.Context) error {
 				return err
 			}
 			if n := meta.LenList(list); n != 0 {
-				return fmt.Errorf("%d objects of %s are left: %T", n, release, list)
+				return fmt.Errorf("%d objects of %s still exist: %T", n, release, list)
 			}
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// reserve keeps a second one from running on the same local cluster: two
-// operators of one name would fight. The lock ends with this program, however
-// that ends.
+// reserve prevents a second run on the same local cluster, because two
+// operators of the same name would conflict. The lock ends with this process,
+// however the process ends.
 func (r *rig) reserve() error {
 	file, err := os.OpenFile(filepath.Join(r.dir, "run.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -20,7 +20,7 @@ func (r *rig) reserve() error {
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = file.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return fmt.Errorf("the operator runs on the cluster in %s already: end that with Ctrl-C first", r.dir)
+			return fmt.Errorf("the operator is already running on the cluster in %s: stop it with Ctrl-C first", r.dir)
 		}
 		return err
 	}
@@ -28,11 +28,11 @@ func (r *rig) reserve() error {
 	return nil
 }
 
-// startCluster boots the local cluster, or uses it where it runs already.
+// startCluster boots the local cluster, unless it is already running.
 func (r *rig) startCluster(ctx context.Context) (note string, err error) {
 	if _, err := r.shell.run(ctx, r.clusterCommand("status")); err == nil {
 		r.stays = true
-		return "It runs already, and goes on running in the end.", nil
+		return "It was already running, and is not stopped at the end.", nil
 	}
 	r.later(func(ctx context.Context) error {
 		sayf(r.out, "Stopping the cluster ...\n")
@@ -43,7 +43,8 @@ func (r *rig) startCluster(ctx context.Context) (note string, err error) {
 	return "", err
 }
 
-// clusterCommand takes the place of the shell, so that a signal reaches it.
+// clusterCommand returns a command that replaces the shell, so that it receives
+// signals.
 func (r *rig) clusterCommand(verb string) string {
 	return fmt.Sprintf("exec cluster %s --dir '%s'", verb, r.dir)
 }

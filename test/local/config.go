@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// account is whom the operator runs as.
+// account is the operator's ServiceAccount.
 var account = types.NamespacedName{Namespace: "chartwright-system", Name: "chartwright-controller-manager"}
 
 // Folders with manifests.
@@ -26,8 +26,8 @@ const (
 	configSamples = "config/samples"
 )
 
-// applyConfig applies config/default but for the operator's Deployment, for the
-// operator runs here.
+// applyConfig applies config/default without the operator's Deployment, because
+// the operator runs as a local process.
 func (r *rig) applyConfig(ctx context.Context) (note string, err error) {
 	if err := r.checkNotDeployed(ctx); err != nil {
 		return "", err
@@ -55,14 +55,14 @@ func (r *rig) applyConfig(ctx context.Context) (note string, err error) {
 	if _, err := r.shell.pipe(ctx, manifest.Bytes(), "kubectl apply --server-side --force-conflicts -f -"); err != nil {
 		return "", err
 	}
-	// kubectl gives up on a definition that has no conditions yet.
+	// kubectl wait fails for a CRD that has no conditions yet.
 	return "", await(ctx, 30*time.Second, func(ctx context.Context) error {
 		_, err := r.shell.run(ctx, "kubectl wait --for=condition=Established --timeout=30s crd "+strings.Join(definitions, " "))
 		return err
 	})
 }
 
-// checkNotDeployed refuses a cluster in which the operator runs already.
+// checkNotDeployed returns an error if the operator is deployed in the cluster.
 func (r *rig) checkNotDeployed(ctx context.Context) error {
 	var deployment appsv1.Deployment
 	err := r.client.Get(ctx, account, &deployment)
@@ -75,11 +75,11 @@ func (r *rig) checkNotDeployed(ctx context.Context) error {
 	if deployment.Spec.Replicas != nil && *deployment.Spec.Replicas == 0 {
 		return nil
 	}
-	return fmt.Errorf("the operator is deployed in this cluster, and two would fight: stop that one with\n"+
+	return fmt.Errorf("the operator is deployed in this cluster, and two operators would conflict: stop it with\n"+
 		"    kubectl scale deployment --namespace %s %s --replicas=0", account.Namespace, account.Name)
 }
 
-// manifests returns the objects of a folder with a kustomization.
+// manifests returns the objects of a kustomization.
 func (r *rig) manifests(ctx context.Context, folder string) ([]*unstructured.Unstructured, error) {
 	text, err := r.shell.run(ctx, "kubectl kustomize "+folder)
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 )
 
 func main() {
-	// Our own client's messages are of no use to anybody here.
+	// Messages of the Kubernetes client would only disturb the output.
 	ctrl.SetLogger(logr.Discard())
 
-	// A terminal that is closed is a Ctrl-C, too.
+	// Closing the terminal has the same effect as Ctrl-C.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	err := newRoot().ExecuteContext(ctx)
 	stop()
@@ -30,27 +30,34 @@ func main() {
 func newRoot() *cobra.Command {
 	var options options
 	root := &cobra.Command{
-		Use:           "local",
-		Short:         "Run the operator on this machine, to look at it",
+		Use:   "local",
+		Short: "Run the operator on this machine",
+		Long: `Run the operator on this machine against a local or an existing cluster.
+
+A local cluster is started if necessary and stopped at the end. The operator
+uses the ServiceAccount and the permissions of config/default.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&options.cluster, "cluster", ".cluster", "`folder` of the local cluster, or \"existing\" for that of $KUBECONFIG")
-	flags.StringVar(&options.bin, "bin", "bin", "`folder` with the programs")
+	flags.StringVar(&options.cluster, "cluster", ".cluster", "`folder` of the local cluster, or \"existing\" for the cluster of $KUBECONFIG")
+	flags.StringVar(&options.bin, "bin", "bin", "`folder` with the programs cluster, kubectl, helm and chartwright")
 	root.AddCommand(
 		&cobra.Command{
 			Use:   "run",
-			Short: "Start everything, with the samples, and stay until Ctrl-C",
-			Args:  cobra.NoArgs,
+			Short: "Start the operator, apply the samples, and run until Ctrl-C",
+			Example: `  local run
+  KUBECONFIG=dev.kubeconfig local run --cluster existing`,
+			Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return with(cmd, options, run)
 			},
 		},
 		&cobra.Command{
-			Use:   "demo",
-			Short: "Start everything, go through what the operator does, and stop it again",
-			Args:  cobra.NoArgs,
+			Use:     "demo",
+			Short:   "Start the operator, demonstrate its features, and stop it",
+			Example: `  local demo`,
+			Args:    cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return with(cmd, options, demo)
 			},
@@ -59,7 +66,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// with runs a command on a rig and takes the rig down however the command ends.
+// with runs a command on a rig and always stops the rig afterwards.
 func with(cmd *cobra.Command, options options, do func(context.Context, *rig) error) (err error) {
 	r, err := newRig(cmd.Context(), cmd.OutOrStdout(), options)
 	if err != nil {

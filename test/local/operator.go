@@ -15,23 +15,24 @@ import (
 )
 
 const (
-	// startLimit is how long the operator may take to be ready.
+	// startLimit is the maximum time until the operator is ready.
 	startLimit = 30 * time.Second
-	// stopLimit is how long it may take to stop; longer than it gives itself.
+	// stopLimit is the maximum time until it has stopped. It is longer than the
+	// operator's own shutdown timeout.
 	stopLimit = 30 * time.Second
-	// tailLines is how much of its log is shown when something went wrong.
+	// tailLines is the number of log lines shown after a failure.
 	tailLines = 25
 )
 
-// operator is bin/chartwright, running.
+// operator is the running process of bin/chartwright.
 type operator struct {
 	cmd *exec.Cmd
 	log string
-	// ended is closed when it has ended, by itself or because it was told to.
+	// ended is closed when the process has exited.
 	ended chan struct{}
 }
 
-// startOperator starts the operator and returns when it is ready.
+// startOperator starts the operator and waits until it is ready.
 func (r *rig) startOperator(ctx context.Context) (note string, err error) {
 	kubeconfig := filepath.Join(r.files, "operator.kubeconfig")
 	if err := r.writeAccountKubeconfig(ctx, kubeconfig); err != nil {
@@ -48,12 +49,12 @@ func (r *rig) startOperator(ctx context.Context) (note string, err error) {
 	}
 	defer log.Close() //nolint:errcheck // the operator has its own handle
 
-	// Not by CommandContext: it is stopped in its turn, before the cluster is.
-	cmd := exec.Command(filepath.Join(r.bin, "chartwright"), "run", //nolint:gosec,noctx // our own program
+	// Not CommandContext: the operator must be stopped before the cluster.
+	cmd := exec.Command(filepath.Join(r.bin, "chartwright"), "run", //nolint:gosec,noctx // the repository's own program
 		"--health-probe-bind-address="+health, "--metrics-bind-address=0", "--zap-encoder=console", "--zap-time-encoding=iso8601")
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	cmd.Stdout, cmd.Stderr = log, log
-	// A group of its own, so that Ctrl-C reaches it by way of us alone.
+	// A separate process group, so that only this program handles Ctrl-C.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return "", err
@@ -65,14 +66,14 @@ func (r *rig) startOperator(ctx context.Context) (note string, err error) {
 		if err == nil {
 			err = errors.New("exit status 0")
 		}
-		r.cancel(fmt.Errorf("the operator has ended: %w", err))
+		r.cancel(fmt.Errorf("the operator exited: %w", err))
 		close(r.operator.ended)
 	}()
-	// The operator logs every time that it has to say no.
+	// The operator logs each failed readiness check, so do not check too often.
 	return "", awaitEvery(ctx, 250*time.Millisecond, startLimit, ready("http://"+health+"/readyz"))
 }
 
-// stopOperator asks the operator to stop and waits for it.
+// stopOperator terminates the operator and waits until it has exited.
 func (r *rig) stopOperator(ctx context.Context) error {
 	select {
 	case <-r.operator.ended:
@@ -105,7 +106,7 @@ func (o *operator) tail() string {
 	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }
 
-// ready checks that an address answers 200.
+// ready returns a check that a URL responds with 200.
 func ready(url string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
@@ -116,15 +117,15 @@ func ready(url string) func(context.Context) error {
 		if err != nil {
 			return err
 		}
-		defer response.Body.Close() //nolint:errcheck // it was not read
+		defer response.Body.Close() //nolint:errcheck // the response is not read
 		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s answers %s", url, response.Status)
+			return fmt.Errorf("%s: status %s", url, response.Status)
 		}
 		return nil
 	}
 }
 
-// freeAddress finds a port on loopback that nobody listens on.
+// freeAddress returns an unused loopback address.
 func freeAddress(ctx context.Context) (string, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// existing is the --cluster that is there already.
+// existing is the value of --cluster for an existing cluster.
 const existing = "existing"
 
 type options struct {
@@ -22,29 +22,31 @@ type options struct {
 	bin     string
 }
 
-// rig is a cluster with the operator at work on it.
+// rig is a cluster with a running operator.
 type rig struct {
-	// ctx ends with Ctrl-C, and with the operator; person with Ctrl-C alone.
-	ctx, person context.Context
-	cancel      context.CancelCauseFunc
-	out         io.Writer
+	// ctx ends with Ctrl-C, and when the operator exits; userCtx ends only with
+	// Ctrl-C.
+	ctx, userCtx context.Context
+	cancel       context.CancelCauseFunc
+	out          io.Writer
 
 	bin string
-	// dir is the folder of the local cluster; empty for an existing one.
+	// dir is the folder of the local cluster, empty for an existing one.
 	dir string
-	// files is where the operator's log and kubeconfig are.
+	// files is the folder with the operator's log and kubeconfig.
 	files string
 	shell shell
 
-	// client is the person's own, namespace the one that kubectl would use.
+	// client has the user's own credentials. namespace is the default namespace
+	// of kubectl.
 	client    client.Client
 	config    clientcmd.ClientConfig
 	namespace string
 
 	operator *operator
-	// stays is true for a cluster that ran before and goes on running.
+	// stays is true for a cluster that was already running and is not stopped.
 	stays bool
-	// undo holds what is to be stopped, the newest last.
+	// undo contains cleanups in the order of their registration.
 	undo []func(context.Context) error
 }
 
@@ -53,12 +55,12 @@ func newRig(ctx context.Context, out io.Writer, o options) (*rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rig{out: out, bin: bin, person: ctx}
-	r.later(r.sayWhatStays)
+	r := &rig{out: out, bin: bin, userCtx: ctx}
+	r.later(r.printRemaining)
 	own := []string{bin, filepath.Join(bin, "kube")}
 	path := filepath.SplitList(os.Getenv("PATH"))
 	if o.cluster == existing {
-		// A person's own kubectl knows how to log in to their cluster.
+		// The user's own kubectl has the credentials for their cluster.
 		path = append(path, own...)
 		r.stays = true
 		if r.files, err = os.MkdirTemp("", "chartwright-"); err != nil {
@@ -71,7 +73,7 @@ func newRig(ctx context.Context, out io.Writer, o options) (*rig, error) {
 			return nil, err
 		}
 		if r.files = r.dir; os.MkdirAll(r.dir, 0o700) != nil {
-			return nil, fmt.Errorf("cannot make the folder %s", r.dir)
+			return nil, fmt.Errorf("cannot create the folder %s", r.dir)
 		}
 		if err := r.reserve(); err != nil {
 			return nil, err
@@ -83,15 +85,15 @@ func newRig(ctx context.Context, out io.Writer, o options) (*rig, error) {
 	return r, nil
 }
 
-// later remembers something to be done in the end.
+// later registers a cleanup.
 func (r *rig) later(undo func(context.Context) error) {
 	r.undo = append(r.undo, undo)
 }
 
-// stop ends everything that was started, the newest first, whatever fails.
+// stop runs all cleanups in reverse order, including those after a failed one.
 func (r *rig) stop() error {
 	r.cancel(nil)
-	// Ctrl-C is why this runs and must not keep it from its work.
+	// Clean up also after Ctrl-C.
 	ctx := context.WithoutCancel(r.ctx)
 	var errs []error
 	for _, undo := range slices.Backward(r.undo) {
@@ -101,25 +103,25 @@ func (r *rig) stop() error {
 	return errors.Join(errs...)
 }
 
-// sayWhatStays says how to get rid of what is left when all has stopped.
-func (r *rig) sayWhatStays(context.Context) error {
+// sayWhatStays prints how to remove what remains in the cluster.
+func (r *rig) printRemaining(context.Context) error {
 	switch {
 	case !r.stays || r.operator == nil:
 	case r.dir != "":
-		sayf(r.out, "The cluster ran before and goes on running; `make cluster-down` stops it.\n")
+		sayf(r.out, "The cluster was running before and is not stopped; `make cluster-down` stops it.\n")
 	default:
-		sayf(r.out, "The kinds and the rights stay in the cluster, and so do custom resources. To remove them, let\n"+
-			"`CLUSTER=existing make run` run again, and meanwhile `CLUSTER=existing make uninstall`.\n")
+		sayf(r.out, "The CRDs, roles and custom resources remain in the cluster. To remove them, run\n"+
+			"`CLUSTER=existing make run` again and, while it is running, `CLUSTER=existing make uninstall`.\n")
 	}
 	return nil
 }
 
-// interrupted tells whether a person wants it all to end.
+// interrupted reports whether the user has pressed Ctrl-C.
 func (r *rig) interrupted() bool {
-	return r.person.Err() != nil
+	return r.userCtx.Err() != nil
 }
 
-// explain adds to an error what the operator said last.
+// explain adds the end of the operator's log to an error.
 func (r *rig) explain(err error) error {
 	if r.interrupted() {
 		return errors.New("interrupted")
@@ -130,7 +132,7 @@ func (r *rig) explain(err error) error {
 	return fmt.Errorf("%w\n\nThe end of the operator's log:\n%s", err, indent(r.operator.tail()))
 }
 
-// steps brings the cluster and the operator up.
+// steps returns the steps that start the cluster and the operator.
 func (r *rig) steps() []step {
 	var steps []step
 	if r.dir != "" {
@@ -138,12 +140,12 @@ func (r *rig) steps() []step {
 	}
 	return append(steps,
 		step{line: "connect to the cluster", do: r.connect},
-		step{line: "make the kinds, the namespace and the rights of config/default", do: r.applyConfig},
+		step{line: "create the CRDs, the namespace and the roles of config/default", do: r.applyConfig},
 		step{line: "start bin/chartwright as ServiceAccount " + account.String(), do: r.startOperator},
 	)
 }
 
-// connect makes the client.
+// connect creates the client.
 func (r *rig) connect(context.Context) (note string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	if r.shell.kubeconfig != "" {
@@ -152,7 +154,7 @@ func (r *rig) connect(context.Context) (note string, err error) {
 	r.config = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{})
 	config, err := r.config.ClientConfig()
 	if err != nil {
-		return "", fmt.Errorf("there is no cluster to use: set KUBECONFIG: %w", err)
+		return "", fmt.Errorf("no cluster configured: set KUBECONFIG: %w", err)
 	}
 	config.QPS = -1
 	if r.namespace, _, err = r.config.Namespace(); err != nil {

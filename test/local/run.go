@@ -11,7 +11,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// run is `make run`.
+// run runs `make run`.
 func run(ctx context.Context, r *rig) error {
 	steps := append(r.steps(), step{
 		line: "kubectl apply -k " + configSamples + ", until every sample is Ready",
@@ -22,7 +22,7 @@ func run(ctx context.Context, r *rig) error {
 			return "", r.awaitSamples(ctx)
 		},
 	})
-	err := take(ctx, r.out, steps)
+	err := runSteps(ctx, r.out, steps)
 	if err == nil {
 		err = r.show(ctx)
 	}
@@ -30,7 +30,7 @@ func run(ctx context.Context, r *rig) error {
 		<-ctx.Done()
 		err = context.Cause(ctx)
 	}
-	// Ctrl-C is the way to end this, at any moment.
+	// Ctrl-C ends the run at any time.
 	if r.interrupted() {
 		sayf(r.out, "\n")
 		return nil
@@ -38,7 +38,7 @@ func run(ctx context.Context, r *rig) error {
 	return err
 }
 
-// show prints what there is to see, and what to do next.
+// show prints the resources and the next steps.
 func (r *rig) show(ctx context.Context) error {
 	data, err := os.ReadFile(chartwright.WatchesFile)
 	if err != nil {
@@ -60,10 +60,10 @@ func (r *rig) show(ctx context.Context) error {
 	return nil
 }
 
-// next says what to do next, in another terminal.
+// next returns instructions for another terminal.
 func (r *rig) next() string {
 	var text strings.Builder
-	text.WriteString("The operator runs. In another terminal, in this folder:\n\n")
+	text.WriteString("The operator is running. In another terminal, in this folder:\n\n")
 	if r.dir != "" {
 		fmt.Fprintf(&text, "  export KUBECONFIG=%s\n", r.shell.kubeconfig)
 		text.WriteString("  export PATH=$PWD/bin:$PWD/bin/kube:$PATH\n\n")
@@ -78,14 +78,14 @@ func (r *rig) next() string {
 The operator's log:  tail -f %s
 Ctrl-C ends it: `, r.logName())
 	if r.stays {
-		text.WriteString("the operator stops, the cluster and what is in it stay.")
+		text.WriteString("the operator stops; the cluster and its contents remain.")
 	} else {
 		text.WriteString("the operator and the cluster stop.")
 	}
 	return text.String()
 }
 
-// logName is the operator's log as seen from here.
+// logName returns the relative path of the operator's log.
 func (r *rig) logName() string {
 	here, err := os.Getwd()
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// settleLimit is how long the cluster may take to become what a step asks for.
+// settleLimit is the maximum time until the effect of a step.
 const settleLimit = time.Minute
 
-// samples returns the custom resources of config/samples in the namespace that
-// kubectl puts them into.
+// samples returns the custom resources of config/samples with the namespace to
+// which kubectl applies them.
 func (r *rig) samples(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	objects, err := r.manifests(ctx, configSamples)
 	if err != nil {
@@ -52,8 +52,8 @@ func (r *rig) awaitSamples(ctx context.Context) error {
 	})
 }
 
-// checkReady reads an object anew. The error of one that is not Ready for its
-// newest spec holds all its conditions.
+// checkReady reads an object. It returns an error with all conditions unless
+// the object is Ready with its current spec.
 func (r *rig) checkReady(ctx context.Context, object *unstructured.Unstructured) error {
 	if err := r.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (r *rig) checkReady(ctx context.Context, object *unstructured.Unstructured)
 	return errors.New(text.String())
 }
 
-// statusOf reads a custom resource's status.
+// statusOf returns the status of a custom resource.
 func statusOf(object *unstructured.Unstructured) (*api.Status, error) {
 	status := &api.Status{}
 	content, found := object.Object["status"].(map[string]any)

@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// shell runs commands as a person would in a terminal that was set up as `make
-// run` says.
+// shell runs commands as a user does in a terminal with the environment that
+// `make run` prints.
 type shell struct {
 	// path is $PATH.
 	path string
-	// kubeconfig is $KUBECONFIG; as it is when empty.
+	// kubeconfig is $KUBECONFIG; empty means unchanged.
 	kubeconfig string
 }
 
-// commandError is a command that failed, with what it had to say.
+// commandError is the error of a failed command, with its output.
 type commandError struct {
 	output string
 	err    error
@@ -30,14 +30,14 @@ type commandError struct {
 func (e *commandError) Error() string { return fmt.Sprintf("%v\n%s", e.err, indent(e.output)) }
 func (e *commandError) Unwrap() error { return e.err }
 
-// run runs one line and returns what it printed. The error is a commandError.
+// run runs a shell command and returns its output. The error is a commandError.
 func (s shell) run(ctx context.Context, line string) (string, error) {
 	return s.pipe(ctx, nil, line)
 }
 
-// pipe runs one line with an input.
+// pipe runs a shell command with a standard input.
 func (s shell) pipe(ctx context.Context, input []byte, line string) (string, error) {
-	cmd := exec.CommandContext(ctx, "sh", "-c", line) //nolint:gosec // the lines are ours
+	cmd := exec.CommandContext(ctx, "sh", "-c", line) //nolint:gosec // the commands are part of this program
 	cmd.Env = append(os.Environ(), "PATH="+s.path)
 	if s.kubeconfig != "" {
 		cmd.Env = append(cmd.Env, "KUBECONFIG="+s.kubeconfig)
@@ -45,7 +45,7 @@ func (s shell) pipe(ctx context.Context, input []byte, line string) (string, err
 	cmd.Stdin = bytes.NewReader(input)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	// What is cut short gets the chance to clean up.
+	// An interrupted command can clean up.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 30 * time.Second
 	if err := cmd.Run(); err != nil {
@@ -57,12 +57,13 @@ func (s shell) pipe(ctx context.Context, input []byte, line string) (string, err
 	return strings.TrimSpace(stdout.String()), nil
 }
 
-// refusal returns what a command said that failed; anything else is an error.
+// refusal returns the output of a failed command. It returns an error for a
+// command that succeeded.
 func refusal(err error) (string, error) {
 	var failed *commandError
 	switch {
 	case err == nil:
-		return "", errors.New("it was accepted, and should have been refused")
+		return "", errors.New("the command was accepted, want a refusal")
 	case errors.As(err, &failed):
 		return failed.output, nil
 	default:

@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-// step is one line of output and what is behind it.
+// step is one line of output, with an action.
 type step struct {
-	// line says what is done, or is what a person would have typed.
+	// line describes the step, or is the command that it runs.
 	line string
-	// about is how long the step usually takes, where that is long enough to
-	// wonder.
+	// about is the usual duration of the step, if it takes some time.
 	about string
-	// do returns when the step has had its effect. The note, if any, is shown
-	// below the line.
+	// do returns when the step's effect is complete. The note, if any, is
+	// printed below the line.
 	do func(context.Context) (note string, err error)
 }
 
-// lineWidth is where the results begin.
+// lineWidth is the column of the results.
 const lineWidth = 104
 
-// take takes the steps one after the other, up to the first that fails.
-func take(ctx context.Context, out io.Writer, steps []step) error {
+// run runs steps one after another until one fails.
+func runSteps(ctx context.Context, out io.Writer, steps []step) error {
 	for _, s := range steps {
 		line := s.line
 		if s.about != "" {
 			line += " (about " + s.about + ")"
 		}
-		// The line is there before the step is done, for whoever waits.
+		// Print the line before the step, so that the user knows what is
+		// running.
 		sayf(out, "%-*s ", lineWidth, line)
 		began := time.Now()
 		note, err := s.do(ctx)
@@ -47,9 +47,9 @@ func take(ctx context.Context, out io.Writer, steps []step) error {
 	return nil
 }
 
-// sayf prints for the person in front of the terminal.
+// sayf prints to the terminal.
 func sayf(out io.Writer, format string, args ...any) {
-	fmt.Fprintf(out, format, args...) //nolint:errcheck // there is nowhere else to say it
+	fmt.Fprintf(out, format, args...) //nolint:errcheck // there is no other output
 }
 
 func indent(text string) string {

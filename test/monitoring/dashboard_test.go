@@ -31,16 +31,15 @@ type panel struct {
 }
 
 var (
-	// legend is a label in the name of a line.
+	// legend matches a label in the name of a line.
 	legend = regexp.MustCompile(`\{\{([a-z_]+)\}\}`)
-	// values is how Grafana asks for those of a variable.
+	// values matches Grafana's query for the values of a variable.
 	values = regexp.MustCompile(`^label_values\((.*), ([a-z_]+)\)$`)
-	// variable is one of the dashboard's own.
+	// variable matches one of the dashboard's own variables.
 	variable = regexp.MustCompile(`\$([a-z]+)`)
 )
 
-// TestDashboard: each panel asks for what there is, and no two lie upon each
-// other.
+// TestDashboard: each panel has valid queries, and no two panels overlap.
 func TestDashboard(t *testing.T) {
 	var d dashboard
 	if err := json.Unmarshal([]byte(readFile(t, "config", "grafana", "chartwright.json")), &d); err != nil {
@@ -58,7 +57,7 @@ func TestDashboard(t *testing.T) {
 			t.Fatalf("the variable %s is %s", v.Name, v.Definition)
 		}
 		if e, err := Read(match[1], known); err != nil || !slices.Contains(e.Labels, match[2]) {
-			t.Errorf("the variable %s is of %s, which has %v: %v", v.Name, match[1], e.Labels, err)
+			t.Errorf("variable %s: metric %s has labels %v: %v", v.Name, match[1], e.Labels, err)
 		}
 	}
 	used := map[string]bool{}
@@ -66,13 +65,13 @@ func TestDashboard(t *testing.T) {
 	for _, p := range d.Panels {
 		p.expectPlace(t, taken)
 		if p.Type != "row" && len(p.Targets) == 0 {
-			t.Errorf("%s asks for nothing", p.Title)
+			t.Errorf("%s has no queries", p.Title)
 		}
 		for _, target := range p.Targets {
 			t.Run(p.Title, func(t *testing.T) {
 				for _, match := range variable.FindAllStringSubmatch(target.Expr, -1) {
 					if !slices.Contains(variables, match[1]) {
-						t.Errorf("there is no variable %s", match[1])
+						t.Errorf("unknown variable %s", match[1])
 					}
 				}
 				text := strings.ReplaceAll(target.Expr, "$__rate_interval", "5m")
@@ -83,7 +82,7 @@ func TestDashboard(t *testing.T) {
 				expectWords(t, e)
 				for _, match := range legend.FindAllStringSubmatch(target.LegendFormat, -1) {
 					if !slices.Contains(e.Labels, match[1]) {
-						t.Errorf("the legend speaks of %s, and there are %v", match[1], e.Labels)
+						t.Errorf("the legend uses label %s, want one of %v", match[1], e.Labels)
 					}
 				}
 				for _, series := range e.Series {
@@ -93,21 +92,21 @@ func TestDashboard(t *testing.T) {
 		}
 	}
 	if len(used) < 20 {
-		t.Errorf("it shows %d metrics", len(used))
+		t.Errorf("the dashboard shows %d metrics", len(used))
 	}
 }
 
-// expectPlace fails where a panel is beside the grid or on another one.
+// expectPlace fails if a panel is outside the grid or overlaps another one.
 func (p panel) expectPlace(t *testing.T, taken map[[2]int]string) {
 	t.Helper()
 	at := p.GridPos
 	if at.H == 0 || at.W == 0 || at.X+at.W > 24 {
-		t.Errorf("%s has no place: %+v", p.Title, at)
+		t.Errorf("%s is outside the grid: %+v", p.Title, at)
 	}
 	for x := at.X; x < at.X+at.W; x++ {
 		for y := at.Y; y < at.Y+at.H; y++ {
 			if other := taken[[2]int{x, y}]; other != "" {
-				t.Fatalf("%s lies upon %s", p.Title, other)
+				t.Fatalf("%s overlaps %s", p.Title, other)
 			}
 			taken[[2]int{x, y}] = p.Title
 		}

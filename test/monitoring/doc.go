@@ -1,8 +1,8 @@
-// Package monitoring holds config/prometheus and config/grafana against what an
-// operator tells: each expression is read by Prometheus' own parser, and each
-// metric and label in it must be registered by the code that this repository
-// runs, ours or controller-runtime's.
+// Package monitoring checks config/prometheus and config/grafana against the
+// metrics of an operator: Prometheus' own parser reads each expression, and the
+// code of this repository or of controller-runtime must register each metric
+// and label in it.
 //
-// What tells is the description of a metric, not a value of it, so that no
-// operator has to run and no metric can be missed for want of something to count.
+// The checks use the descriptions of metrics, not their values, so that no
+// operator has to run, and metrics without values are included.
 package monitoring

@@ -10,23 +10,22 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// Matcher is what an expression asks of a label.
+// Matcher is a label matcher of an expression.
 type Matcher struct {
 	Label string
-	// Values are those that it names, as far as they are no pattern.
+	// Values are the values that it names, unless they are a pattern.
 	Values []string
 }
 
-// Expression is what an expression in PromQL speaks of.
+// Expression contains the metrics and labels of an expression in PromQL.
 type Expression struct {
 	Series   []string
 	Matchers []Matcher
-	// Labels are those by which it may tell its results apart.
+	// Labels are the labels by which its results may differ.
 	Labels []string
 }
 
-// Read reads an expression. It fails where a metric or a label of it is not
-// known.
+// Read parses an expression. It fails for unknown metrics or labels.
 func Read(text string, known map[string][]string) (Expression, error) {
 	parsed, err := parser.NewParser(parser.Options{}).ParseExpr(text)
 	if err != nil {
@@ -49,7 +48,7 @@ func (r *reader) failf(format string, args ...any) {
 	}
 }
 
-// walk goes through a node, and returns the labels of its results.
+// walk visits a node, and returns the labels of its results.
 func (r *reader) walk(node parser.Node) []string {
 	switch n := node.(type) {
 	case *parser.VectorSelector:
@@ -65,7 +64,7 @@ func (r *reader) walk(node parser.Node) []string {
 	}
 	if call, ok := node.(*parser.Call); ok && call.Func.Name == "histogram_quantile" {
 		if !slices.Contains(all, "le") {
-			r.failf("%s: the buckets have lost their label le", node)
+			r.failf("%s: the buckets have no label le", node)
 		}
 		all = slices.DeleteFunc(all, func(label string) bool { return label == "le" })
 	}
@@ -75,7 +74,7 @@ func (r *reader) walk(node parser.Node) []string {
 func (r *reader) selector(n *parser.VectorSelector) []string {
 	of, ok := labelsOf(r.known, n.Name)
 	if !ok {
-		r.failf("there is no metric %s", n.Name)
+		r.failf("no metric %s", n.Name)
 	}
 	r.expression.Series = append(r.expression.Series, n.Name)
 	for _, m := range n.LabelMatchers {
@@ -83,7 +82,7 @@ func (r *reader) selector(n *parser.VectorSelector) []string {
 			continue
 		}
 		if !slices.Contains(of, m.Name) {
-			r.failf("%s has no label %s, but %v", n.Name, m.Name, of)
+			r.failf("%s has no label %s, want one of %v", n.Name, m.Name, of)
 		}
 		values := []string{m.Value}
 		if m.Type == labels.MatchRegexp || m.Type == labels.MatchNotRegexp {
@@ -98,7 +97,7 @@ func (r *reader) aggregate(n *parser.AggregateExpr) []string {
 	of := r.walk(n.Expr)
 	for _, label := range n.Grouping {
 		if !slices.Contains(of, label) {
-			r.failf("%s: nothing in it has a label %s", n, label)
+			r.failf("%s: no operand has a label %s", n, label)
 		}
 	}
 	if !n.Without {
@@ -120,10 +119,10 @@ func (r *reader) binary(n *parser.BinaryExpr) []string {
 		}
 		return left
 	}
-	// Otherwise all of them must be equal, or nothing ever matches.
+	// Otherwise all labels must be equal, or nothing ever matches.
 	l, m := slices.Sorted(slices.Values(left)), slices.Sorted(slices.Values(right))
 	if n.VectorMatching.Card != parser.CardOneToOne && n.VectorMatching.Card != parser.CardManyToMany || !slices.Equal(l, m) {
-		r.failf("%s: its sides have other labels, %v and %v", n, l, m)
+		r.failf("%s: the sides have different labels, %v and %v", n, l, m)
 	}
 	return left
 }

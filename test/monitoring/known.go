@@ -9,19 +9,19 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/chartwright/chartwright/internal/metrics"
-	// It imports the packages that register the metrics of libraries.
+	// This import registers the metrics of libraries.
 	_ "github.com/chartwright/chartwright/internal/operator"
 )
 
-// scraped are the labels that Prometheus adds where a ServiceMonitor tells it
-// to scrape.
+// scraped are the labels that Prometheus adds when it scrapes by a
+// ServiceMonitor.
 var scraped = []string{"namespace", "pod", "job", "instance", "service", "container", "endpoint"}
 
-// described is what a description says of itself, for there is no other way to
-// its name and labels.
+// described matches the text of a description, which is the only way to get its
+// name and labels.
 var described = regexp.MustCompile(`fqName: "([^"]+)".*variableLabels: \{([^}]*)\}`)
 
-// Known returns the labels of each metric that is registered by its name.
+// Known returns the labels of each registered metric by name.
 func Known() (map[string][]string, error) {
 	libraries, ok := ctrlmetrics.Registry.(prometheus.Collector)
 	if !ok {
@@ -39,7 +39,7 @@ func Known() (map[string][]string, error) {
 	for description := range descriptions {
 		match := described.FindStringSubmatch(description.String())
 		if match == nil {
-			return nil, fmt.Errorf("a description that cannot be read: %s", description)
+			return nil, fmt.Errorf("cannot parse the description %s", description)
 		}
 		labels := append([]string{}, scraped...)
 		if match[2] != "" {
@@ -50,8 +50,8 @@ func Known() (map[string][]string, error) {
 	return known, nil
 }
 
-// labelsOf returns the labels of a series, which of a histogram are those of its
-// parts, too.
+// labelsOf returns the labels of a series; for a histogram those of its parts,
+// too.
 func labelsOf(known map[string][]string, series string) ([]string, bool) {
 	if labels, ok := known[series]; ok {
 		return labels, true

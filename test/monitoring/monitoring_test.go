@@ -28,26 +28,25 @@ func knownMetrics(t *testing.T) map[string][]string {
 	return known
 }
 
-// expectWords: a value that an expression asks for is one that the page on
-// metrics has, or nothing ever matches.
+// expectWords checks that docs/observing.md contains each label value in an
+// expression, because an unknown value never matches.
 func expectWords(t *testing.T, e Expression) {
 	t.Helper()
 	page := readFile(t, "docs", "observing.md")
 	for _, m := range e.Matchers {
-		// These are the user's.
+		// These values come from the user.
 		if slices.Contains([]string{"namespace", "kind"}, m.Label) {
 			continue
 		}
 		for _, value := range m.Values {
 			if !strings.Contains(page, "`"+value+"`") {
-				t.Errorf("%s is to be %q, which docs/observing.md does not name", m.Label, value)
+				t.Errorf("%s=%q is not in docs/observing.md", m.Label, value)
 			}
 		}
 	}
 }
 
-// TestKnown: what a selector may name is what is registered, whether or not
-// there is anything to count.
+// TestKnown: registered metrics are known even without values.
 func TestKnown(t *testing.T) {
 	known := knownMetrics(t)
 	for name, label := range map[string]string{
@@ -56,7 +55,7 @@ func TestKnown(t *testing.T) {
 		"leader_election_master_status": "name", "rest_client_requests_total": "code", "process_cpu_seconds_total": "pod",
 	} {
 		if !slices.Contains(known[name], label) {
-			t.Errorf("%s has the labels %v, expected %s among them", name, known[name], label)
+			t.Errorf("%s has the labels %v, want %s among them", name, known[name], label)
 		}
 	}
 }
@@ -66,33 +65,33 @@ func TestRead(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
 		labels     []string
-		// says is in the error, if any.
+		// says is a part of the error, if any.
 		says string
 	}{
 		{name: "a metric", text: `a`, labels: []string{"kind", "pod"}},
 		{name: "a sum", text: `sum by (kind) (rate(a{pod="x"}[5m])) > 0`, labels: []string{"kind"}},
-		{name: "a sum over one", text: `sum without (pod) (a)`, labels: []string{"kind"}},
-		{name: "all of it", text: `sum(a)`},
+		{name: "a sum without one label", text: `sum without (pod) (a)`, labels: []string{"kind"}},
+		{name: "a sum of all", text: `sum(a)`},
 		{name: "buckets", text: `histogram_quantile(0.9, sum by (kind, le) (rate(h_bucket[5m])))`, labels: []string{"kind"}},
 		{name: "joined", text: `a unless on (kind) b`, labels: []string{"kind", "pod"}},
-		{name: "joined by all", text: `sum by (kind) (a) and b`, labels: []string{"kind"}},
-		{name: "no PromQL", text: `sum(a`, says: "unclosed left parenthesis"},
+		{name: "joined by all labels", text: `sum by (kind) (a) and b`, labels: []string{"kind"}},
+		{name: "invalid PromQL", text: `sum(a`, says: "unclosed left parenthesis"},
 		{name: "no such metric", text: `sum(a) + c`, says: "no metric c"},
 		{name: "no such part", text: `h_total`, says: "no metric h_total"},
 		{name: "no such label", text: `b{pod="x"}`, says: "b has no label pod"},
-		{name: "summed by none", text: `sum by (pod) (b)`, says: "has a label pod"},
-		{name: "a label that is gone", text: `sum by (pod) (sum by (kind) (a))`, says: "has a label pod"},
-		{name: "buckets without bounds", text: `histogram_quantile(0.9, sum by (kind) (rate(h_bucket[5m])))`, says: "lost their label le"},
-		{name: "joined by none", text: `a and on (pod) b`, says: "not both sides"},
-		{name: "joined by unlike", text: `a and b`, says: "other labels"},
+		{name: "summed by an unknown label", text: `sum by (pod) (b)`, says: "has a label pod"},
+		{name: "a label that was aggregated", text: `sum by (pod) (sum by (kind) (a))`, says: "has a label pod"},
+		{name: "buckets without bounds", text: `histogram_quantile(0.9, sum by (kind) (rate(h_bucket[5m])))`, says: "have no label le"},
+		{name: "joined by an unknown label", text: `a and on (pod) b`, says: "not both sides"},
+		{name: "joined by different labels", text: `a and b`, says: "different labels"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			e, err := Read(test.text, known)
 			switch {
 			case test.says == "" && err != nil, test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)):
-				t.Errorf("the error is %v, expected %q", err, test.says)
+				t.Errorf("the error is %v, want %q", err, test.says)
 			case test.says == "" && !slices.Equal(e.Labels, test.labels):
-				t.Errorf("the labels are %v, expected %v", e.Labels, test.labels)
+				t.Errorf("the labels are %v, want %v", e.Labels, test.labels)
 			}
 		})
 	}

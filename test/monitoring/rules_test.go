@@ -12,8 +12,8 @@ import (
 	"github.com/chartwright/chartwright/test/docs"
 )
 
-// prometheusRule is as much of that kind as we use; what else stands there is an
-// error.
+// prometheusRule has the fields of that kind that this repository uses. Other
+// fields are an error.
 type prometheusRule struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
@@ -34,7 +34,7 @@ type alert struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// speaksOf is a label in the text of an alert.
+// speaksOf matches a label in the text of an alert.
 var speaksOf = regexp.MustCompile(`\$labels\.([a-z_]+)`)
 
 func TestAlerts(t *testing.T) {
@@ -63,19 +63,19 @@ func TestAlerts(t *testing.T) {
 					t.Errorf("the severity is %q", severity)
 				}
 				if anchor, ok := strings.CutPrefix(a.Annotations["runbook_url"], runbook); !ok || !slices.Contains(anchors, anchor) {
-					t.Errorf("runbook_url is %q, of which docs/on-call.md knows nothing", a.Annotations["runbook_url"])
+					t.Errorf("runbook_url is %q, want a section of docs/on-call.md", a.Annotations["runbook_url"])
 				}
 				if !strings.Contains(page, "`"+a.Alert+"`") {
-					t.Error("docs/on-call.md does not name it")
+					t.Error("docs/on-call.md does not mention the alert")
 				}
 				for _, key := range []string{"summary", "description"} {
 					text := a.Annotations[key]
 					if !strings.HasSuffix(text, ".") {
-						t.Errorf("%s is %q, expected a sentence", key, text)
+						t.Errorf("%s is %q, want a sentence", key, text)
 					}
 					for _, match := range speaksOf.FindAllStringSubmatch(text, -1) {
 						if !slices.Contains(e.Labels, match[1]) {
-							t.Errorf("%s speaks of the label %s, and there are %v", key, match[1], e.Labels)
+							t.Errorf("%s uses the label %s, want one of %v", key, match[1], e.Labels)
 						}
 					}
 				}
@@ -83,6 +83,6 @@ func TestAlerts(t *testing.T) {
 		}
 	}
 	if count < 10 {
-		t.Errorf("there are %d alerts", count)
+		t.Errorf("got %d alerts", count)
 	}
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// atRest looks whether a custom resource has come to where it belongs.
+// atRest returns an error unless a custom resource is in its expected final
+// state.
 func (s *subject) atRest(ctx context.Context) error {
 	cr, err := s.env.At(s.object()).Get(ctx, s.name, metav1.GetOptions{})
 	if err != nil {
@@ -28,7 +29,7 @@ func (s *subject) atRest(ctx context.Context) error {
 		return err
 	}
 	if err := s.looksRight(ctx, cr, status); err != nil {
-		report, _ := json.Marshal(cr.Object["status"]) //nolint:errchkjson // it came as JSON
+		report, _ := json.Marshal(cr.Object["status"]) //nolint:errchkjson // it was decoded from JSON
 		return fmt.Errorf("%w; generation %d, annotations %v, revisions %s, status %s", err, cr.GetGeneration(), cr.GetAnnotations(), s.env.Revisions(s.name), report)
 	}
 	return nil
@@ -40,61 +41,61 @@ func (s *subject) looksRight(ctx context.Context, cr *unstructured.Unstructured,
 	}
 	ready := harness.Condition(status, api.ConditionReady)
 	if ready == nil {
-		return errors.New("there is no condition Ready")
+		return errors.New("no condition Ready")
 	}
 	if s.pause != "" {
 		return s.looksPaused(status)
 	}
 	if isTrue(status, "Paused") {
-		return errors.New("it is paused")
+		return errors.New("unexpectedly paused")
 	}
 	if s.refused && !isTrue(status, "RollbackRefused") && !isTrue(status, "InvalidAnnotations") {
-		return errors.New("a wrong request is not refused")
+		return errors.New("the invalid request is not refused")
 	}
 	if !s.answered(cr) {
-		return errors.New("the rollback request is not answered")
+		return errors.New("the rollback request is not processed")
 	}
 	holds := isTrue(status, "Held")
 	if s.hold == held && !holds {
-		return errors.New("it is not held")
+		return errors.New("not held")
 	}
 	if s.hold == free && holds {
-		return errors.New("it is held")
+		return errors.New("unexpectedly held")
 	}
 	if s.bad && !holds {
 		return s.looksRefused(ctx, cr, ready)
 	}
 	if ready.Status != metav1.ConditionTrue {
-		return errors.New("it is not Ready")
+		return errors.New("not Ready")
 	}
 	revision, err := s.env.AtRest(ctx, s.name)
 	if err != nil {
 		return err
 	}
 	if status.Release == nil || status.Release.Revision != int64(revision.Version) {
-		return fmt.Errorf("revision %d is deployed and not reported", revision.Version)
+		return fmt.Errorf("revision %d is deployed but not reported", revision.Version)
 	}
 	if s.hold == held && revision.Manifest != s.manifest {
-		return fmt.Errorf("it is held at another revision than was asked for:\n%s\nexpected:\n%s", revision.Manifest, s.manifest)
+		return fmt.Errorf("the held revision has the manifest\n%s\nwant:\n%s", revision.Manifest, s.manifest)
 	}
 	if !holds && !same(revision.Config, s.spec) {
-		return fmt.Errorf("it has the values %v, the spec has %v", revision.Config, s.spec)
+		return fmt.Errorf("the release has the values %v, want %v", revision.Config, s.spec)
 	}
 	return s.env.CompareObjects(ctx, cr, revision, harness.ConfigMap("").GroupVersionKind(), harness.Secret("").GroupVersionKind())
 }
 
 func (s *subject) looksPaused(status api.Status) error {
 	if !isTrue(status, "Paused") {
-		return errors.New("it is not paused")
+		return errors.New("not paused")
 	}
 	if now := s.env.Revisions(s.name); s.frozen != "" && now != s.frozen {
-		return fmt.Errorf("it is paused and had the revisions %s", s.frozen)
+		return fmt.Errorf("paused with changed revisions, want %s", s.frozen)
 	}
 	return nil
 }
 
-// looksRefused looks whether a spec that the chart refuses has changed nothing
-// but the report.
+// looksRefused checks that a spec that the chart refuses has only changed the
+// status.
 func (s *subject) looksRefused(ctx context.Context, cr *unstructured.Unstructured, ready *metav1.Condition) error {
 	if ready.Status != metav1.ConditionFalse || ready.Reason != api.ReasonInvalidValues {
 		return errors.New("the chart's schema should have refused the spec")
@@ -104,11 +105,11 @@ func (s *subject) looksRefused(ctx context.Context, cr *unstructured.Unstructure
 		return nil
 	}
 	if records[len(records)-1].Name == s.corrupt {
-		return nil // a spec that is refused needs no record to be read
+		return nil // the record of a refused spec need not be readable
 	}
 	newest := records[len(records)-1].Labels
 	if newest["status"] != api.StatusDeployed || newest[api.LabelRevision] != newest["version"] {
-		return nil // what runs is that of a try that failed, or somebody else's
+		return nil // the deployed release comes from a failed attempt or from another client
 	}
 	revision, err := s.env.AtRest(ctx, s.name)
 	if err != nil {
@@ -117,8 +118,9 @@ func (s *subject) looksRefused(ctx context.Context, cr *unstructured.Unstructure
 	return s.env.CompareObjects(ctx, cr, revision, harness.ConfigMap("").GroupVersionKind(), harness.Secret("").GroupVersionKind())
 }
 
-// answered tells whether the operator has seen the last request: an annotation
-// changes no generation, so that what looks at rest may not have begun.
+// answered reports whether the operator has processed the last request.
+// Annotations do not change the generation, so a release may look idle before
+// its action has started.
 func (s *subject) answered(cr *unstructured.Unstructured) bool {
 	asked := annotations.Parse(cr.GetAnnotations()).Rollback
 	if s.asked == 0 || asked == nil || asked.Malformed() {
@@ -126,7 +128,8 @@ func (s *subject) answered(cr *unstructured.Unstructured) bool {
 	}
 	records := s.env.Records(s.name)
 	if len(records) == 0 {
-		// A helm uninstall has deleted them, and the spec is refused.
+		// If helm uninstall has deleted the records, a refused spec prevents a
+		// new one.
 		return true
 	}
 	for i := range records {
@@ -137,7 +140,7 @@ func (s *subject) answered(cr *unstructured.Unstructured) bool {
 	return false
 }
 
-// rested remembers what is known only now.
+// rested records state that is only known when the custom resource is at rest.
 func (s *subject) rested() {
 	s.world.t.Helper()
 	if s.pause != "" {
@@ -163,7 +166,7 @@ func isTrue(status api.Status, condition string) bool {
 	return c != nil && c.Status == metav1.ConditionTrue
 }
 
-// same compares values as JSON has them.
+// same compares values in their JSON form.
 func same(a, b map[string]any) bool {
 	left, errLeft := json.Marshal(a)
 	right, errRight := json.Marshal(b)

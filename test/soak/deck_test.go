@@ -1,7 +1,7 @@
 package soak
 
-// card is one thing that happens: to the world, or to one custom resource. Each
-// returns what was done, or nothing where it cannot be done now.
+// card is an event that affects the world, or one custom resource. do returns a
+// description, or "" if the event is not possible now.
 type card struct {
 	name    string
 	times   int
@@ -40,7 +40,8 @@ var deck = []card{
 	{name: "stop", times: 1, world: (*world).stop},
 }
 
-// shuffle returns every card as often as it comes, in an order of the seed's.
+// shuffle returns every card as often as its weight, in an order that depends
+// on the seed.
 func (w *world) shuffle() []card {
 	var cards []card
 	for _, card := range deck {

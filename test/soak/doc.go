@@ -1,29 +1,28 @@
-// Package soak looks for what nobody has thought of: it does to an operator
-// whatever may happen to one, in an order that a seed chooses, and expects that
-// it always finds back.
+// Package soak tests an operator with random sequences of events that a seed
+// determines, and expects that the operator always reaches the correct state.
 //
-// A World is an operator, the custom resources that it serves, a proxy between
-// it and the API server, and a model of what each resource should have come to.
-// A round does a few things at once: people edit, roll back, pause and delete;
-// somebody uses the helm command behind the operator's back, or damages objects
-// and records; the operator is killed or stopped; requests are refused, lost
-// and delayed. Then the faults stop and all must come to rest, in bounded time:
+// A World is an operator, its custom resources, a proxy to the API server, and
+// a model of the expected state of each resource. In a round, several events
+// happen concurrently: users edit, roll back, pause and delete; other clients
+// use the helm command, or change objects and records; the operator is killed
+// or stopped; requests are refused, lost and delayed. Then the faults stop, and
+// the following must be true within limited time:
 //
-//   - every resource is Ready with its spec, or held at the revision that was
-//     asked for, or says what is wrong with it,
+//   - every resource is Ready with its spec, or held at the requested revision,
+//     or reports what is wrong,
 //   - one revision of each release is deployed, and none is pending,
-//   - the objects are those of its manifest, and no others carry our labels,
-//   - and what was deleted has left nothing behind.
+//   - the objects are those of its manifest, and no others have its labels,
+//   - nothing remains of deleted resources.
 //
-// At all times, no release has two pending revisions of ours.
+// At no time does a release have two pending revisions of the operator.
 //
-// The tests are a short run with a fixed seed. These say what else to run:
+// By default, the tests are a short run with a fixed seed. For longer runs:
 //
-//	CHARTWRIGHT_SOAK_SEEDS=1,2,3  the seeds, each with a world of its own
-//	CHARTWRIGHT_SOAK_DECKS=4      how often everything that can happen happens
-//	CHARTWRIGHT_SOAK_TIME=30m     when to stop with all the same
+//	CHARTWRIGHT_SOAK_SEEDS=1,2,3  the seeds, each with its own world
+//	CHARTWRIGHT_SOAK_DECKS=4      the number of repetitions of all events
+//	CHARTWRIGHT_SOAK_TIME=30m     the time limit
 //
-// A failure prints the seed and what was done before it. The same seed deals
-// the same cards again; when exactly they hit the operator differs, and so may
-// which resource there is to play them on.
+// A failure prints the seed and the preceding events. The same seed produces
+// the same events; their timing differs, and so may the custom resources that
+// they affect.
 package soak

@@ -7,7 +7,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// What becomes of the operator, and of a whole namespace.
+// Events that affect the operator, or a whole namespace.
 
 func (w *world) kill() string {
 	if !w.operator.Running() {
@@ -18,7 +18,7 @@ func (w *world) kill() string {
 	return "the operator is killed"
 }
 
-// killAtWrite lets the operator go on until one of its next writes.
+// killAtWrite kills the operator at one of its next writes.
 func (w *world) killAtWrite() string {
 	if w.trap != nil {
 		return ""
@@ -27,16 +27,16 @@ func (w *world) killAtWrite() string {
 	moment := []harness.Moment{harness.BeforeWrite, harness.AfterWrite}[w.rng.IntN(2)]
 	w.trap = w.operator.KillAtWrite(write, moment)
 	w.busy()
-	return fmt.Sprintf("the operator is to be killed %s its write %d", moment, write)
+	return fmt.Sprintf("the operator will be killed %s its write %d", moment, write)
 }
 
-// stop waits until the operator answers: a program that has just begun ends on
-// any signal.
+// stop first waits until the operator is ready, because a process that has just
+// started exits on any signal.
 func (w *world) stop() string {
 	if w.trap != nil {
 		return ""
 	}
-	w.Wait("the operator to answer", func(ctx context.Context) error {
+	w.Wait("the operator to be ready", func(ctx context.Context) error {
 		w.keep()
 		return w.operator.Probe(ctx, "/healthz")
 	})
@@ -45,7 +45,7 @@ func (w *world) stop() string {
 	return "the operator is stopped"
 }
 
-// deleteNamespace deletes the last of the namespaces, with all that is in it.
+// deleteNamespace deletes the last of the namespaces with its contents.
 func (w *world) deleteNamespace() string {
 	if w.placeGone {
 		return ""

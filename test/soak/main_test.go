@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
 
-// settings are what the environment asks for.
+// settings are read from environment variables.
 type settings struct {
 	seeds []uint64
 	decks int
@@ -21,7 +21,7 @@ type settings struct {
 
 func readSettings(t *testing.T) settings {
 	t.Helper()
-	// Short enough for every run of all tests.
+	// Short enough to be part of every test run.
 	s := settings{seeds: []uint64{1}, decks: 1, until: time.Now().Add(60 * time.Second)}
 	if text := os.Getenv("CHARTWRIGHT_SOAK_SEEDS"); text != "" {
 		s.seeds = nil

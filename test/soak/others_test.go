@@ -13,11 +13,11 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// What others do behind the operator's back: with the helm command, and to
-// objects and records.
+// Events caused by other clients: with the helm command, or to objects and
+// records.
 
-// helm runs the helm command, which may fail: it may meet an action of the
-// operator's.
+// helm runs the helm command. It may fail because of a concurrent action of the
+// operator.
 func (s *subject) helm(args ...string) string {
 	s.frozen = ""
 	if _, err := s.env.TryHelm(args...); err != nil {
@@ -34,7 +34,7 @@ func (s *subject) helmUpgrade() string {
 	return s.helm("upgrade", s.name, harness.Chart("pieces"), "--history-max", "0", "--set", "secret=helm,pieces.helm=mine")
 }
 
-// helmUpgradeLong is under way while other things happen, and fails in the end.
+// helmUpgradeLong runs during other events, and fails in the end.
 func (s *subject) helmUpgradeLong() string {
 	if len(s.env.Records(s.name)) == 0 {
 		return ""
@@ -44,7 +44,7 @@ func (s *subject) helmUpgradeLong() string {
 		_, err := s.env.TryHelm("upgrade", s.name, harness.Chart("pieces"), "--history-max", "0", "--timeout", "4s",
 			"--set", "hook.enabled=true,hook.hang=true")
 		if err == nil {
-			s.world.violatef("a helm upgrade whose hook hangs has succeeded")
+			s.world.violatef("a helm upgrade with a hanging hook succeeded")
 		}
 	})
 	return "begins"
@@ -82,8 +82,8 @@ func (s *subject) deleteRecord() string {
 	return record.Name
 }
 
-// corruptRecord damages the newest record and edits the spec, for a record that
-// nobody needs is read by nobody.
+// corruptRecord corrupts the newest record and edits the spec, because the
+// operator reads a record only when it needs it.
 func (s *subject) corruptRecord() string {
 	records := s.env.Records(s.name)
 	if len(records) == 0 || s.pause != "" {
@@ -104,11 +104,11 @@ func (s *subject) corruptRecord() string {
 	return record.Name + ", and edit " + strconv.Itoa(s.edits)
 }
 
-// copied marks copies of records, which belong to whoever has made them.
+// copied marks copies of records, which the operator does not own.
 const copied = "soak.test/copied"
 
-// copyRecord stores a copy of a record under another name, as a backup does
-// that was restored. It changes nothing, and stays when the release goes.
+// copyRecord stores a copy of a record under another name, like a restored
+// backup. It changes nothing, and remains when the release is deleted.
 func (s *subject) copyRecord() string {
 	records := s.env.Records(s.name)
 	if len(records) == 0 {
@@ -129,7 +129,7 @@ func (s *subject) copyRecord() string {
 	return name
 }
 
-// dependent names one of the release's objects, if it has any.
+// dependent returns a reference to one of the release's objects, if it has any.
 func (s *subject) dependent() string {
 	owned, err := s.owned(s.world.t.Context(), harness.ConfigMap(""))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// What people do to a custom resource.
+// Events that users cause at a custom resource.
 
 func (s *subject) edit() string {
 	if s.bad {
@@ -40,7 +40,8 @@ func (s *subject) fix() string {
 	return fmt.Sprintf("to edit %d", s.edits)
 }
 
-// rollBack asks for a revision of the operator's that was deployed once.
+// rollBack requests a rollback to a revision of the operator that was deployed
+// before.
 func (s *subject) rollBack() string {
 	past := s.past()
 	if len(past) == 0 {
@@ -52,9 +53,10 @@ func (s *subject) rollBack() string {
 	return value
 }
 
-// rollBackAndEdit asks for a revision, and edits the spec before the operator
-// may have executed the request. The request names the generation, so that the
-// edit is followed in any case: it is the later one, or it ends the hold.
+// rollBackAndEdit requests a rollback, and edits the spec possibly before the
+// operator processes the request. The request contains the generation, so that
+// the edit takes precedence in any case: it is newer than the request, or it
+// ends the hold.
 func (s *subject) rollBackAndEdit() string {
 	past := s.past()
 	if len(past) == 0 || s.bad {
@@ -69,7 +71,7 @@ func (s *subject) rollBackAndEdit() string {
 	return fmt.Sprintf("%s, and edit %d", value, s.edits)
 }
 
-// past returns the operator's revisions that were deployed once.
+// past returns the operator's revisions that were deployed.
 func (s *subject) past() []harness.Revision {
 	var past []harness.Revision
 	records := s.env.Records(s.name)
@@ -85,7 +87,7 @@ func (s *subject) past() []harness.Revision {
 	return past
 }
 
-// runJob edits the spec so that the release has a Job that removes itself.
+// runJob edits the spec so that the release has a Job with a TTL.
 func (s *subject) runJob() string {
 	if s.bad {
 		return ""
@@ -96,8 +98,8 @@ func (s *subject) runJob() string {
 	return fmt.Sprintf("to edit %d", s.edits)
 }
 
-// hang edits the spec so that a hook cannot pull its image, and corrects that
-// when the hook hangs, or soon.
+// hang edits the spec so that the image of a hook cannot be pulled, and
+// corrects the spec when the hook is stuck, or soon after.
 func (s *subject) hang() string {
 	if s.bad {
 		return ""
@@ -117,7 +119,7 @@ func (s *subject) hang() string {
 	return fmt.Sprintf("to edit %d, corrected by edit %d", stuck, s.edits)
 }
 
-// rollBackToPrevious asks for what the operator knows best.
+// rollBackToPrevious requests a rollback to the previous revision.
 func (s *subject) rollBackToPrevious() string {
 	if len(s.env.Records(s.name)) == 0 {
 		return ""
@@ -172,14 +174,13 @@ func (s *subject) verify() string {
 	return value
 }
 
-// clearStatus asks for another look afterwards: a status alone calls for none,
-// or each report would.
+// clearStatus also requests a reconciliation, because status changes do not trigger one.
 func (s *subject) clearStatus() string {
 	s.env.Patch(s.object(), `[{"op": "add", "path": "/status", "value": {}}]`, "status")
 	return "is cleared, and verified by " + s.verify()
 }
 
-// remove deletes the resource. It is made again when it is gone.
+// remove deletes the resource. It is created again after the deletion.
 func (s *subject) remove() string {
 	if s.pause == "including-deletion" {
 		s.pause = ""

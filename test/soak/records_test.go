@@ -18,9 +18,9 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// watchRecords checks at all times that the operator never has two actions on a
-// release under way, which are two pending revisions that it wrote, and counts
-// Jobs and revisions for fewJobs.
+// watchRecords checks at all times that the operator never has two concurrent
+// actions on a release, visible as two pending revisions that it wrote. It also
+// counts Jobs and revisions for fewJobs.
 func (w *world) watchRecords() {
 	w.t.Helper()
 	factory := informers.NewSharedInformerFactoryWithOptions(w.Typed, 0*time.Second, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
@@ -28,7 +28,7 @@ func (w *world) watchRecords() {
 	}))
 	var mu sync.Mutex
 	pending := map[string]map[string]bool{}
-	// revisions and jobs hold the UIDs that there ever were.
+	// revisions and jobs contain all UIDs that ever existed.
 	revisions, jobs := map[string]map[types.UID]bool{}, map[string]map[types.UID]bool{}
 	see := func(object any, there bool) {
 		if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
@@ -53,8 +53,8 @@ func (w *world) watchRecords() {
 			w.violatef("release %s has two pending revisions of the operator's own: %v", release, pending[release])
 		}
 	}
-	// The helm command copies our labels to its records, so that its revisions,
-	// which create Jobs, too, are counted.
+	// The helm command copies the operator's labels to its records, so its
+	// revisions, which also create Jobs, are counted.
 	job := func(object any) {
 		created, ok := object.(*batchv1.Job)
 		if !ok || created.Spec.TTLSecondsAfterFinished == nil {
@@ -69,7 +69,8 @@ func (w *world) watchRecords() {
 		}
 		jobs[release][created.UID] = true
 	}
-	// A Job can arrive before the record of its revision: they are two watches.
+	// A Job can be observed before the record of its revision, because they are
+	// two watches.
 	w.fewJobs = func(context.Context) error {
 		mu.Lock()
 		defer mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// rest ends the faults and waits until all has come to where it belongs.
+// rest stops the faults and waits until everything is in its expected state.
 func (w *world) rest() {
 	w.t.Helper()
 	w.proxy.Calm()
@@ -39,12 +39,12 @@ func (w *world) rest() {
 		w.Wait(fmt.Sprintf("%s to be at rest (seed %d, step %d)", s, w.seed, w.step), s.atRest)
 		s.rested()
 	}
-	w.Wait("nothing to be left over", w.noOrphans)
+	w.Wait("all orphaned objects to be deleted", w.noOrphans)
 	w.Wait("no release to have more Jobs than revisions", w.fewJobs)
 	w.checkViolations()
 }
 
-// bury waits until what was deleted is gone, and has left nothing behind.
+// bury waits until deleted resources are gone, with all their objects.
 func (w *world) bury() {
 	w.t.Helper()
 	for _, s := range w.subjects {
@@ -59,16 +59,16 @@ func (w *world) bury() {
 			if err != nil {
 				return err
 			}
-			return fmt.Errorf("it is there with finalizers %v and status %v", live.GetFinalizers(), live.Object["status"])
+			return fmt.Errorf("it still exists, with finalizers %v and status %v", live.GetFinalizers(), live.Object["status"])
 		})
-		// The finalizer goes last.
+		// The finalizer is removed last.
 		for _, like := range []*unstructured.Unstructured{harness.ConfigMap(""), harness.Secret("")} {
-			left, err := s.env.At(like).List(w.t.Context(), metav1.ListOptions{LabelSelector: api.LabelOwnerUID + "=" + string(s.uid) + ",owner!=" + damaged + ",!" + copied})
+			left, err := s.env.At(like).List(w.t.Context(), metav1.ListOptions{LabelSelector: api.LabelOwnerUID + "=" + string(s.uid) + ",owner!=" + setAside + ",!" + copied})
 			if err != nil {
 				w.t.Fatal(err)
 			}
 			for i := range left.Items {
-				w.violatef("%s is gone, and its %s %s is not", s, left.Items[i].GetKind(), left.Items[i].GetName())
+				w.violatef("%s is deleted, but its %s %s still exists", s, left.Items[i].GetKind(), left.Items[i].GetName())
 			}
 		}
 	}
@@ -81,10 +81,12 @@ func (w *world) bury() {
 	w.placeGone = false
 }
 
-// damaged marks records that were set aside for people to look at.
-const damaged = "chartwright-damaged"
+// setAside is the value of the label "owner" on corrupt records that the operator
+// has set aside for manual inspection.
+const setAside = "chartwright-damaged"
 
-// noOrphans looks for objects that carry our labels and belong to nobody.
+// noOrphans returns an error if an object has the operator's labels but no
+// owner.
 func (w *world) noOrphans(ctx context.Context) error {
 	alive := map[string]bool{}
 	for _, s := range w.subjects {
@@ -92,14 +94,14 @@ func (w *world) noOrphans(ctx context.Context) error {
 	}
 	for _, place := range w.places {
 		for _, like := range []*unstructured.Unstructured{harness.ConfigMap(""), harness.Secret("")} {
-			all, err := place.At(like).List(ctx, metav1.ListOptions{LabelSelector: api.LabelOperator + "=" + w.Namespace + ",owner!=" + damaged + ",!" + copied})
+			all, err := place.At(like).List(ctx, metav1.ListOptions{LabelSelector: api.LabelOperator + "=" + w.Namespace + ",owner!=" + setAside + ",!" + copied})
 			if err != nil {
 				return err
 			}
 			for i := range all.Items {
 				object := &all.Items[i]
 				if uid := object.GetLabels()[api.LabelOwnerUID]; !alive[uid] {
-					return fmt.Errorf("%s %s/%s belongs to %q, and nobody has that UID", object.GetKind(), object.GetNamespace(), object.GetName(), uid)
+					return fmt.Errorf("%s %s/%s has the owner UID %q, but no custom resource has this UID", object.GetKind(), object.GetNamespace(), object.GetName(), uid)
 				}
 			}
 		}
@@ -107,7 +109,7 @@ func (w *world) noOrphans(ctx context.Context) error {
 	return nil
 }
 
-// end deletes everything, and expects nothing to be left.
+// end deletes everything, and checks that nothing remains.
 func (w *world) end() {
 	w.t.Helper()
 	for _, s := range w.subjects {
@@ -118,7 +120,7 @@ func (w *world) end() {
 		s.alive = false
 	}
 	w.bury()
-	w.Wait("nothing to be left over", w.noOrphans)
+	w.Wait("all orphaned objects to be deleted", w.noOrphans)
 	w.Wait("no release to have more Jobs than revisions", w.fewJobs)
 	w.checkViolations()
 }

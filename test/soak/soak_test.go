@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// hand is how many things happen in a round.
+// hand is the number of events in a round.
 const hand = 4
 
-// faultsShare is how many of the rounds have faults between the operator and
-// the API server.
+// faultsShare is the share of rounds with faults between the operator and the
+// API server.
 const faultsShare = 0.7
 
 func TestSoak(t *testing.T) {
@@ -39,13 +39,13 @@ func TestSoak(t *testing.T) {
 			w.totals.faults(w.proxy.Counts())
 			t.Logf("seed %d:\n%s", seed, &w.totals)
 			if w.totals.count("kill")+w.totals.count("kill-at-write") == 0 || w.totals.sum("fault ") == 0 {
-				t.Error("nothing was killed, or nothing disturbed: this tests less than it should")
+				t.Error("no kills or no faults: the run tests less than it should")
 			}
 		})
 	}
 }
 
-// round does what the cards say, and waits until all is at rest.
+// round runs the events of the cards, and waits until everything is at rest.
 func (w *world) round(deck int, cards []card) {
 	w.t.Helper()
 	disturbed := w.rng.Float64() < faultsShare
@@ -65,8 +65,8 @@ func (w *world) round(deck int, cards []card) {
 	w.rest()
 }
 
-// play does what a card says to one custom resource that it can be done to. It
-// returns what was done, or nothing where there is none.
+// play applies a card to one suitable custom resource.
+// It returns a description of the event, or "".
 func (w *world) play(card card) string {
 	w.t.Helper()
 	if card.world != nil {

@@ -13,46 +13,48 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// subject is a custom resource, and what it should have come to.
+// subject is a custom resource, and its expected state.
 type subject struct {
 	world *world
 	env   *harness.Env
 	kind  harness.Kind
 	name  string
 
-	// alive: it was made and not deleted.
+	// alive: the resource was created and not deleted.
 	alive bool
-	// uid is that of its last life.
+	// uid is the UID of the last resource with this name.
 	uid types.UID
-	// edits counts the specs, so that no two are the same.
+	// edits counts the specs, so that no two are equal.
 	edits int
 	spec  map[string]any
 	// bad: the chart's schema refuses the spec.
 	bad bool
-	// pause is the annotation's value, and frozen the revisions that there were
-	// when all had come to rest since; others may add some, the operator none.
+	// pause is the value of the annotation. frozen are the revisions that
+	// existed when the paused resource was at rest; other clients may add
+	// revisions, the operator must not.
 	pause, frozen string
 
 	hold hold
-	// manifest is what a held release holds, where that is known.
+	// manifest is the manifest of a held release, if known.
 	manifest string
-	// requests counts rollback requests, asked those that the operator may not
-	// have seen yet. Values that were used once without a token are bare.
+	// requests counts rollback requests; asked are those that the operator may
+	// not have processed yet. bare are values that were already used without a
+	// token.
 	requests, asked int
 	bare            map[string]bool
-	// refused: the last request must have been.
+	// refused: the last request must be refused.
 	refused bool
-	// corrupt is the record that was damaged last.
+	// corrupt is the record that was corrupted last.
 	corrupt string
 }
 
-// hold is whether the release stays where a rollback put it.
+// hold defines whether the release is held after a rollback.
 type hold int
 
 const (
 	free hold = iota
 	held
-	// either: it depends on what the operator saw first.
+	// either: it depends on what the operator observed first.
 	either
 )
 
@@ -60,7 +62,7 @@ func (s *subject) String() string { return s.kind.Kind + " " + s.env.Namespace +
 
 func (s *subject) object() *unstructured.Unstructured { return harness.MakeCR(s.kind, s.name).Obj() }
 
-// nextSpec makes a spec that there has not been before.
+// nextSpec returns a spec that was not used before.
 func (s *subject) nextSpec() map[string]any {
 	s.edits++
 	pieces := map[string]any{"one": fmt.Sprintf("edit %d", s.edits)}
@@ -89,8 +91,8 @@ func (s *subject) create() {
 	s.asked, s.bare = 0, map[string]bool{}
 }
 
-// setSpec edits the spec. That ends a hold, unless the operator sees the edit
-// together with the rollback that it has not seen yet.
+// setSpec edits the spec. The edit ends a hold, unless the operator observes it
+// together with the rollback request.
 func (s *subject) setSpec(spec map[string]any, bad bool) {
 	s.world.t.Helper()
 	s.spec, s.bad = spec, bad
@@ -105,7 +107,7 @@ func (s *subject) setSpec(spec map[string]any, bad bool) {
 	}
 }
 
-// annotate sets an annotation, or takes it away by an empty value.
+// annotate sets an annotation, or removes it if the value is empty.
 func (s *subject) annotate(key, value string) {
 	s.world.t.Helper()
 	var set any
@@ -122,7 +124,7 @@ func (s *subject) annotate(key, value string) {
 	}
 }
 
-// request asks for a rollback, by a value that there has not been before.
+// request requests a rollback with a value that was not used before.
 func (s *subject) request(target string) string {
 	s.world.t.Helper()
 	s.requests++
@@ -136,8 +138,9 @@ func (s *subject) request(target string) string {
 	return value
 }
 
-// unask takes an old request away, which must end nothing: what comes next
-// loses the records that say that it was answered.
+// unask removes an old request. This must not end a hold, and prevents the
+// request from being repeated after later events delete the records that mark
+// it as processed.
 func (s *subject) unask() {
 	s.world.t.Helper()
 	s.annotate("rollback-to", "")
@@ -147,7 +150,7 @@ func (s *subject) unask() {
 	s.refused = false
 }
 
-// owned returns the names of what the release has, among some objects.
+// owned returns the names of the release's objects of the same kind as like.
 func (s *subject) owned(ctx context.Context, like *unstructured.Unstructured) ([]unstructured.Unstructured, error) {
 	list, err := s.env.At(like).List(ctx, metav1.ListOptions{LabelSelector: api.LabelOwnerUID + "=" + string(s.uid)})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// totals count what was done. The zero value is ready.
+// totals count events. The zero value is ready to use.
 type totals struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -33,7 +33,7 @@ func (t *totals) count(name string) int {
 	return t.counts[name]
 }
 
-// sum adds up what begins with a word.
+// sum adds up the counts of names with a prefix.
 func (t *totals) sum(prefix string) (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,7 +64,7 @@ func (t *totals) String() string {
 	all := t.sum("fault ")
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	lines := []string{fmt.Sprintf("%5d faults in all", all)}
+	lines := []string{fmt.Sprintf("%5d faults in total", all)}
 	for _, name := range slices.Sorted(maps.Keys(t.counts)) {
 		lines = append(lines, fmt.Sprintf("%5d %s", t.counts[name], name))
 	}

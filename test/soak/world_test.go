@@ -14,8 +14,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// world is an operator, what stands between it and the API server, and the
-// custom resources that it serves.
+// world is an operator, its proxy to the API server, and its custom resources.
 type world struct {
 	*harness.Env
 	t        *testing.T
@@ -25,26 +24,26 @@ type world struct {
 	operator *harness.Operator
 	trap     *harness.Trap
 	subjects []*subject
-	// places are the namespaces; the last is deleted and made again.
+	// places are the namespaces; the last one is deleted and created again.
 	places []*harness.Env
-	// placeGone: it was deleted, and is not made again yet.
+	// placeGone: the last namespace was deleted, and is not created again yet.
 	placeGone bool
 
 	step   int
 	totals totals
-	// copies counts those of records.
+	// copies counts copies of records.
 	copies int
-	// fewJobs reports a release that has created more Jobs than it has revisions.
+	// fewJobs returns an error for a release with more Jobs than revisions.
 	fewJobs func(context.Context) error
-	// errands are what others do meanwhile.
+	// errands are commands of other clients in the background.
 	errands sync.WaitGroup
 
 	mu         sync.Mutex
 	violations []string
 }
 
-// actionTimeout is how long a hook may take, and how long somebody else's
-// action is waited for.
+// actionTimeout is the timeout of hooks, and of waits for actions of other
+// clients.
 const actionTimeout = "8s"
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -71,19 +70,19 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("to do the same again: CHARTWRIGHT_SOAK_SEEDS=%d CHARTWRIGHT_SOAK_DECKS=… CHARTWRIGHT_SOAK_TIME=30m; it failed at step %d", seed, w.step)
+			t.Logf("to repeat this run: CHARTWRIGHT_SOAK_SEEDS=%d CHARTWRIGHT_SOAK_DECKS=… CHARTWRIGHT_SOAK_TIME=30m; failed at step %d", seed, w.step)
 		}
 	})
 	return w
 }
 
-// notef says what was done, for whoever reads of a failure.
+// notef logs an event for the analysis of failures.
 func (w *world) notef(format string, args ...any) {
 	w.t.Helper()
 	w.t.Logf(time.Now().UTC().Format("15:04:05.000 ")+format, args...)
 }
 
-// keep starts an operator that has ended, as a kubelet does.
+// keep restarts an operator that has exited, as a kubelet does.
 func (w *world) keep() {
 	w.t.Helper()
 	if w.trap != nil {
@@ -98,7 +97,7 @@ func (w *world) keep() {
 	}
 }
 
-// disturb begins faults.
+// disturb starts faults.
 func (w *world) disturb() {
 	plan := harness.Plan{
 		Seed:   w.rng.Uint64(),
@@ -110,8 +109,7 @@ func (w *world) disturb() {
 	w.busy()
 }
 
-// busy makes the operator write something, for there must be something to
-// disturb.
+// busy makes the operator write, so that there are requests to disturb.
 func (w *world) busy() {
 	for _, s := range w.subjects {
 		if s.alive {
@@ -128,12 +126,14 @@ func (w *world) disturbances() (n int) {
 }
 
 const (
-	// enough faults make a round, and it lasts no longer than long.
+	// enough is the number of faults after which a round ends, and long its
+	// maximum duration.
 	enough = 12
 	long   = 3 * time.Second
 )
 
-// stir lets what was done meet the faults, and the operator its end.
+// stir waits until the events have met faults, and until the operator was
+// killed.
 func (w *world) stir(disturbed bool, before int) {
 	w.t.Helper()
 	w.soon(func(context.Context) (bool, error) {
@@ -141,7 +141,7 @@ func (w *world) stir(disturbed bool, before int) {
 	})
 }
 
-// soon waits for a condition, at most as long as a round may last.
+// soon waits for a condition, at most for the maximum duration of a round.
 func (w *world) soon(condition wait.ConditionWithContextFunc) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), long)
@@ -155,7 +155,7 @@ func (w *world) soon(condition wait.ConditionWithContextFunc) {
 	}
 }
 
-// violatef notes that something happened that must never happen.
+// violatef records a violation of a rule that must always hold.
 func (w *world) violatef(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -64,9 +64,9 @@ func TestDockerfiles_NeedNoBaseImage(t *testing.T) {
 	}
 }
 
-// TestWorkflows_ArePinnedAndMayOnlyRead: an action is pinned by the digest of its
+// TestWorkflows_ArePinnedAndReadOnly: an action is pinned by the digest of its
 // commit, and the token of a workflow can only read the sources.
-func TestWorkflows_ArePinnedAndMayOnlyRead(t *testing.T) {
+func TestWorkflows_ArePinnedAndReadOnly(t *testing.T) {
 	pinned := regexp.MustCompile(`^[^@]+@[0-9a-f]{40}$`)
 	for name, text := range matching(t, `(^|/)\.github/workflows/[^/]+\.ya?ml$`) {
 		var workflow struct {

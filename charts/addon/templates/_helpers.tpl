@@ -7,7 +7,7 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
-{{/* The parameters by their names, as YAML: what is given over the defaults. */}}
+{{/* The parameters by name, as YAML: the values of the user merged over the defaults. */}}
 {{- define "addon.params" -}}
 {{- $given := dict -}}
 {{- range .Values.params -}}

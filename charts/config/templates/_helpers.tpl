@@ -1,11 +1,11 @@
 {{/*
-A null in the values takes a chart's default away; that is Helm's rule. So every default that a pod
-cannot do without is given once more where it is used, and "image: null" renders what "image: {}" does.
+In Helm, a null in the values removes a chart's default. Required defaults are therefore repeated
+where they are used, and "image: null" renders what "image: {}" does.
 */}}
 
 {{/*
-What the names of components begin with. It is the release's name, but 53 characters are one too many for
-a Service of the longest one.
+Prefix of the components' names: the release's name, shortened to 52 characters, because the Service of the longest
+component would exceed the limit of 63.
 */}}
 {{- define "config.name" -}}
 {{- if gt (len .Release.Name) 52 -}}
@@ -15,7 +15,7 @@ a Service of the longest one.
 {{- end -}}
 {{- end }}
 
-{{/* Labels by which the release's objects are found. */}}
+{{/* Labels that select the release's objects. */}}
 {{- define "config.selectorLabels" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
@@ -35,7 +35,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ .Values.profile | default "all" }}
 {{- end }}
 
-{{/* The components of the profile, with blanks between them. */}}
+{{/* The components of the profile, separated by spaces. */}}
 {{- define "config.components" -}}
 {{- $profile := include "config.profile" . -}}
 controller
@@ -43,7 +43,7 @@ controller
 {{- if eq $profile "all" }} dashboard{{ end }}
 {{- end }}
 
-{{/* The number of pods of a component. "default" would not do: it takes 0 for empty. */}}
+{{/* The number of pods of a component. "default" cannot be used: it treats 0 as empty. */}}
 {{- define "config.replicas" -}}
 {{- if kindIs "invalid" .Values.replicas }}1{{ else }}{{ int64 .Values.replicas }}{{ end }}
 {{- end }}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Whether the server of this pod is there, and a standby can still follow: where the primary has let go
-# of what it would need, it never will by itself. Started again, it takes a new copy.
+# Liveness: the server of this pod answers and, on a standby, replication can continue. A standby whose WAL the
+# primary has removed never catches up; a restart makes it take a new copy.
 set -eu
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -10,7 +10,7 @@ status=0
 pg_isready -q -h "$RUN" -U postgres || status=$?
 case $status in
   0) ;;
-  # It starts, stops or recovers.
+  # The server is starting, stopping or recovering.
   1) exit 0 ;;
   *) die "no server answers" ;;
 esac

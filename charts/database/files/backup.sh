@@ -1,6 +1,6 @@
 #!/bin/sh
-# Takes a backup of everything into the kept claim: "scheduled" from time to time, of which the newest
-# KEEP stay, or "final" before the volumes go, which stays until somebody removes it.
+# Takes a backup of all databases into the kept claim: "scheduled" backups, of which the newest KEEP are kept, or a
+# "final" one before the volumes are deleted, which is never removed automatically.
 set -eu
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -13,7 +13,7 @@ find "$BACKUPS" -mindepth 2 -maxdepth 2 -name '*.partial' -mmin +1440 -exec rm -
 dump_all "$kind/$(date -u +%Y%m%dT%H%M%SZ)"
 
 if [ "$kind" = scheduled ]; then
-  # Names are times, so that the oldest comes first.
+  # Names are timestamps, so the oldest backup comes first.
   set -- "$BACKUPS/scheduled"/*Z
   while [ "$#" -gt "$KEEP" ]; do
     rm -rf "$1"

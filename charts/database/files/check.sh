@@ -1,7 +1,7 @@
 #!/bin/sh
-# Before an upgrade or a rollback to another image: whether its programs can do with the data that are
-# there. It changes nothing, and where the image cannot be pulled this fails, and what runs goes on.
-# With the word "answers", before a snapshot: whether there is a server to take it of.
+# Checks, before an upgrade or a rollback to another image, that its programs can read the existing data. Changes
+# nothing. If the image cannot be pulled, the check fails and the pods keep running.
+# With the argument "answers", before a snapshot: checks that a server answers.
 set -eu
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -23,7 +23,7 @@ fi
 case $(mark restore) in
   '' | restored* | done) ;;
   *)
-    # prepare.sh has the data of before, and goes back to them.
+    # prepare.sh kept the previous data and can restore it.
     if [ "$own" -lt "$server" ]; then
       say "the upgrade to PostgreSQL $server is not finished: going back"
       exit 0

@@ -1,7 +1,6 @@
 #!/bin/sh
-# The initial configuration, after every install, upgrade and rollback: restores what waits to be
-# restored, makes the role and the database that are asked for, and takes a first backup. What is there
-# already stays as it is.
+# The initial configuration, after every install, upgrade and rollback: restores a pending backup, creates the role
+# and the database if they do not exist, and takes a first backup.
 set -eu
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -9,7 +8,7 @@ set -eu
 : "${DATABASE:?}" "${OWNER:?}" "${REPLICAS:?}"
 own=$(major_of pg_dump)
 
-# The newest backup there is, of those taken at a deletion before others.
+# Prints the newest backup. Backups taken at a deletion come first.
 latest() {
   for set in final scheduled; do
     newest=
@@ -30,7 +29,7 @@ restore() {
   folder=$BACKUPS/$from
   [ -e "$folder/databases.txt" ] || die "the dump $from is not in the backups' claim"
   say "restoring $from"
-  # Some roles are there already. The states of errors alone are printed, and statements are not logged.
+  # Some roles already exist. Only error codes are printed, and statements are not logged, because they contain passwords.
   errors=$(PGOPTIONS='-c log_statement=none -c log_min_duration_statement=-1 -c log_min_error_statement=panic' psql -X -q -w -v VERBOSITY=sqlstate -d postgres -f "$folder/roles.sql" 2>&1 >/dev/null) || die "psql: $errors"
   if others=$(printf '%s\n' "$errors" | grep -F ERROR | grep -v 42710); then die "roles could not be restored: $others"; fi
   while IFS='|' read -r file database; do
@@ -41,12 +40,12 @@ restore() {
     fi
     say "restored database $database"
   done < "$folder/databases.txt"
-  # From now on nothing goes back to the old data, or is restored again over what is written.
+  # From here on, a rollback to the old data and a second restore are refused: both would lose new writes.
   set_mark restore "restored $from"
 }
 
 finish_restore() {
-  # Only a dump that upgrade.sh has made is of databases that take no connections.
+  # Only databases in a dump of upgrade.sh have connections disabled.
   case $1 in upgrade/*) lift_limits ;; esac
   set_mark restore 'done'
   vacuumdb -w --all --analyze-only --quiet || say "the planner's statistics could not be made; autovacuum will make them"
@@ -81,7 +80,7 @@ CREATE EXTENSION IF NOT EXISTS :"extension";
 SQL
 done
 
-# The comment tells that the statements have run: both or neither.
+# The database's comment records that the statements ran. Both happen in one transaction.
 done_before=$(query -v database="$DATABASE" <<'SQL'
 SELECT count(*) FROM pg_database WHERE datname = :'database' AND shobj_description(oid, 'pg_database') IS NOT NULL;
 SQL
@@ -96,13 +95,13 @@ SQL
   say "database $DATABASE is made, and belongs to $OWNER"
 fi
 
-# Standbys that were scaled away need nothing kept.
+# Standbys that a scale-down removed need no replication slot.
 query -v replicas="$REPLICAS" > /dev/null <<'SQL'
 SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
   WHERE NOT active AND slot_name ~ '^standby_[0-9]+$' AND substr(slot_name, 9)::int >= :replicas;
 SQL
 
-# It shows that backups work, and gives a claim that is bound at its first use its volume.
+# The first backup proves that backups work, and binds a claim whose StorageClass waits for the first consumer.
 if ! latest > /dev/null; then
   sh "$(dirname "$0")/backup.sh" scheduled
 fi

@@ -1,12 +1,12 @@
 # shellcheck shell=sh
-# What the scripts of this chart have in common. Each says what it did, and never a password: those are
-# read from files or come by the environment, and are on no command line.
+# Functions of all scripts of this chart. Passwords are read from files or environment variables, are never printed,
+# and are never on a command line.
 
-# Where the server's socket and the marks of start.sh are; a folder of the pod's own.
+# Folder of the pod for the server's socket and the state files of start.sh.
 RUN=${RUN:-/run/database}
-# The Secret's keys, a file each.
+# The Secret's keys, one file per key.
 SECRETS=${SECRETS:-/run/secrets/database}
-# The kept claim. Below it are scheduled/, final/ and upgrade/, a folder a backup.
+# The kept claim, with scheduled/, final/ and upgrade/. Each backup is a folder below one of them.
 BACKUPS=${BACKUPS:-/backups}
 export RUN SECRETS BACKUPS
 
@@ -23,17 +23,16 @@ major_of() {
   printf '%s\n' "$version" | sed -n '1s/^[^0-9]*\([0-9][0-9]*\).*/\1/p'
 }
 
-# SQL to the server that PGHOST names, as a superuser: an answer a line and nothing else. What the server
-# refuses ends psql with an error.
+# Runs SQL as a superuser on the server PGHOST. Prints one row per line. Fails on the first SQL error.
 query() { psql -X -A -t -q -w -v ON_ERROR_STOP=1 -d postgres "$@"; }
 
-# The major version of the server; fails where none answers.
+# Prints the major version of the server. Fails if the server does not answer.
 server_major() {
   version=$(query -c 'SHOW server_version_num' 2>/dev/null) || return 1
   say $((version / 10000))
 }
 
-# Waits until the server answers and is of this major version, for so many seconds.
+# Waits until the server answers with the major version $1, at most $2 seconds.
 wait_for_server() {
   waited=0
   until found=$(server_major) && [ "$found" = "$1" ]; do
@@ -44,25 +43,25 @@ wait_for_server() {
   done
 }
 
-# Reads a mark that prepare.sh or the server has left in the folder of the data; empty where there is none.
+# Prints the contents of a state file in the data folder. Empty if the file does not exist.
 mark() { query -v file="$1" <<'SQL'
 SELECT trim(both E'\n ' from coalesce(pg_read_file(:'file', 0, 1000, true), ''));
 SQL
 }
 
-# Has the server write such a mark.
+# Writes a state file through the server.
 set_mark() { query -v file="$1" -v text="$2" <<'SQL'
 SELECT format('COPY (SELECT %L) TO %L', :'text', current_setting('data_directory') || '/' || :'file') \gexec
 SQL
 }
 
-# Dumps every database, and the roles, into a folder of $BACKUPS. The folder is there once all of it is.
+# Dumps all databases and roles into a folder below $BACKUPS. The folder appears only when the dump is complete.
 dump_all() {
   umask 077
   partial=$BACKUPS/$1.partial
   rm -rf "$partial"
   mkdir -p "$partial"
-  # Without the roles that prepare.sh makes: their passwords are those of the Secret, then as now.
+  # Without the roles that prepare.sh creates: their passwords always come from the Secret.
   pg_dumpall -w --roles-only -f "$partial/roles.all"
   grep -v -E '^(CREATE|ALTER) ROLE (postgres|replicator|exporter)[ ;]' "$partial/roles.all" > "$partial/roles.sql"
   rm -f "$partial/roles.all"
@@ -80,8 +79,8 @@ SQL
   say "the dump is $1"
 }
 
-# Lets everybody in again where lock of upgrade.sh has shut them out. The dump of that moment must not be
-# restored any more, for it will not have what is written from now on.
+# Allows connections again after lock of upgrade.sh. The dump becomes invalid, because it lacks the writes that are
+# possible from now on.
 unlock() {
   [ -e "$BACKUPS/limits.sql" ] || return 0
   set_mark upgrade '' || return 1

@@ -1,14 +1,14 @@
 #!/bin/sh
 # Prepares the data of a pod before its server starts.
 #
-# Pod 0 is the primary. Its data is made if there is none, and its roles get the passwords of the Secret.
-# Every other pod is a standby: it has a copy of the primary's data, which is taken anew where it is not,
-# or no longer, a copy that can follow. One whose primary is of another major version leaves the mark
-# "waiting", and its data alone. All of it may be cut short at any moment and is done again.
+# Pod 0 is the primary. The script initializes its data if there is none, and sets the passwords of its roles from
+# the Secret. All other pods are standbys: if a standby's data is not a copy of the primary that can catch up, the
+# script takes a new copy. If the primary runs another major version, the script keeps the data and writes the state
+# file "waiting". The script can be interrupted at any point and run again.
 #
-# Data of one major version are no good to the programs of another. They are never touched unless
-# upgrade.sh has left a mark that it has dumped them, and shut everybody out, for just this version; then
-# they are moved to old/, and new ones take their place, into which init.sh restores the dump.
+# The programs of one major version cannot read data of another. Such data is changed only if upgrade.sh recorded
+# that it dumped the data and blocked connections for this very version. The data is then moved to old/ and replaced
+# by new data, into which init.sh restores the dump.
 set -eu
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -24,14 +24,14 @@ data_major() { if [ -e "$1/PG_VERSION" ]; then cat "$1/PG_VERSION"; fi; }
 
 note() { if [ -e "$PGDATA/$1" ]; then cat "$PGDATA/$1"; fi; }
 
-# Makes data.new; so data is never half of it.
+# Initializes data.new, so that data is always complete.
 new_data() {
   rm -rf "$PGDATA.new"
   initdb -D "$PGDATA.new" -U postgres --pwfile="$SECRETS/superuser-password" \
     --auth-local=trust --auth-host=scram-sha-256 --encoding=UTF8 --locale="${DATABASE_LOCALE:-C}" --data-checksums
 }
 
-# Between the two moves there is no data, and old/ has them: see prepare_primary.
+# Between the two moves there is no data folder, only old/: see prepare_primary.
 put_aside() {
   mv "$PGDATA" "$OLD"
   mv "$PGDATA.new" "$PGDATA"
@@ -62,11 +62,11 @@ change_major() {
   put_aside
 }
 
-# The Secret is what counts: each start gives its passwords to the roles. Nobody but this script reaches
-# the server meanwhile, and nothing of what is said to it is logged.
+# The Secret is the source of truth: each start sets the roles' passwords from it. Meanwhile only this script can
+# reach the server, and its statements are not logged.
 set_roles() {
-  # Left by a server that was killed. Nobody else runs one on this volume, and the number in it may by now
-  # be that of any process.
+  # Left by a killed server. No other server uses this volume, and the process ID in the file may by now belong to
+  # another process.
   rm -f "$PGDATA/postmaster.pid"
   pg_ctl -D "$PGDATA" -w -t 86400 -o "-c config_file=$CONFIG/postgresql.conf -c hba_file=$CONFIG/pg_hba.conf -c listen_addresses= -c unix_socket_directories=$RUN" start
   PGHOST=$RUN
@@ -106,24 +106,24 @@ prepare_primary() {
       mv "$PGDATA.new" "$PGDATA"
       ;;
     "$own")
-      # The restored data have started once and been found good.
+      # The server started successfully with the restored data.
       case $(note restore) in restored* | done) rm -rf "$OLD" ;; esac
       ;;
     *) change_major ;;
   esac
-  # A volume that is mounted anew may have been given to the pod's group, which PostgreSQL does not like.
+  # Mounting a volume may make it group-writable, which PostgreSQL rejects.
   chmod 0700 "$PGDATA"
   set_roles
 }
 
-# By the way that streams take, which is open also while upgrade.sh shuts everybody out.
+# Connects as for replication, which works also while upgrade.sh blocks connections.
 primary_major() {
   version=$(query -d 'dbname=postgres replication=true' -c 'SHOW server_version_num' 2>/dev/null) || return 1
   say $((version / 10000))
 }
 
-# The slot keeps on the primary what this standby has not yet read; lost is one that was let go because
-# that was too much.
+# The replication slot keeps WAL on the primary that this standby has not read yet. The status "lost" means that
+# the primary removed the WAL because it exceeded the limit.
 slot_state() {
   query -v slot="$slot" <<'SQL'
 SELECT coalesce(wal_status, 'unreserved') FROM pg_replication_slots WHERE slot_name = :'slot';
@@ -137,7 +137,7 @@ SELECT pg_create_physical_replication_slot(:'slot', true);
 SQL
 }
 
-# Whether the data here are a standby's, for these programs.
+# Reports whether the data belongs to a standby of this major version.
 usable() { [ -e "$PGDATA/standby.signal" ] && [ "$(data_major "$PGDATA")" = "$own" ]; }
 
 prepare_standby() {
@@ -153,7 +153,7 @@ prepare_standby() {
   tries=0
   until primary=$(primary_major); do
     tries=$((tries + 1))
-    # A standby serves readers also while its primary is away.
+    # A standby serves reads also while its primary is down.
     if [ "$tries" -ge "${TRIES:-5}" ] && usable; then
       say "$PRIMARY_HOST does not answer: starting with what is here"
       return 0
@@ -167,7 +167,7 @@ prepare_standby() {
     return 0
   fi
   rm -f "$RUN/waiting"
-  # A copy can follow the primary that it is of, as long as that keeps what it has not yet read.
+  # A copy can catch up with its own primary while the primary keeps the missing WAL.
   if usable; then
     here=$(pg_controldata -D "$PGDATA" | sed -n 's/^Database system identifier: *//p')
     there=$(query -c 'SELECT system_identifier FROM pg_control_system()')

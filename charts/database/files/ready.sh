@@ -1,10 +1,10 @@
 #!/bin/sh
-# Whether the server of this pod takes connections. One that waits for its primary, as start.sh tells,
-# counts as ready, for the primary is changed only when the others are.
+# Readiness: the server of this pod accepts connections. A standby that waits for its primary (see start.sh) counts as
+# ready, because the StatefulSet updates the primary only when all other pods are ready.
 set -eu
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
 if [ -e "$RUN/waiting" ]; then exit 0; fi
-# Its answer is the text of the event "Readiness probe failed".
+# The output becomes the text of the event "Readiness probe failed".
 exec pg_isready -h "$RUN" -U postgres

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Starts the server of a pod, whose data prepare.sh has prepared.
+# Starts the server of a pod after prepare.sh.
 #
-# A standby looks at its data once more: this is where it takes a new copy after alive.sh has found that
-# it can no longer follow, and where it waits while the primary is of another major version. A StatefulSet
-# changes pod 0 last, and only when the others are ready, as a pod that waits counts.
+# A standby checks its data again: it takes a new copy if alive.sh found that it cannot catch up, and waits while the
+# primary runs another major version. A StatefulSet updates pod 0 last, and only when all other pods are ready, so a
+# waiting pod must count as ready.
 set -eu
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -19,7 +19,7 @@ if [ "$ordinal" != 0 ]; then
   : > "$RUN/preparing"
   sh "$(dirname "$0")/prepare.sh"
   while [ -e "$RUN/waiting" ]; do
-    # In the background, so that the shell hears when it is told to stop.
+    # In the background, so that the shell handles signals.
     sleep "${PAUSE:-5}" &
     wait "$!"
     sh "$(dirname "$0")/prepare.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# helm test: the owner can log in by the Service, write, and read it back; readers are answered.
+# helm test: the owner can log in through the Service, write, and read. The read Service answers.
 set -eu
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Before an upgrade to another image: where that is of a later major version, shuts everybody out, dumps
-# all databases and leaves the mark by which prepare.sh knows that the dump has all there is. If anything
-# fails, everybody is let in again and nothing has changed.
+# Before an upgrade to another image: for a later major version, blocks connections, dumps all databases and writes a
+# state file, from which prepare.sh knows that the dump is complete. On any failure, connections are allowed again and
+# nothing is changed.
 set -eu
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -25,8 +25,8 @@ undo() {
 trap undo EXIT
 trap 'exit 143' TERM INT
 
-# Superusers, as this script is one, are let in all the same. What the limits were is kept until they are
-# lifted, also over a try that was cut short.
+# Superusers such as this script can still connect. The previous limits are stored until they are restored, also
+# after an interruption.
 umask 077
 if [ ! -e "$BACKUPS/limits.sql" ]; then
   query > "$BACKUPS/limits.sql.new" <<'SQL'

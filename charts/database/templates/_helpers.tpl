@@ -1,9 +1,9 @@
 {{/*
-A null in the values takes a chart's default away; that is Helm's rule. So every default that a pod
-cannot do without is given once more where it is used, and "backup: null" renders what "backup: {}" does.
+In Helm, a null in the values removes a chart's default. Required defaults are therefore repeated
+where they are used, and "backup: null" renders what "backup: {}" does.
 */}}
 
-{{/* A name of at most 52 characters: a CronJob's limit, and a StatefulSet's whose pods get labels of it. */}}
+{{/* Shortens a name to 52 characters: the limit of CronJobs, and of StatefulSets because of their pods' labels. */}}
 {{- define "database.fit" -}}
 {{- if gt (len .) 52 }}{{ printf "%s-%s" (trunc 43 . | trimSuffix "-") (sha256sum . | trunc 8) }}{{ else }}{{ . }}{{ end }}
 {{- end }}
@@ -18,7 +18,7 @@ cannot do without is given once more where it is used, and "backup: null" render
 {{ include "database.fit" (printf "%s-%s" (index . 0).Release.Name (index . 1)) }}
 {{- end }}
 
-{{/* What the StatefulSet selects its pods by. Immutable on a StatefulSet, so never anything that changes. */}}
+{{/* Labels that the StatefulSet selects its pods by. A StatefulSet's selector is immutable, so these labels must not change. */}}
 {{- define "database.selectorLabels" -}}
 app: {{ .Release.Name | quote }}
 app.kubernetes.io/name: {{ .Chart.Name }}
@@ -26,20 +26,20 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: database
 {{- end }}
 
-{{/* Labels of every pod of the StatefulSet. Without the chart's version: a new chart alone must not restart pods. */}}
+{{/* Labels of every pod of the StatefulSet. They do not contain the chart's version, so that a new chart does not restart pods by itself. */}}
 {{- define "database.podLabels" -}}
 {{ include "database.selectorLabels" . }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
-{{/* Labels of every object, by its part in the whole: (list . "backup"). */}}
+{{/* Labels of every object, by its component: (list . "backup"). */}}
 {{- define "database.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" (index . 0).Chart.Name (index . 0).Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{ include "database.jobLabels" . }}
 app.kubernetes.io/version: {{ (index . 0).Chart.AppVersion | quote }}
 {{- end }}
 
-{{/* Labels of the pods of Jobs, in the same way. No Service and no StatefulSet selects them. */}}
+{{/* Labels of the Jobs' pods, by component. No Service or StatefulSet selects them. */}}
 {{- define "database.jobLabels" -}}
 {{- $root := index . 0 -}}
 app.kubernetes.io/name: {{ $root.Chart.Name }}
@@ -48,13 +48,13 @@ app.kubernetes.io/component: {{ index . 1 }}
 app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 {{- end }}
 
-{{/* The image; one without a tag and without a digest gets the chart's appVersion. */}}
+{{/* The image. The default tag is the chart's appVersion. */}}
 {{- define "database.image" -}}
 {{- $image := .Values.image | default "docker.io/library/postgres" -}}
 {{- if regexMatch "[:@]" ($image | splitList "/" | last) }}{{ $image }}{{ else }}{{ $image }}:{{ .Chart.AppVersion }}{{ end }}
 {{- end }}
 
-{{/* A release may be called what no database or role can be. */}}
+{{/* The name of the database. Some release names are reserved for databases and roles. */}}
 {{- define "database.name" -}}
 {{- $own := has .Release.Name (list "postgres" "template0" "template1" "replicator" "exporter") | ternary (printf "%s-db" .Release.Name) .Release.Name -}}
 {{ .Values.name | default $own }}
@@ -72,14 +72,14 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 {{ .Values.replicas | default 1 | int64 }}
 {{- end }}
 
-{{/* The most pods that there may be. */}}
+{{/* Maximum number of pods. */}}
 {{- define "database.maxReplicas" -}}
 {{- $autoscaling := .Values.autoscaling | default dict -}}
 {{- $replicas := include "database.replicas" . | int64 -}}
 {{- if $autoscaling.enabled }}{{ max $replicas ($autoscaling.maxReplicas | default 5 | int64) }}{{ else }}{{ $replicas }}{{ end }}
 {{- end }}
 
-{{/* The pods that the StatefulSet asks for: where an autoscaler does, what it asked for last. */}}
+{{/* Replicas of the StatefulSet. With an autoscaler: the number that the autoscaler set last. */}}
 {{- define "database.wanted" -}}
 {{- $replicas := include "database.replicas" . | int64 -}}
 {{- if (.Values.autoscaling | default dict).enabled -}}
@@ -95,7 +95,7 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 {{ .Values.existingSecret | default (include "database.part" (list . "credentials")) }}
 {{- end }}
 
-{{/* Host of the primary, also while it is not ready; its port is 5432. */}}
+{{/* Host of the primary. It resolves also while the primary is not ready. The port is 5432. */}}
 {{- define "database.primary" -}}
 {{- $name := include "database.fullname" . -}}
 {{ $name }}-0.{{ include "database.part" (list . "pods") }}.{{ .Release.Namespace }}.svc
@@ -110,7 +110,7 @@ runAsNonRoot: true
 runAsUser: {{ include "database.user" . }}
 runAsGroup: {{ include "database.user" . }}
 fsGroup: {{ include "database.user" . }}
-# A volume is handed to the group once, not file by file at every start.
+# Changes the group of the volume once, not of each file at every start.
 fsGroupChangePolicy: OnRootMismatch
 seccompProfile:
   type: RuntimeDefault
@@ -140,14 +140,14 @@ tolerations:
 
 {{/*
 The spec of a Job that runs one of the scripts against the primary: (dict "root" . "script" "init.sh"
-"component" "init" "deadline" 300), and of "args", "env", "settings" (a ConfigMap), "secret" (mounted, too), "scripts"
-(a ConfigMap), "statements" and "backups" (mounted) what it needs.
+"component" "init" "deadline" 300). Optional keys: "args", "env", "settings" (a ConfigMap), "secret" (mounted), "scripts"
+(a ConfigMap), "statements" and "backups" (both mounted).
 */}}
 {{- define "database.job" -}}
 {{- $root := .root -}}
 activeDeadlineSeconds: {{ int64 .deadline }}
 backoffLimit: {{ .retries | default 2 }}
-# One that failed is there to be read for a day.
+# A failed Job is kept for a day, for its log.
 ttlSecondsAfterFinished: 86400
 template:
   metadata:
@@ -174,7 +174,7 @@ template:
         args:
           {{- toYaml . | nindent 10 }}
         {{- end }}
-        # What it printed last is in the pod's status, where the Job's failure is looked for.
+        # Copies the last output into the pod's status, from which the Job's failure is reported.
         terminationMessagePolicy: FallbackToLogsOnError
         env:
           - name: PGHOST
@@ -250,7 +250,7 @@ template:
       {{- end }}
 {{- end }}
 
-{{/* Whether an upgrade runs another image than what runs now; also where that cannot be seen. */}}
+{{/* Whether an upgrade changes the image. True also if the live StatefulSet cannot be read. */}}
 {{- define "database.otherImage" -}}
 {{- $live := lookup "apps/v1" "StatefulSet" .Release.Namespace (include "database.fullname" .) -}}
 {{- $containers := dig "spec" "template" "spec" "containers" list ($live | default dict) -}}
@@ -259,7 +259,7 @@ template:
 {{- if not $same }}true{{ end -}}
 {{- end }}
 
-{{/* What the scripts of a server's pod go by. */}}
+{{/* Environment variables for the scripts of a server's pod. */}}
 {{- define "database.podEnv" -}}
 - name: POD_NAME
   valueFrom:
@@ -275,7 +275,7 @@ template:
   value: {{ include "database.primary" . | quote }}
 {{- end }}
 
-{{/* What is mounted into a server's pod. */}}
+{{/* Volume mounts of a server's pod. */}}
 {{- define "database.podMounts" -}}
 - name: data
   mountPath: /var/lib/database

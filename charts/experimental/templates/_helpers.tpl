@@ -1,11 +1,11 @@
 {{/*
-A null in the values takes a chart's default away; that is Helm's rule. So every default that a pod
-cannot do without is given once more where it is used, and "image: null" renders what "image: {}" does.
+In Helm, a null in the values removes a chart's default. Required defaults are therefore repeated
+where they are used, and "image: null" renders what "image: {}" does.
 */}}
 
 {{/*
-The name of the StatefulSet. It is the release's, but 53 characters are one too many: each pod has a
-label of this name, a dash and ten characters more, and a label has 63.
+Name of the StatefulSet: the release's name, shortened to 52 characters, because the pods get a label with this name
+and 11 more characters, and labels are limited to 63.
 */}}
 {{- define "experimental.name" -}}
 {{- if gt (len .Release.Name) 52 -}}
@@ -15,14 +15,14 @@ label of this name, a dash and ten characters more, and a label has 63.
 {{- end -}}
 {{- end }}
 
-{{/* What StatefulSet and Services select the pods by. Immutable on a StatefulSet, so never anything that changes. */}}
+{{/* Labels that the StatefulSet and the Services select the pods by. A StatefulSet's selector is immutable, so these labels must not change. */}}
 {{- define "experimental.selectorLabels" -}}
 app: {{ .Release.Name | quote }}
 app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
-{{/* Labels of every pod. Without the chart's version: a new chart alone must not restart pods. */}}
+{{/* Labels of every pod. They do not contain the chart's version, so that a new chart does not restart pods by itself. */}}
 {{- define "experimental.podLabels" -}}
 {{ include "experimental.selectorLabels" . }}
 app.kubernetes.io/component: web
@@ -38,7 +38,7 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
-{{/* "true" or nothing. "default" and "or" would not do: they take false for absent. */}}
+{{/* "true" or nothing. "default" and "or" cannot be used: they treat false as empty. */}}
 {{- define "experimental.public" -}}
 {{- if not (kindIs "invalid" .Values.isPublic) -}}
 {{- if .Values.isPublic }}true{{ end -}}
@@ -47,7 +47,7 @@ true
 {{- end -}}
 {{- end }}
 
-{{/* The number of replicas. "default" would not do: it takes 0 for absent. */}}
+{{/* The number of replicas. "default" cannot be used: it treats 0 as empty. */}}
 {{- define "experimental.replicas" -}}
 {{- if not (kindIs "invalid" .Values.numberOfReplicas) -}}
 {{ int64 .Values.numberOfReplicas }}

@@ -1,16 +1,16 @@
 {{/*
-A null in the values takes a chart's default away; that is Helm's rule. So every default that a pod
-cannot do without is given once more where it is used, and "image: null" renders what "image: {}" does.
+In Helm, a null in the values removes a chart's default. Required defaults are therefore repeated
+where they are used, and "image: null" renders what "image: {}" does.
 */}}
 
-{{/* What the Deployment selects its pods by. Immutable on a Deployment, so never anything that changes. */}}
+{{/* Labels that the Deployment selects its pods by. A Deployment's selector is immutable, so these labels must not change. */}}
 {{- define "podset.selectorLabels" -}}
 app: {{ .Release.Name | quote }}
 app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
-{{/* Labels of every pod. Without the chart's version: a new chart alone must not restart pods. */}}
+{{/* Labels of every pod. They do not contain the chart's version, so that a new chart does not restart pods by itself. */}}
 {{- define "podset.podLabels" -}}
 {{ include "podset.selectorLabels" . }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
@@ -25,7 +25,7 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
-{{/* The number of pods. "default" would not do: it takes 0 for empty. */}}
+{{/* The number of pods. "default" cannot be used: it treats 0 as empty. */}}
 {{- define "podset.replicas" -}}
 {{- if kindIs "invalid" .Values.replicas }}1{{ else }}{{ int64 .Values.replicas }}{{ end }}
 {{- end }}

@@ -1,20 +1,20 @@
 #!/bin/sh
-# The virtual machines of one group, in a folder of vSphere that is theirs alone.
+# Manages the virtual machines of one group in a vSphere folder of its own.
 #
-#   vms.sh ensure    there are as many as wanted, of the wanted size, and they are on
-#   vms.sh destroy   there are none, and no folder
-#   vms.sh check     says whether it is as ensure makes it, and changes nothing
+#   vms.sh ensure    clones, resizes, powers on or destroys machines until they match the group
+#   vms.sh destroy   destroys all machines and the folder
+#   vms.sh check     fails if the machines do not match the group; changes nothing
 #
-# What is to be done is found out by looking, so that it may be stopped anywhere and be run again.
-# Machines are <VM_NAME>-0, -1 and so on; what else is in the folder is left alone. Every call of govc
-# that fails ends the script. From the environment come
+# The script compares vSphere with the wanted state, so it can be interrupted at any point and run again.
+# Machines are <VM_NAME>-0, -1 and so on; other machines in the folder are not changed. The script ends when a
+# call of govc fails. Environment variables:
 #
-#   GOVC_URL, GOVC_USERNAME, GOVC_PASSWORD and what else govc reads
-#   VM_PARENT, VM_FOLDER    where the folder is, which must be there, and the folder's name
-#   VM_NAME                 what the names of the machines begin with
-#   VM_TEMPLATE             what they are cloned from
-#   VM_CPU, VM_MEMORY       their processors and megabytes
-#   VM_REPLICAS             how many there are to be
+#   GOVC_URL, GOVC_USERNAME, GOVC_PASSWORD and the other variables of govc
+#   VM_PARENT, VM_FOLDER    the parent folder, which must exist, and the name of the group's folder
+#   VM_NAME                 prefix of the machines' names
+#   VM_TEMPLATE             virtual machine or template to clone
+#   VM_CPU, VM_MEMORY       processors and megabytes of each machine
+#   VM_REPLICAS             wanted number of machines
 set -eu
 
 say() {
@@ -26,9 +26,8 @@ fail() {
   exit 1
 }
 
-# folder prints the path of the group's folder, or nothing where there is none. The parent is asked for
-# first: govc lists what is not there as it lists what is empty, and a misspelled parent would pass for
-# a group that has no machines.
+# folder prints the path of the group's folder, or nothing if it does not exist. It checks the parent first: govc
+# lists a missing folder like an empty one, so a misspelled parent would look like a group without machines.
 folder() {
   govc folder.info "$VM_PARENT" >/dev/null || return 1
   folders=$(govc ls -t Folder "$VM_PARENT") || return 1
@@ -39,7 +38,7 @@ folder() {
   done
 }
 
-# machines prints number and path of each machine of the group that is in a folder.
+# machines prints the number and path of each machine of the group in a folder.
 machines() {
   paths=$(govc ls -t VirtualMachine "$1") || return 1
   printf '%s\n' "$paths" | while IFS= read -r path; do
@@ -52,7 +51,7 @@ machines() {
   done
 }
 
-# path_of prints the path of one number of what machines printed, or nothing.
+# path_of prints the path of the machine with a number from the output of machines, or nothing.
 path_of() {
   printf '%s\n' "$2" | while read -r number path; do
     if [ "$number" = "$1" ]; then
@@ -66,14 +65,14 @@ property() {
   govc object.collect -s "$1" "$2"
 }
 
-# fits tells whether a machine has the wanted size.
+# fits reports whether a machine has the wanted size.
 fits() {
   cpu=$(property "$1" config.hardware.numCPU) || return 2
   memory=$(property "$1" config.hardware.memoryMB) || return 2
   [ "$cpu" = "$VM_CPU" ] && [ "$memory" = "$VM_MEMORY" ]
 }
 
-# fit gives a machine the wanted size, for which it has to be off, and turns it on.
+# fit resizes a machine, which must be powered off for it, and powers it on.
 fit() {
   power=$(property "$1" runtime.powerState)
   code=0
@@ -82,7 +81,7 @@ fit() {
     0) ;;
     1)
       if [ "$power" != poweredOff ]; then
-        # The guest is asked to; one that cannot be is switched off.
+        # Shut down the guest; power off machines whose guest cannot be shut down.
         govc vm.power -s -force "$1" >/dev/null
         power=poweredOff
       fi
@@ -133,8 +132,8 @@ destroy() {
     say "there is nothing to destroy"
     return
   fi
-  # Again until there are none: what was stopped a moment ago may have begun to clone one more. Once the
-  # folder is gone nothing can be cloned into it.
+  # Repeat until the folder is empty: a run that was just interrupted may have started to clone another machine.
+  # After the folder is deleted, nothing can be cloned into it.
   there=$(machines "$group")
   while [ -n "$there" ]; do
     printf '%s\n' "$there" | while read -r _ machine; do
@@ -143,7 +142,7 @@ destroy() {
     done
     there=$(machines "$group")
   done
-  # To destroy a folder is to destroy what is in it, so one that is not empty stays.
+  # Destroying a folder destroys its contents, so a folder that is not empty is kept.
   others=$(govc ls "$group")
   if [ -n "$others" ]; then
     say "the folder $group stays: somebody else has put something there"
@@ -169,19 +168,19 @@ check() {
     if [ "$power" != poweredOn ]; then
       fail "${machine##*/} is $power"
     fi
-    fits "$machine" || fail "${machine##*/} has not the wanted size"
+    fits "$machine" || fail "${machine##*/} does not have the wanted size"
     wanted=$((wanted + 1))
   done
   printf '%s\n' "$there" | while read -r surplus machine; do
     if [ -n "$machine" ] && [ "$surplus" -ge "$VM_REPLICAS" ]; then
-      fail "${machine##*/} is one too many"
+      fail "${machine##*/} is surplus"
     fi
   done
   say "running, as wanted: $VM_REPLICAS"
 }
 
 : "${VM_PARENT:?is not set}" "${VM_FOLDER:?is not set}" "${VM_NAME:?is not set}"
-# What holds a password is not told, as govc would where it cannot make sense of it.
+# The error texts do not contain the value, because it may hold a password. govc would print it.
 case ${GOVC_URL:-} in
   '') fail "the Secret has no VC_HOST" ;;
   *@*) fail "VC_HOST holds more than a host: give the user as VC_USER and the password as VC_PASS" ;;
@@ -191,9 +190,9 @@ case ${1:-} in
   *) fail "expected ensure, destroy or check" ;;
 esac
 
-# One try and no more with a password that is wrong, or the account is soon locked.
+# Try a wrong password only once, so that the account is not locked.
 govc about >/dev/null
 trap 'govc session.logout >/dev/null 2>&1 || :' EXIT
-# Process 1 of a container ends on no signal that it has not asked for.
+# Process 1 of a container ignores signals without a handler.
 trap 'exit 143' TERM INT
 "$1"

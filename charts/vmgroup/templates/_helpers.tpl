@@ -1,9 +1,9 @@
 {{/*
-A null in the values takes a chart's default away; that is Helm's rule. So every default that a pod
-cannot do without is given once more where it is used, and "image: null" renders what "image: {}" does.
+In Helm, a null in the values removes a chart's default. Required defaults are therefore repeated
+where they are used, and "image: null" renders what "image: {}" does.
 */}}
 
-{{/* Labels by which the release's objects are found. */}}
+{{/* Labels that select the release's objects. */}}
 {{- define "vmgroup.selectorLabels" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
@@ -29,8 +29,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{/*
-A pod's metadata and spec that run vms.sh: a list of the root context, the word for the script and the
-component that the pod is part of.
+Metadata and spec of a pod that runs vms.sh. Argument: a list of the root context, the script's argument and the
+pod's component.
 */}}
 {{- define "vmgroup.pod" -}}
 {{- $ := index . 0 -}}
@@ -47,7 +47,7 @@ metadata:
 spec:
   restartPolicy: Never
   automountServiceAccountToken: false
-  # What govc has begun is let come to its end.
+  # Enough time for govc to finish a running operation.
   terminationGracePeriodSeconds: 30
   {{- with $.Values.imagePullSecrets }}
   imagePullSecrets:
@@ -64,10 +64,10 @@ spec:
       image: {{ include "vmgroup.image" $ | quote }}
       imagePullPolicy: {{ ($.Values.image | default dict).pullPolicy | default "IfNotPresent" }}
       command: ["sh", "/scripts/vms.sh", {{ index . 1 | quote }}]
-      # The end of what a run printed that failed becomes the VmGroup's lastMessage.
+      # The last output of a failed run becomes the VmGroup's lastMessage.
       terminationMessagePolicy: FallbackToLogsOnError
       env:
-        # The Secret is read by govc alone, from its environment.
+        # Only govc reads the Secret, from its environment.
         - name: GOVC_URL
           valueFrom:
             secretKeyRef:
@@ -101,12 +101,12 @@ spec:
         - name: GOVC_DATASTORE
           value: {{ . | quote }}
         {{- end }}
-        # Where govc keeps its session from one call to the next.
+        # govc stores its session here between calls.
         - name: GOVMOMI_HOME
           value: /tmp
         - name: VM_PARENT
           value: {{ $vcenter.folder | default "vm" | trimSuffix "/" | quote }}
-        # A namespace has no dot, so that no two groups share a folder.
+        # A namespace contains no dot, so two groups never share a folder.
         - name: VM_FOLDER
           value: {{ printf "%s.%s" $.Release.Namespace $.Release.Name | quote }}
         - name: VM_NAME
@@ -145,7 +145,7 @@ spec:
         name: {{ $.Release.Name | quote }}
     - name: tmp
       emptyDir:
-        # The session that is kept there is as good as the password.
+        # In memory, because the session grants the same access as the password.
         medium: Memory
         sizeLimit: 16Mi
     {{- with $vcenter.caConfigMap }}

@@ -123,9 +123,11 @@ func beside(key, value *yaml.Node) string {
 }
 
 var (
-	// bitnami's generator: ## @param image.tag [default: latest] Tag of the image
+	// param matches comments for bitnami's generator:
+	// "## @param image.tag [default: latest] Tag of the image".
 	param = regexp.MustCompile(`^\s*#+\s*@param\s+(\S+)\s+((?:\[[^\]]*\]\s*)*)(.*)$`)
-	// helm-docs, of old: # image.tag -- Tag of the image
+	// namedText matches comments for old versions of helm-docs:
+	// "# image.tag -- Tag of the image".
 	namedText = regexp.MustCompile(`^\s*#+\s*([A-Za-z_][\w./-]*)\s+--\s+(.*)$`)
 )
 
@@ -200,7 +202,7 @@ func marked(lines []string) []string {
 }
 
 var (
-	// typeMark is a type that helm-docs is told: (int) how many
+	// typeMark matches the type in a comment for helm-docs, as in "(int) number of replicas".
 	typeMark = regexp.MustCompile(`^\([a-zA-Z/]+\)\s+`)
 	// example is a line of YAML: a key in small letters or of an environment
 	// variable, or an item that begins with one.

@@ -8,7 +8,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-func TestCauseIsALine(t *testing.T) {
+func TestCause_StringIsOneLine(t *testing.T) {
 	web := apply.Key{Kind: "Pod", Namespace: "default", Name: "web"}
 	for _, test := range []struct {
 		name  string
@@ -20,8 +20,8 @@ func TestCauseIsALine(t *testing.T) {
 		{"a message", Cause{Object: web, Message: "m"}, "Pod default/web: m"},
 		{"an event", Cause{Object: web, Event: "E: e"}, "Pod default/web: last warning: E: e"},
 		{"nothing", Cause{Object: web}, "Pod default/web: no cause found"},
-		{"lines and controls", Cause{web, "R", "a\n\tb\x1b[31mc", ""}, "Pod default/web: R: a b [31mc"},
-		{"bytes that are no text", Cause{web, "R", "a\xff\xfeb", ""}, "Pod default/web: R: ab"},
+		{"line breaks and control characters", Cause{web, "R", "a\n\tb\x1b[31mc", ""}, "Pod default/web: R: a b [31mc"},
+		{"invalid UTF-8", Cause{web, "R", "a\xff\xfeb", ""}, "Pod default/web: R: ab"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := test.cause.String(); got != test.want {
@@ -34,7 +34,7 @@ func TestCauseIsALine(t *testing.T) {
 	}
 }
 
-func TestCauseIsCut(t *testing.T) {
+func TestCause_StringIsTruncated(t *testing.T) {
 	long := strings.Repeat("é\n", 400)
 	for _, cause := range []Cause{
 		{Message: long},
@@ -49,11 +49,11 @@ func TestCauseIsCut(t *testing.T) {
 		}
 		for _, short := range []string{"BackOff: the event", "the message"} {
 			if strings.Contains(cause.Message+cause.Event, short) && !strings.Contains(got, short) {
-				t.Errorf("what is long leaves no room: %s", got)
+				t.Errorf("the short part is truncated: %s", got)
 			}
 		}
 	}
-	// What fits is not cut, wherever it stands.
+	// A text that fits is not truncated.
 	whole := Cause{Object: apply.Key{Kind: "Pod", Name: "web"}, Message: strings.Repeat("m", maxLine-len("Pod web: "))}
 	if got := whole.String(); len(got) != maxLine || strings.Contains(got, "…") {
 		t.Errorf("%d bytes: %s", len(got), got)

@@ -44,7 +44,7 @@ func Find(ctx context.Context, client kubernetes.Interface, key apply.Key, uid t
 	return cause, s.missing, nil
 }
 
-// kindJob is the kind of most hooks. All other hooks for which an action waits are Pods.
+// kindJob is the kind of most hooks. All other hooks that an action waits for are Pods.
 var kindJob = schema.GroupKind{Group: "batch", Kind: "Job"}
 
 // search is the state of one diagnosis.
@@ -99,7 +99,7 @@ func read[T any](ctx context.Context, s *search, from interface {
 	return find(ctx, own, o)
 }
 
-// listLimit limits the number of objects that one request returns.
+// listLimit limits the number of objects in the response to a request.
 const listLimit = 500
 
 // isForbidden reports whether a read failed because of a missing permission, and records
@@ -135,8 +135,8 @@ const (
 
 // Cause is the cause why an object is not ready.
 type Cause struct {
-	// Object is the object in which the cause was found: the diagnosed object or one
-	// that it created.
+	// Object is the object that has the cause: the diagnosed object, or another one that
+	// it created.
 	Object apply.Key
 	// Reason is a reason of Kubernetes, such as ImagePullBackOff.
 	Reason string

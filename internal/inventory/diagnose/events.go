@@ -45,18 +45,18 @@ func (s *search) events(ctx context.Context, of apply.Key, uid types.UID) ([]cor
 	return list.Items, nil
 }
 
-// newest returns the newest event for which passes is true, or nil.
+// newest returns the newest event that passes, or nil.
 func newest(events []corev1.Event, passes func(*corev1.Event) bool) *corev1.Event {
 	events = slices.DeleteFunc(events, func(e corev1.Event) bool { return !passes(&e) })
 	if len(events) == 0 {
 		return nil
 	}
-	return new(slices.MaxFunc(events, func(a, b corev1.Event) int { return seen(&a).Compare(seen(&b)) }))
+	return new(slices.MaxFunc(events, func(a, b corev1.Event) int { return lastObserved(&a).Compare(lastObserved(&b)) }))
 }
 
-// seen returns the time at which an event was last observed. Which time field is set depends
+// lastObserved returns the time at which an event was last observed. Which time field is set depends
 // on the API of the writer, and on whether the event occurred more than once.
-func seen(e *corev1.Event) time.Time {
+func lastObserved(e *corev1.Event) time.Time {
 	times := []time.Time{e.CreationTimestamp.Time, e.FirstTimestamp.Time, e.LastTimestamp.Time, e.EventTime.Time}
 	if e.Series != nil {
 		times = append(times, e.Series.LastObservedTime.Time)

@@ -10,7 +10,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-func TestTheLastEventIsFoundByAnyOfItsTimes(t *testing.T) {
+func TestNewest_ComparesAllTimesOfEvents(t *testing.T) {
 	micro := func(n int) metav1.MicroTime { return metav1.NewMicroTime(minute(n).Time) }
 	all := []corev1.Event{
 		{Reason: "Created", ObjectMeta: metav1.ObjectMeta{CreationTimestamp: minute(1)}},
@@ -21,18 +21,18 @@ func TestTheLastEventIsFoundByAnyOfItsTimes(t *testing.T) {
 	}
 	every := func(*corev1.Event) bool { return true }
 	for n := range all {
-		// The order in which they are listed does not count.
+		// The order of the list is irrelevant.
 		events := append([]corev1.Event{all[n]}, all[:n]...)
 		if got := newest(events, every); got.Reason != all[n].Reason {
 			t.Errorf("got %s, want %s", got.Reason, all[n].Reason)
 		}
 	}
 	if got := newest(all, func(*corev1.Event) bool { return false }); got != nil {
-		t.Errorf("got %s where none passes", got.Reason)
+		t.Errorf("got event %s, want nil", got.Reason)
 	}
 }
 
-func TestEventsThatRepeatTheCause(t *testing.T) {
+func TestRepeats_EventWithoutNewInformation(t *testing.T) {
 	cause := Cause{Reason: "ImagePullBackOff", Message: "Back-off pulling image"}
 	for _, test := range []struct {
 		cause   Cause
@@ -49,22 +49,21 @@ func TestEventsThatRepeatTheCause(t *testing.T) {
 		{Cause{}, "", false},
 	} {
 		if got := repeats(test.cause, &corev1.Event{Message: test.message}); got != test.want {
-			t.Errorf("%q beside %q: got %t", test.message, test.cause.description(), got)
+			t.Errorf("event %q, cause %q: got %t", test.message, test.cause.description(), got)
 		}
 	}
 }
 
-// TestEventsByName: without a UID an earlier object's events cannot be told
-// from this one's.
-func TestEventsByName(t *testing.T) {
+// Without a UID, the events of an earlier object with the same name are included.
+func TestWhy_FindsEventsByName(t *testing.T) {
 	client := cluster(warning("w", "Odd", "of its own", 1), warning("v", "Odd", "of another", 2))
-	cause, err := Why(t.Context(), client, key(schema.GroupKind{Kind: "Whatever"}, "w"), "")
+	cause, err := Why(t.Context(), client, key(schema.GroupKind{Kind: "Other"}, "w"), "")
 	if err != nil || cause.Event != "Odd: of its own" {
 		t.Errorf("got %q, %v", cause.Event, err)
 	}
 }
 
-func TestEventsOfWhatHasNoNamespace(t *testing.T) {
+func TestWhy_FindsEventsOfClusterScopedObject(t *testing.T) {
 	client := cluster(warning("disk", "Odd", "something", 1))
 	cause, err := Why(t.Context(), client, apply.Key{Kind: "PersistentVolume", Name: "disk"}, "disk")
 	if want := "PersistentVolume disk: last warning: Odd: something"; err != nil || cause.String() != want {

@@ -22,8 +22,8 @@ import (
 const stuckAfter = 20 * time.Second
 
 // cannotStart are the reasons with which a kubelet reports that it cannot start a container.
-// The kubelet retries, but without a change of the pod, or of an object to which the pod
-// refers, every attempt fails.
+// The kubelet retries, but without a change of the pod, or of an object that the pod refers
+// to, every attempt fails.
 var cannotStart = []string{
 	"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError",
 	"CreateContainerConfigError", "CreateContainerError", "RunContainerError",
@@ -140,7 +140,7 @@ func (s *search) hookOfPods(ctx context.Context, pods []corev1.Pod, now time.Tim
 		}
 	}
 	// The pod of the current attempt ranks before the pods of failed attempts.
-	worst := culprit(alive, rank)
+	worst := worstPod(alive, rank)
 	if worst == nil {
 		return hook, nil
 	}
@@ -148,7 +148,7 @@ func (s *search) hookOfPods(ctx context.Context, pods []corev1.Pod, now time.Tim
 	if cause.Reason == crashLoopBackOff {
 		// The message and the warning of a kubelet contain the name of the pod and the
 		// time until the next attempt.
-		cause.Message, cause.Event = lastEnd(worst), ""
+		cause.Message, cause.Event = lastTermination(worst), ""
 	}
 	hook.Cause = cause
 	switch {

@@ -14,12 +14,12 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// hookJob is the Job of a hook whose pods have the labels of all tests.
+// hookJob returns the Job of a hook.
 func hookJob() *batchv1.Job {
 	return &batchv1.Job{ObjectMeta: meta("migrate", ""), Spec: batchv1.JobSpec{Selector: selector}}
 }
 
-// hookPod is a pod of it, which waits for its container to start.
+// hookPod returns a pod of hookJob whose container did not start yet.
 func hookPod(name string, with ...func(*corev1.Pod)) *corev1.Pod {
 	return makePod(name, "migrate", append([]func(*corev1.Pod){phase(corev1.PodPending)}, with...)...)
 }
@@ -35,7 +35,7 @@ func runsInit(name string) func(*corev1.Pod) {
 	}
 }
 
-// unplaced lets a pod wait for a node since some minutes after the start.
+// unplaced returns a change that makes a pod unschedulable since the given minute.
 func unplaced(since int) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.NodeName = ""
@@ -49,50 +49,49 @@ func placed(p *corev1.Pod) {
 	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: minute(0)})
 }
 
-// TestHook_State: a hook counts as stuck or crashing only where no container
-// runs and none is about to.
-func TestHook_State(t *testing.T) {
+// A hook is stuck or crashing only if no container runs or is starting.
+func TestCheckHook_State(t *testing.T) {
 	pulls := waits("ImagePullBackOff", `Back-off pulling image "postgres:18.99"`)
 	for _, test := range []struct {
 		name    string
 		objects []runtime.Object
-		// at is when it is looked at, in minutes after the start.
+		// at is the time of the check, in minutes after the start.
 		at    int
 		state api.HookState
 		cause string
 	}{
 		{"no Job yet", nil, 0, api.HookStarting, ""},
 		{"no pod yet", []runtime.Object{hookJob()}, 0, api.HookStarting, ""},
-		{"no pod can be made, but not for long", []runtime.Object{hookJob(), warning("migrate", "FailedCreate", "exceeded quota", 0)}, 0, api.HookStarting, "Job default/migrate: FailedCreate: exceeded quota"},
-		{"no pod can be made", []runtime.Object{hookJob(), warning("migrate", "FailedCreate", "exceeded quota", 0)}, 1, api.HookStuck, "Job default/migrate: FailedCreate: exceeded quota"},
-		{"an odd warning about the Job", []runtime.Object{hookJob(), warning("migrate", "Odd", "hm", 0)}, 1, api.HookStarting, "Job default/migrate: Odd: hm"},
-		{"the container is being created", []runtime.Object{hookJob(), hookPod("a", waits("ContainerCreating", ""))}, 1, api.HookStarting, "Pod default/a: Pending: node node-1 has not started the pod yet"},
-		{"the image cannot be pulled", []runtime.Object{hookJob(), hookPod("a", pulls)}, 0, api.HookStuck, `Pod default/a: ImagePullBackOff: Back-off pulling image "postgres:18.99"`},
-		{"the image could not be pulled once", []runtime.Object{hookJob(), hookPod("a", waits("ErrImagePull", "not found"))}, 0, api.HookStuck, "Pod default/a: ErrImagePull: not found"},
-		{"a Secret is missing", []runtime.Object{hookJob(), hookPod("a", waits("CreateContainerConfigError", `secret "db" not found`))}, 0, api.HookStuck, `Pod default/a: CreateContainerConfigError: secret "db" not found`},
-		{"no node fits, but not for long", []runtime.Object{hookJob(), hookPod("a", unplaced(1))}, 1, api.HookStarting, "Pod default/a: Unschedulable: 0/2 nodes are available"},
-		{"no node fits", []runtime.Object{hookJob(), hookPod("a", unplaced(0))}, 1, api.HookStuck, "Pod default/a: Unschedulable: 0/2 nodes are available"},
-		{"a Secret that is to be mounted is missing", []runtime.Object{hookJob(), hookPod("a", placed, waits("ContainerCreating", "")), warning("a", "FailedMount", `secret "tls" not found`, 0)}, 1, api.HookStuck,
-			`Pod default/a: Pending: node node-1 has not started the pod yet; last warning: FailedMount: secret "tls" not found`},
-		{"it has been mounted late, and the image is being pulled", []runtime.Object{hookJob(), hookPod("a", placed, waits("ContainerCreating", "")), warning("a", "FailedMount", "m", 0), warning("a", "Odd", "the disk is slow", 1)}, 1, api.HookStarting,
-			"Pod default/a: Pending: node node-1 has not started the pod yet; last warning: Odd: the disk is slow"},
-		{"it crashes and is started again", []runtime.Object{hookJob(), hookPod("a", func(p *corev1.Pod) {
+		{"pods rejected, for a short time", []runtime.Object{hookJob(), warning("migrate", "FailedCreate", "exceeded quota", 0)}, 0, api.HookStarting, "Job default/migrate: FailedCreate: exceeded quota"},
+		{"pods rejected", []runtime.Object{hookJob(), warning("migrate", "FailedCreate", "exceeded quota", 0)}, 1, api.HookStuck, "Job default/migrate: FailedCreate: exceeded quota"},
+		{"other warning about the Job", []runtime.Object{hookJob(), warning("migrate", "Odd", "hm", 0)}, 1, api.HookStarting, "Job default/migrate: Odd: hm"},
+		{"container being created", []runtime.Object{hookJob(), hookPod("a", waits("ContainerCreating", ""))}, 1, api.HookStarting, "Pod default/a: Pending: waiting for node node-1 to start the pod"},
+		{"image pull back-off", []runtime.Object{hookJob(), hookPod("a", pulls)}, 0, api.HookStuck, `Pod default/a: ImagePullBackOff: Back-off pulling image "postgres:18.99"`},
+		{"first image pull failed", []runtime.Object{hookJob(), hookPod("a", waits("ErrImagePull", "not found"))}, 0, api.HookStuck, "Pod default/a: ErrImagePull: not found"},
+		{"Secret missing", []runtime.Object{hookJob(), hookPod("a", waits("CreateContainerConfigError", `secret "db" not found`))}, 0, api.HookStuck, `Pod default/a: CreateContainerConfigError: secret "db" not found`},
+		{"unschedulable, for a short time", []runtime.Object{hookJob(), hookPod("a", unplaced(1))}, 1, api.HookStarting, "Pod default/a: Unschedulable: 0/2 nodes are available"},
+		{"unschedulable", []runtime.Object{hookJob(), hookPod("a", unplaced(0))}, 1, api.HookStuck, "Pod default/a: Unschedulable: 0/2 nodes are available"},
+		{"mounted Secret missing", []runtime.Object{hookJob(), hookPod("a", placed, waits("ContainerCreating", "")), warning("a", "FailedMount", `secret "tls" not found`, 0)}, 1, api.HookStuck,
+			`Pod default/a: Pending: waiting for node node-1 to start the pod; last warning: FailedMount: secret "tls" not found`},
+		{"volume mounted late, and image being pulled", []runtime.Object{hookJob(), hookPod("a", placed, waits("ContainerCreating", "")), warning("a", "FailedMount", "m", 0), warning("a", "Odd", "the disk is slow", 1)}, 1, api.HookStarting,
+			"Pod default/a: Pending: waiting for node node-1 to start the pod; last warning: Odd: the disk is slow"},
+		{"container crashes and is restarted", []runtime.Object{hookJob(), hookPod("a", func(p *corev1.Pod) {
 			crashLoop(p)
 			p.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 3}
 		}), warning("a", "BackOff", "Back-off restarting failed container web in pod a", 0)}, 0, api.HookCrashing, "Pod default/a: CrashLoopBackOff: last terminated with Error, exit code 3"},
-		{"the next try waits", []runtime.Object{hookJob(), hookPod("a", phase(corev1.PodFailed), ended("Error", 3))}, 0, api.HookCrashing, "Pod default/a: Error: exit code 3"},
-		{"the newest try of several", []runtime.Object{hookJob(), hookPod("a", phase(corev1.PodFailed), ended("Error", 3)), hookPod("b", at(1), phase(corev1.PodFailed), ended("OOMKilled", 137))}, 0, api.HookCrashing, "Pod default/b: OOMKilled: exit code 137"},
-		{"the next try is about to start", []runtime.Object{hookJob(), hookPod("a", phase(corev1.PodFailed), ended("Error", 3)), hookPod("b", at(1), waits("ContainerCreating", ""))}, 1, api.HookStarting, "Pod default/b: Pending: node node-1 has not started the pod yet"},
-		{"the next try cannot start", []runtime.Object{hookJob(), hookPod("a", phase(corev1.PodFailed), ended("Error", 3)), hookPod("b", at(1), pulls)}, 0, api.HookStuck, `Pod default/b: ImagePullBackOff: Back-off pulling image "postgres:18.99"`},
+		{"waiting for the next attempt", []runtime.Object{hookJob(), hookPod("a", phase(corev1.PodFailed), ended("Error", 3))}, 0, api.HookCrashing, "Pod default/a: Error: exit code 3"},
+		{"newest of several attempts", []runtime.Object{hookJob(), hookPod("a", phase(corev1.PodFailed), ended("Error", 3)), hookPod("b", at(1), phase(corev1.PodFailed), ended("OOMKilled", 137))}, 0, api.HookCrashing, "Pod default/b: OOMKilled: exit code 137"},
+		{"next attempt starting", []runtime.Object{hookJob(), hookPod("a", phase(corev1.PodFailed), ended("Error", 3)), hookPod("b", at(1), waits("ContainerCreating", ""))}, 1, api.HookStarting, "Pod default/b: Pending: waiting for node node-1 to start the pod"},
+		{"next attempt cannot start", []runtime.Object{hookJob(), hookPod("a", phase(corev1.PodFailed), ended("Error", 3)), hookPod("b", at(1), pulls)}, 0, api.HookStuck, `Pod default/b: ImagePullBackOff: Back-off pulling image "postgres:18.99"`},
 
-		{"it runs", []runtime.Object{hookJob(), hookPod("a", phase(corev1.PodRunning), runs("web"))}, 9, api.HookRunning, ""},
-		{"an init container runs", []runtime.Object{hookJob(), hookPod("a", runsInit("wait"), waits("PodInitializing", ""))}, 9, api.HookRunning, ""},
-		{"a container runs beside one that cannot", []runtime.Object{hookJob(), hookPod("a", runs("proxy"), pulls)}, 9, api.HookRunning, ""},
-		{"one of two pods runs", []runtime.Object{hookJob(), hookPod("a", pulls), hookPod("b", phase(corev1.PodRunning), runs("web"))}, 9, api.HookRunning, ""},
-		{"it runs while its pod is being deleted", []runtime.Object{hookJob(), hookPod("a", deleted, runs("web"))}, 9, api.HookRunning, ""},
-		{"one of two pods may still start", []runtime.Object{hookJob(), hookPod("a", pulls), hookPod("b", waits("ContainerCreating", ""))}, 9, api.HookStarting, `Pod default/a: ImagePullBackOff: Back-off pulling image "postgres:18.99"`},
-		{"a pod that is being deleted says nothing", []runtime.Object{hookJob(), hookPod("a", deleted, pulls)}, 9, api.HookStarting, ""},
-		{"the pod of another Job", []runtime.Object{hookJob(), makePod("a", "another", pulls)}, 9, api.HookStarting, ""},
+		{"running", []runtime.Object{hookJob(), hookPod("a", phase(corev1.PodRunning), runs("web"))}, 9, api.HookRunning, ""},
+		{"init container running", []runtime.Object{hookJob(), hookPod("a", runsInit("wait"), waits("PodInitializing", ""))}, 9, api.HookRunning, ""},
+		{"one container running, one cannot start", []runtime.Object{hookJob(), hookPod("a", runs("proxy"), pulls)}, 9, api.HookRunning, ""},
+		{"one of two pods running", []runtime.Object{hookJob(), hookPod("a", pulls), hookPod("b", phase(corev1.PodRunning), runs("web"))}, 9, api.HookRunning, ""},
+		{"running in a pod that is being deleted", []runtime.Object{hookJob(), hookPod("a", deleted, runs("web"))}, 9, api.HookRunning, ""},
+		{"one of two pods starting", []runtime.Object{hookJob(), hookPod("a", pulls), hookPod("b", waits("ContainerCreating", ""))}, 9, api.HookStarting, `Pod default/a: ImagePullBackOff: Back-off pulling image "postgres:18.99"`},
+		{"pod being deleted", []runtime.Object{hookJob(), hookPod("a", deleted, pulls)}, 9, api.HookStarting, ""},
+		{"pod of another Job", []runtime.Object{hookJob(), makePod("a", "another", pulls)}, 9, api.HookStarting, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			hook, err := CheckHook(t.Context(), cluster(test.objects...), key(kindJob, "migrate"), "migrate", minute(test.at).Time)
@@ -110,21 +109,18 @@ func TestHook_State(t *testing.T) {
 	}
 }
 
-// TestHook_Pod: a hook may be a Pod itself.
-func TestHook_Pod(t *testing.T) {
+func TestCheckHook_Pod(t *testing.T) {
 	client := cluster(makePod("test", "", phase(corev1.PodPending), waits("InvalidImageName", "no")))
 	hook, err := CheckHook(t.Context(), client, key(kindPod, "test"), "test", start)
 	if err != nil || hook.State != api.HookStuck || hook.Cause.String() != "Pod default/test: InvalidImageName: no" || hook.Why() != "InvalidImageName: no" {
 		t.Errorf("got %+v, %v", hook, err)
 	}
 	if hook, err = CheckHook(t.Context(), cluster(), key(kindPod, "test"), "test", start); err != nil || hook.State != api.HookStarting {
-		t.Errorf("of one that is not there yet: got %+v, %v", hook, err)
+		t.Errorf("Pod does not exist: got %+v, %v", hook, err)
 	}
 }
 
-// TestHook_Replaced: a Job that has taken the name of the hook says nothing about
-// it.
-func TestHook_Replaced(t *testing.T) {
+func TestCheckHook_IgnoresObjectWithOtherUID(t *testing.T) {
 	client := cluster(hookJob(), hookPod("a", waits("ImagePullBackOff", "m")), makePod("test", "", phase(corev1.PodPending), waits("InvalidImageName", "no")))
 	for _, hook := range []apply.Key{key(kindJob, "migrate"), key(kindPod, "test")} {
 		if got, err := CheckHook(t.Context(), client, hook, "earlier", start); err != nil || got.State != api.HookStarting || got.Cause.Known() {
@@ -133,9 +129,8 @@ func TestHook_Replaced(t *testing.T) {
 	}
 }
 
-// TestHook_Unread: what cannot be read counts as running, and is never
-// interrupted for that.
-func TestHook_Unread(t *testing.T) {
+// A hook that cannot be read counts as running, so that it is not interrupted.
+func TestCheckHook_ReadFails(t *testing.T) {
 	for _, test := range []struct{ verb, resource string }{{"get", "jobs"}, {"list", "pods"}} {
 		client := cluster(hookJob(), hookPod("a", waits("ImagePullBackOff", "m")))
 		forbid(client, test.verb, test.resource)
@@ -151,8 +146,7 @@ func TestHook_Unread(t *testing.T) {
 	}
 }
 
-// TestHook_Redacts: what the pod was given is no part of an answer.
-func TestHook_Redacts(t *testing.T) {
+func TestCheckHook_RedactsValuesOfPod(t *testing.T) {
 	pod := hookPod("a", waits("RunContainerError", `exec: "run --password=hunter2222": not found`), func(p *corev1.Pod) {
 		p.Spec.Containers[0].Args = []string{"--password=hunter2222"}
 	})

@@ -47,8 +47,8 @@ func (s *search) podsOf(ctx context.Context, object metav1.Object, labels *metav
 	return pods, nil
 }
 
-// culprit returns the first pod with the lowest rank among those that are not ready, or nil.
-func culprit(pods []corev1.Pod, rank func(*corev1.Pod) int) *corev1.Pod {
+// worstPod returns the first pod with the lowest rank among those that are not ready, or nil.
+func worstPod(pods []corev1.Pod, rank func(*corev1.Pod) int) *corev1.Pod {
 	var worst *corev1.Pod
 	for i := range pods {
 		if p := &pods[i]; !isReadyOrDone(p) && (worst == nil || rank(p) < rank(worst)) {
@@ -112,14 +112,14 @@ func state(p *corev1.Pod) (reason, message string) {
 	}
 	if p.Status.Phase == corev1.PodRunning {
 		if c := podCondition(p, corev1.PodReady); c != nil && c.Reason != "" {
-			return c.Reason, join("; ", c.Message, lastEnd(p))
+			return c.Reason, join("; ", c.Message, lastTermination(p))
 		}
 		return "NotReady", "running but not ready"
 	}
 	return string(p.Status.Phase), join("; ", waiting(p), p.Status.Message)
 }
 
-// waiting returns the reason why a pod without a message has not started.
+// waiting returns the reason why a pod without a message does not run yet.
 func waiting(p *corev1.Pod) string {
 	switch {
 	case p.Status.Phase == corev1.PodFailed:
@@ -129,10 +129,10 @@ func waiting(p *corev1.Pod) string {
 	}
 	for _, s := range p.Status.InitContainerStatuses {
 		if s.State.Running != nil && !isSidecar(p, s.Name) {
-			return "init container " + s.Name + " has not finished yet"
+			return "waiting for init container " + s.Name
 		}
 	}
-	return "node " + p.Spec.NodeName + " has not started the pod yet"
+	return "waiting for node " + p.Spec.NodeName + " to start the pod"
 }
 
 // isSidecar reports whether an init container keeps running next to the other containers.
@@ -157,8 +157,8 @@ func containerState(p *corev1.Pod) (reason, message string) {
 	return "", ""
 }
 
-// lastEnd returns how a container that is restarting terminated the last time.
-func lastEnd(p *corev1.Pod) string {
+// lastTermination returns how a container that is restarting terminated the last time.
+func lastTermination(p *corev1.Pod) string {
 	for _, s := range statuses(p) {
 		if last := end(s.LastTerminationState.Terminated); last != "" && !s.Ready {
 			return containerPrefix(p, s.Name) + last

@@ -10,8 +10,7 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// server starts an API server. The test is skipped where there is none to
-// start.
+// server starts an API server. It skips the test if the binaries are not installed.
 func server(t *testing.T) kubernetes.Interface {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(testenv.Start(t).Config)
@@ -21,9 +20,9 @@ func server(t *testing.T) kubernetes.Interface {
 	return client
 }
 
-// TestTheServerFindsEventsByUID: fakes know nothing of field selectors. The pod
-// has a predecessor of the same name, whose events are newer.
-func TestTheServerFindsEventsByUID(t *testing.T) {
+// This needs an API server, because the fake client does not support field selectors. The
+// pod has a predecessor with the same name, whose events are newer.
+func TestWhy_FindsEventsByUID(t *testing.T) {
 	client := server(t)
 	pod, err := client.CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
@@ -45,7 +44,7 @@ func TestTheServerFindsEventsByUID(t *testing.T) {
 	if want := "Pod default/web: Pending: not scheduled to a node yet; last warning: FailedMount: of its own"; err != nil || cause.String() != want {
 		t.Errorf("got %q, %v, want %q", cause, err, want)
 	}
-	// By name alone the newest is the predecessor's.
+	// Selected by name, the newest event is that of the predecessor.
 	nameless := key(kindPod, "web")
 	nameless.Group = "example.com"
 	cause, err = Why(t.Context(), client, nameless, "")

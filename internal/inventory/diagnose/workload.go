@@ -24,14 +24,14 @@ func (s *search) podCause(ctx context.Context, own Cause, workload metav1.Object
 	s.redactor.add(&template.ObjectMeta, &template.Spec)
 	if observed < workload.GetGeneration() {
 		// The pods are from an older spec.
-		own.Reason, own.Message = "NotObserved", "controller has not observed the latest generation yet"
+		own.Reason, own.Message = "NotObserved", "latest generation not observed by the controller yet"
 		return s.withWarning(ctx, own, workload.GetUID())
 	}
 	pods, err := s.podsOf(ctx, workload, selector)
 	if err != nil {
 		return own, err
 	}
-	if p := culprit(pods, rank); p != nil {
+	if p := worstPod(pods, rank); p != nil {
 		return s.causeOfPod(ctx, p)
 	}
 	return s.withWarning(ctx, own, workload.GetUID())
@@ -101,7 +101,7 @@ func (s *search) deployment(ctx context.Context, own Cause, d *appsv1.Deployment
 // rollout returns the reason and message of a rollout that does not progress.
 func rollout(d *appsv1.Deployment) (reason, message string) {
 	if d.Status.ObservedGeneration < d.Generation {
-		return "NotObserved", "controller has not observed the latest generation yet"
+		return "NotObserved", "latest generation not observed by the controller yet"
 	}
 	if d.Spec.Paused {
 		return "Paused", "rollout paused by spec.paused"
@@ -117,8 +117,8 @@ func rollout(d *appsv1.Deployment) (reason, message string) {
 	return reason, message
 }
 
-// newestSet returns the ReplicaSet of the current rollout. It returns nil if there is none,
-// or if the permission to list ReplicaSets is missing.
+// newestSet returns the ReplicaSet of the current rollout. It returns nil if it does not
+// exist, or if the permission to list ReplicaSets is missing.
 func (s *search) newestSet(ctx context.Context, d *appsv1.Deployment) (*appsv1.ReplicaSet, error) {
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *search) job(ctx context.Context, own Cause, job *batchv1.Job) (Cause, e
 	}
 	// Each attempt has its own pod.
 	slices.Reverse(pods)
-	last := culprit(pods, rankOfJobPod)
+	last := worstPod(pods, rankOfJobPod)
 	if last == nil {
 		return s.withWarning(ctx, own, job.UID)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Built-in kinds for which the result of kstatus is corrected.
+// Built-in kinds with corrections of the result of kstatus.
 var (
 	deployment  = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	statefulSet = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
@@ -51,7 +51,7 @@ func compute(o *unstructured.Unstructured) (result *status.Result, err error) {
 	return status.Compute(o)
 }
 
-// corrected returns the health of objects for which the result of kstatus is wrong.
+// corrected returns the health of objects if the result of kstatus is wrong.
 func corrected(o *unstructured.Unstructured) Result {
 	switch o.GroupVersionKind().GroupKind() {
 	case deployment:
@@ -98,7 +98,7 @@ var claimAnnotations = []string{
 }
 
 // waitsForConsumer returns the health of a claim that waits for its first consumer: it has
-// a storage class, and provisioning has not started. A class with immediate binding gets
+// a storage class, and provisioning did not start yet. A class with immediate binding gets
 // the annotation of its provisioner within seconds. If a pod needs the claim, the pod is
 // not ready without it. A claim that no pod of the release uses must not delay the release.
 func waitsForConsumer(o *unstructured.Unstructured) Result {

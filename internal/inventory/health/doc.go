@@ -9,9 +9,8 @@
 //  4. the conditions, phase and state of every other kind (conditions.go).
 //
 // Evaluate does not panic, whatever the status contains. A status that cannot be read is
-// never a failure, and neither is a controller that has not reported: the Result is
+// never a failure, and neither is a missing report of the controller: the Result is
 // OpenEnded, so that it causes no rollback.
 //
-// How long to wait for a controller that has not reported depends on more than the
-// object. Result.At decides it by the time and by the other objects of the kind.
+// How long to wait for the report of a controller depends on more than the object. Result.At decides it by the time and by the other objects of the kind.
 package health

@@ -8,7 +8,7 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// TestDocsHealth holds the table of docs/health.md to the code.
+// TestDocsHealth checks that the table in docs/health.md matches the code.
 func TestDocsHealth(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("\n| product | kinds | ready when | failed when |\n|---|---|---|---|\n")

@@ -66,7 +66,7 @@ func (s subject) notReported(expected bool) Result {
 	default:
 		return Result{
 			OpenEnded: true, Silent: true, Until: s.GetCreationTimestamp().Add(Grace).Unix(),
-			Reason: ReasonNotReported, Message: "controller has not reported a status yet",
+			Reason: ReasonNotReported, Message: "no status reported by the controller yet",
 		}
 	}
 }
@@ -85,7 +85,7 @@ func (s subject) required(conditions []condition, kind string) Result {
 	c, ok := find(conditions, kind)
 	switch {
 	case !ok:
-		return progressing(reasonInProgress, fmt.Sprintf("controller has not reported condition %s yet", kind))
+		return progressing(reasonInProgress, fmt.Sprintf("condition %s not reported by the controller yet", kind))
 	case c.outdated(s.GetGeneration()):
 		return progressing(reasonOutdated, fmt.Sprintf("condition %s is for generation %d, want %d", kind, c.generation, s.GetGeneration()))
 	case !c.holds("True"):
@@ -98,8 +98,8 @@ func (s subject) required(conditions []condition, kind string) Result {
 // ready returns the result of an object whose controller reports it as ready.
 func ready() Result { return Result{Ready: true, Reported: true} }
 
-// Grace is the time after its creation for which an object waits for a report. The object
-// may be of a kind without a controller.
+// Grace is how long after its creation an object waits for a report. The object may be of a
+// kind without a controller.
 const Grace = 60 * time.Second
 
 // Reasons that this package sets. Other reasons are copied from the objects.
@@ -112,8 +112,9 @@ const (
 	ReasonFirstConsumer = "WaitForFirstConsumer"
 	// ReasonOnDelete means that pods are replaced only when a user deletes them.
 	ReasonOnDelete = "OnDelete"
-	// Reasons of health rules: ready is false, failed is true, ready cannot be
-	// evaluated.
+	// ReasonRuleNotReady means that the expression ready of a health rule is false,
+	// ReasonRuleFailed that failed is true, and ReasonRuleNotEvaluated that ready
+	// cannot be evaluated.
 	ReasonRuleNotReady     = "RuleNotReady"
 	ReasonRuleFailed       = "RuleFailed"
 	ReasonRuleNotEvaluated = "RuleNotEvaluated"
@@ -139,8 +140,8 @@ type Result struct {
 	// Reported means that a controller has reported, and is therefore expected to
 	// report on other objects of the kind.
 	Reported bool
-	// Until is the Unix time from which an object that is not ready counts as ready; 0
-	// means never.
+	// Until is the Unix time when an object that is not ready begins to count as ready;
+	// 0 means never.
 	Until int64
 	// Reason is one word, and Message a short text. Both may be empty if the object is
 	// ready.
@@ -165,7 +166,7 @@ func (r Result) At(now time.Time, othersReport bool) (at Result, next time.Time)
 	case r.Silent && othersReport:
 		return Result{
 			OpenEnded: true, Silent: true, Reason: ReasonNotReported,
-			Message: "controller has not reported a status yet, but reports on other objects of this kind",
+			Message: "no status reported by the controller yet, although it reports on other objects of this kind",
 		}, time.Time{}
 	case r.Ready || r.Until == 0:
 		return r, time.Time{}

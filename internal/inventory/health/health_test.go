@@ -12,9 +12,9 @@ import (
 
 const widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a, creationTimestamp: \"2026-05-06T07:08:09Z\", generation: 2}\n"
 
-// TestAt_WaitsForAReport: an object without a report waits for 60 seconds, or as
-// long as other objects of its kind have one.
-func TestAt_WaitsForAReport(t *testing.T) {
+// An object without a report is not ready for 60 seconds, or as long as another object of its
+// kind has a report.
+func TestAt_WaitsForReport(t *testing.T) {
 	silent := Evaluate(parse(t, widget), Kind{})
 	end := createdAt.Add(Grace)
 	for _, test := range []struct {
@@ -24,30 +24,29 @@ func TestAt_WaitsForAReport(t *testing.T) {
 		ready        bool
 		next         time.Time
 	}{
-		{"at first", createdAt, false, false, end},
-		{"just before the end", end.Add(-time.Second), false, false, end},
-		{"at the end", end, false, true, time.Time{}},
+		{"at creation", createdAt, false, false, end},
+		{"before the grace period ends", end.Add(-time.Second), false, false, end},
+		{"at the end of the grace period", end, false, true, time.Time{}},
 		{"much later", end.Add(time.Hour), false, true, time.Time{}},
-		{"others have a report, at first", createdAt, true, false, time.Time{}},
-		{"others have a report, much later", end.Add(time.Hour), true, false, time.Time{}},
+		{"another object has a report, at creation", createdAt, true, false, time.Time{}},
+		{"another object has a report, much later", end.Add(time.Hour), true, false, time.Time{}},
 	} {
 		got, next := silent.At(test.at, test.othersReport)
 		if got.Ready != test.ready || got.Failed || got.Ready == got.OpenEnded || got.Message == "" {
 			t.Errorf("%s: %+v", test.name, got)
 		}
 		if !next.Equal(test.next) {
-			t.Errorf("%s: it changes at %s, want %s", test.name, next, test.next)
+			t.Errorf("%s: next is %s, want %s", test.name, next, test.next)
 		}
 	}
 }
 
-// TestAt_ClaimWithoutConsumer: other claims with volumes say nothing about one
-// that no pod uses.
+// The state of other claims is irrelevant for a claim that no pod uses.
 func TestAt_ClaimWithoutConsumer(t *testing.T) {
 	claim := Evaluate(parse(t, `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a, creationTimestamp: "2026-05-06T07:08:09Z"}, spec: {storageClassName: late}, status: {phase: Pending}}`), Kind{})
 	for _, others := range []bool{false, true} {
 		if got, next := claim.At(createdAt, others); got.Ready || !next.Equal(createdAt.Add(Grace)) {
-			t.Errorf("at first: %+v, next %s", got, next)
+			t.Errorf("at creation: %+v, next %s", got, next)
 		}
 		if got, _ := claim.At(createdAt.Add(Grace), others); !got.Ready || got.Message == "" {
 			t.Errorf("after the grace period: %+v", got)
@@ -55,46 +54,42 @@ func TestAt_ClaimWithoutConsumer(t *testing.T) {
 	}
 }
 
-// TestOf_KindWithoutStatus: an object of a kind that the API server serves without
-// a status is ready at once, until an object of the kind has one after all.
-func TestOf_KindWithoutStatus(t *testing.T) {
+// An object of a kind without the status subresource is ready at once, unless an object of the
+// kind has a status nevertheless.
+func TestEvaluate_KindWithoutStatus(t *testing.T) {
 	none := func(gvk schema.GroupVersionKind) bool { return gvk.Kind != "" }
 	got := Evaluate(parse(t, widget), Kind{NoStatus: none})
 	if at, next := got.At(createdAt, false); !at.Ready || !next.IsZero() {
 		t.Errorf("got %+v", at)
 	}
 	if at, _ := got.At(createdAt, true); at.Ready || !at.OpenEnded {
-		t.Errorf("others have a status: %+v", at)
+		t.Errorf("another object has a status: %+v", at)
 	}
 	if got := Evaluate(parse(t, widget+"status: {phase: Failed}"), Kind{NoStatus: none}); !got.Failed {
-		t.Errorf("it has a status all the same: %+v", got)
+		t.Errorf("with a status: %+v", got)
 	}
-	// A controller that is known to report may use no subresource.
+	// The controllers of well-known kinds may report without the subresource.
 	if got := Evaluate(parse(t, "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: a}"), Kind{NoStatus: none}); got.Ready {
 		t.Errorf("a well-known kind: %+v", got)
 	}
 }
 
-// TestOf_Deleted: an object that is being deleted is not ready, whatever its
-// status says.
-func TestOf_Deleted(t *testing.T) {
+func TestEvaluate_DeletingIsNotReady(t *testing.T) {
 	got := Evaluate(parse(t, `{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, deletionTimestamp: "2026-01-02T03:04:05Z"}, status: {conditions: [{type: Ready, status: "True"}]}}`), Kind{})
 	if got.Ready || got.Reason != "Terminating" {
 		t.Errorf("got %+v", got)
 	}
 }
 
-// TestOf_LongMessageIsCut: what is kept of each object is bounded.
-func TestOf_LongMessageIsCut(t *testing.T) {
+func TestEvaluate_TruncatesLongMessage(t *testing.T) {
 	got := Evaluate(parse(t, widget+"status: {phase: Failed, message: "+strings.Repeat("ä", 5000)+"}"), Kind{})
 	if len(got.Message) > maxMessage+len("…") || !strings.HasSuffix(got.Message, "ä…") {
 		t.Errorf("%d bytes that end in %q", len(got.Message), got.Message[len(got.Message)-6:])
 	}
 }
 
-// TestOf_GarbageIsNoFailure: whatever a status holds, an evaluation ends, and
-// nothing fails but by the words that mean it.
-func TestOf_GarbageIsNoFailure(t *testing.T) {
+// Evaluate must not panic, and only the words for a failure may cause one.
+func TestEvaluate_GarbageIsNoFailure(t *testing.T) {
 	words := []string{"", "True", "False", "Unknown", "Ready", "Available", "Reconciling", "Succeeded", "x", "1", "-1", "99999999999999999999", "1970-01-01T00:00:00Z"}
 	keys := []string{"type", "status", "reason", "message", "conditions", "phase", "state", "observedGeneration", "parents", "lastTransitionTime", "replicas", "containerStatuses", "health"}
 	var value func(depth int) *rapid.Generator[any]
@@ -142,7 +137,7 @@ func TestOf_GarbageIsNoFailure(t *testing.T) {
 	})
 }
 
-func BenchmarkOf_Generic(b *testing.B) {
+func BenchmarkEvaluate_Generic(b *testing.B) {
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "a", "generation": int64(2)},
 		"status": map[string]any{"observedGeneration": int64(2), "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}},
@@ -154,7 +149,7 @@ func BenchmarkOf_Generic(b *testing.B) {
 	}
 }
 
-func BenchmarkOf_Rule(b *testing.B) {
+func BenchmarkEvaluate_Rule(b *testing.B) {
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "a", "generation": int64(2)},
 		"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}},
@@ -170,8 +165,8 @@ func BenchmarkOf_Rule(b *testing.B) {
 	}
 }
 
-// A finished Job that its TTL deletes must not make its release unready.
-func TestOf_FinishedJobThatItsTTLDeletes(t *testing.T) {
+// A finished Job that is deleted after its TTL must not make its release unready.
+func TestEvaluate_FinishedJobDeletedAfterTTL(t *testing.T) {
 	const going = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a, deletionTimestamp: 2026-01-01T00:00:00Z}\n"
 	for _, test := range []struct {
 		name, rest    string

@@ -14,7 +14,7 @@ func compiled(t *testing.T, ready, failed, message string) *Rule {
 	return rule
 }
 
-func TestRule(t *testing.T) {
+func TestRule_Evaluate(t *testing.T) {
 	const (
 		isReady  = "self.status.stage == 'up'"
 		isFailed = "self.status.stage == 'broken'"
@@ -27,16 +27,16 @@ func TestRule(t *testing.T) {
 		want, reason, message string
 	}{
 		{"ready", isReady, isFailed, says, "{stage: up}", "ready", "", ""},
-		{"not yet", isReady, isFailed, says, "{stage: warming}", "progressing", "RuleNotReady", "stage warming"},
+		{"not ready", isReady, isFailed, says, "{stage: warming}", "progressing", "RuleNotReady", "stage warming"},
 		{"failed", isReady, isFailed, says, "{stage: broken}", "failed", "RuleFailed", "stage broken"},
-		{"a missing field is no failure", isReady, isFailed, says, "{}", "waiting", "RuleNotEvaluated", "no such key: stage"},
-		{"no status is no failure", isReady, isFailed, says, "", "waiting", "RuleNotEvaluated", "no such key: status"},
+		{"missing field is no failure", isReady, isFailed, says, "{}", "waiting", "RuleNotEvaluated", "no such key: stage"},
+		{"missing status is no failure", isReady, isFailed, says, "", "waiting", "RuleNotEvaluated", "no such key: status"},
 		{"failed cannot be evaluated", isReady, "self.status.fault != ''", says, "{stage: up}", "ready", "", ""},
 		{"message cannot be evaluated", isReady, "", "self.status.text", "{stage: warming}", "progressing", "RuleNotReady", "ready is false"},
-		{"without a message", isReady, "", "", "{stage: warming}", "progressing", "RuleNotReady", "ready is false"},
+		{"no message", isReady, "", "", "{stage: warming}", "progressing", "RuleNotReady", "ready is false"},
 		{"not a boolean", "self.status.stage", "", "", "{stage: up}", "waiting", "RuleNotEvaluated", "got a value of type string, want bool"},
-		{"a status for an older spec", isReady, isFailed, says, "{stage: up, observedGeneration: 1}", "progressing", "LatestGenerationNotObserved", "generation 1, want 2"},
-		{"a rule that reads the generation itself", isReady + " && self.status.observedGeneration > 0", "", "", "{stage: up, observedGeneration: 1}", "ready", "", ""},
+		{"status for an older spec", isReady, isFailed, says, "{stage: up, observedGeneration: 1}", "progressing", "LatestGenerationNotObserved", "generation 1, want 2"},
+		{"rule that reads observedGeneration", isReady + " && self.status.observedGeneration > 0", "", "", "{stage: up, observedGeneration: 1}", "ready", "", ""},
 		{"too expensive", "range.all(a, range.all(b, range.all(c, a + b + c >= 0)))", "", "", "{}", "waiting", "RuleNotEvaluated", "takes too long"},
 		{"metadata", "self.metadata.name == 'a' && self.kind == 'Widget'", "", "", "", "ready", "", ""},
 		{"optional fields", "self.?status.?stage.orValue('up') == 'up'", "", "", "", "ready", "", ""},
@@ -55,8 +55,7 @@ func TestRule(t *testing.T) {
 	}
 }
 
-// TestRule_WinsOverTheTable: a rule is the first that decides.
-func TestRule_WinsOverTheTable(t *testing.T) {
+func TestRule_OverridesTable(t *testing.T) {
 	rollout := parse(t, `{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: a, generation: 1}, status: {phase: Degraded}}`)
 	if got := Evaluate(rollout, Kind{Rule: compiled(t, "true", "", "")}); !got.Ready {
 		t.Errorf("got %+v", got)
@@ -67,7 +66,7 @@ func TestRule_WinsOverTheTable(t *testing.T) {
 	}
 }
 
-func TestCompile_Refuses(t *testing.T) {
+func TestCompile_RejectsInvalidExpressions(t *testing.T) {
 	for _, test := range []struct{ ready, failed, message, want string }{
 		{"self.status.", "", "", "ready: column 13: Syntax error"},
 		{"object.status.ok", "", "", "ready: column 1: undeclared reference to 'object'"},
@@ -82,6 +81,6 @@ func TestCompile_Refuses(t *testing.T) {
 		}
 	}
 	if _, mistakes := Compile("a", "b", "c"); len(mistakes) != 3 {
-		t.Errorf("three mistakes, got %v", mistakes)
+		t.Errorf("got errors %v, want three", mistakes)
 	}
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// entry is an entry in the table of well-known kinds. It describes the fields by which the
-// controllers of the kinds report. An object is ready if all of them match.
+// entry is an entry in the table of well-known kinds. It describes the fields that their
+// controllers set. An object is ready if all of these fields match.
 type entry struct {
 	// product is the name of the product in the documentation.
 	product string
-	// group is the API group. "*.example.com" stands for every subdomain.
+	// group is the API group. "*.example.com" matches every subdomain.
 	group string
-	// kinds are the kinds of the group; an empty list stands for all.
+	// kinds are the kinds of the group; an empty list matches all.
 	kinds []string
 
 	// always means that an object is ready as soon as it is stored. Only the metadata of
 	// such kinds is watched.
 	always bool
-	// stored is a field of the spec with the value for which an object is ready as soon
-	// as it is stored.
+	// stored is a field of the spec: an object with this value is ready as soon as it is
+	// stored.
 	stored *field
 	// suspended are fields, and paused are conditions, of a suspended object.
 	suspended []field

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// traced is a kind with the statuses that its controller writes, see
+// traced is a list of kinds with statuses that their controller writes, see
 // testdata/traces/README.md.
 type traced struct {
 	APIVersion string         `json:"apiVersion"`
@@ -32,7 +32,7 @@ type state struct {
 
 var createdAt = time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 
-// object returns the object in a state, as a watch delivers it.
+// object returns an object in the given state, as a watch delivers it.
 func (k traced) object(t *testing.T, kind string, s state) *unstructured.Unstructured {
 	t.Helper()
 	metadata := map[string]any{"name": "web", "namespace": "default", "generation": int64(2), "creationTimestamp": createdAt.Format(time.RFC3339)}
@@ -69,7 +69,7 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 	return o
 }
 
-// traces reads the files of testdata/traces by their names.
+// traces returns the contents of the files in testdata/traces by file name.
 func traces(t *testing.T) map[string][]traced {
 	t.Helper()
 	files, err := filepath.Glob("testdata/traces/*.yaml")
@@ -91,7 +91,7 @@ func traces(t *testing.T) map[string][]traced {
 	return all
 }
 
-// named returns the name that traces have for a result.
+// named returns the name of a result in the traces.
 func named(r Result) string {
 	switch {
 	case r.Ready && r.Reason == ReasonSuspended:
@@ -109,9 +109,7 @@ func named(r Result) string {
 	}
 }
 
-// TestTraces: no kind is ready too early, none is stuck, and none fails without
-// its controller saying so.
-func TestTraces(t *testing.T) {
+func TestEvaluate_Traces(t *testing.T) {
 	for file, kinds := range traces(t) {
 		for _, k := range kinds {
 			for _, kind := range k.Kinds {
@@ -134,9 +132,8 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// TestTraces_CoverEveryKindOfTheTable: each entry with a health of its own has a
-// trace that ends ready and has a state before that.
-func TestTraces_CoverEveryKindOfTheTable(t *testing.T) {
+// Each kind that is not always ready needs a trace with a ready state and another state.
+func TestTraces_CoverTable(t *testing.T) {
 	type seen struct{ ready, other bool }
 	covered := map[*entry]map[string]*seen{}
 	for _, kinds := range traces(t) {

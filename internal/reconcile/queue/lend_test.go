@@ -8,9 +8,9 @@ import (
 	"github.com/chartwright/chartwright/internal/plan"
 )
 
-// TestALentSlotLetsAnotherRun: and it is taken again only when that one has
+// TestLend_OtherActionRuns: the slot is taken again only when the other action has
 // ended.
-func TestALentSlotLetsAnotherRun(t *testing.T) {
+func TestLend_OtherActionRuns(t *testing.T) {
 	pool, _ := startPool(t, 1)
 	order := make(chan string, 8)
 	lent, otherRuns, end, done := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{}, 2)
@@ -18,13 +18,13 @@ func TestALentSlotLetsAnotherRun(t *testing.T) {
 		resume := lend()
 		close(lent)
 		<-otherRuns
-		order <- "wants it back"
-		go func() { // So that the other has not ended when it is asked for.
+		order <- "reacquires"
+		go func() { // The other action must still run at the call of resume.
 			order <- "other ends"
 			close(end)
 		}()
 		resume()
-		order <- "goes on"
+		order <- "resumes"
 	}, func() { done <- struct{}{} })
 	<-lent
 	run(pool, releaseOf("db"), "two", plan.StepInstall, plan.Inputs{}, Key{}, func(context.Context, Slot) {
@@ -33,7 +33,7 @@ func TestALentSlotLetsAnotherRun(t *testing.T) {
 	}, func() { done <- struct{}{} })
 	<-done
 	<-done
-	for _, want := range []string{"wants it back", "other ends", "goes on"} {
+	for _, want := range []string{"reacquires", "other ends", "resumes"} {
 		if got := <-order; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
@@ -42,12 +42,12 @@ func TestALentSlotLetsAnotherRun(t *testing.T) {
 		t.Errorf("%d slots are free", pool.slots.free)
 	}
 	if pool.Running(releaseOf("web"), "one") != nil {
-		t.Error("it is said to run still")
+		t.Error("the action still counts as running")
 	}
 }
 
-// TestLendingFreesNoRelease: the release stays busy while its slot is lent.
-func TestLendingFreesNoRelease(t *testing.T) {
+// TestLend_ReleaseStaysBusy: lending a slot does not free the release.
+func TestLend_ReleaseStaysBusy(t *testing.T) {
 	pool, _ := startPool(t, 1)
 	lent, end, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	run(pool, releaseOf("web"), "one", plan.StepInstall, plan.Inputs{}, Key{}, func(_ context.Context, lend Slot) {
@@ -66,9 +66,9 @@ func TestLendingFreesNoRelease(t *testing.T) {
 	<-done
 }
 
-// TestStopWhileSlotsAreLent: every action ends, more of them than there are
-// slots, and nothing is left (startPool looks for that).
-func TestStopWhileSlotsAreLent(t *testing.T) {
+// TestStop_EndsActionsThatLentTheirSlots: every action ends, and no goroutine is left
+// (startPool checks for that).
+func TestStop_EndsActionsThatLentTheirSlots(t *testing.T) {
 	pool, stop := startPool(t, 1)
 	const actions = 5
 	lent, done := make(chan struct{}, actions), make(chan struct{}, actions)
@@ -79,7 +79,7 @@ func TestStopWhileSlotsAreLent(t *testing.T) {
 			<-ctx.Done()
 			resume()
 		}, func() { done <- struct{}{} })
-		// Each gets the slot that the one before has lent.
+		// Each action gets the slot that the previous action has lent.
 		select {
 		case <-lent:
 		case <-time.After(30 * time.Second):

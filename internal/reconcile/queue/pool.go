@@ -12,11 +12,12 @@ import (
 	"github.com/chartwright/chartwright/internal/plan"
 )
 
-// ErrShutdown is why an action ended early when the operator stops.
+// ErrShutdown is the error of an action that ends early because the operator stops.
 var ErrShutdown = errors.New("the operator is shutting down")
 
-// Pool runs actions beside the reconciliations: at most one a release, and at
-// most as many at once as it has slots. It is a Runnable of the manager.
+// Pool runs actions concurrently with the reconciliations: at most one for each
+// release, and at most as many at a time as it has slots. It is a Runnable of the
+// manager.
 type Pool struct {
 	slots slots
 	// large holds one element while an action works on a large custom resource.
@@ -33,17 +34,16 @@ type Pool struct {
 	tasks   sync.WaitGroup
 }
 
-// task is an action under way, and the custom resource that it is for.
+// task is a running or queued action with the UID of its custom resource.
 type task struct {
 	plan.Running
 	owner types.UID
-	// interrupt ends the wait for the hook that the action waits for; nil where it
-	// waits for none.
+	// interrupt ends the wait for a hook; nil if the action waits for no hook.
 	interrupt func(plan.Change)
 }
 
-// NewPool returns a pool with that many slots. If single is true, the operator
-// watches one namespace, which may use all of them.
+// NewPool returns a pool with a number of slots. If single is true, the operator
+// watches one namespace, which may use all slots.
 func NewPool(slots int, single bool, now func() time.Time, m *metrics.Metrics) *Pool {
 	ctx, stop := context.WithCancelCause(context.Background())
 	return &Pool{
@@ -57,8 +57,8 @@ func NewPool(slots int, single bool, now func() time.Time, m *metrics.Metrics) *
 	}
 }
 
-// Start waits until the context ends; then it ends every action and waits
-// until the last has recorded how it ended.
+// Start waits until the context ends. Then it ends all actions, and waits until they
+// have recorded their results.
 func (p *Pool) Start(ctx context.Context) error {
 	<-ctx.Done()
 	p.mu.Lock()
@@ -69,8 +69,7 @@ func (p *Pool) Start(ctx context.Context) error {
 	return nil
 }
 
-// Running returns which action on a release is under way for a custom resource,
-// nil if none is.
+// Running returns the action of a custom resource on a release, or nil.
 func (p *Pool) Running(release types.NamespacedName, owner types.UID) *plan.Running {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,8 +79,8 @@ func (p *Pool) Running(release types.NamespacedName, owner types.UID) *plan.Runn
 	return nil
 }
 
-// Taken reports whether an action on a release is under way for another custom
-// resource, which has no record of it yet but will have.
+// Taken reports whether another custom resource has an action on a release, which may
+// have no record yet.
 func (p *Pool) Taken(release types.NamespacedName, owner types.UID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,20 +95,20 @@ type Task struct {
 	Step    plan.Step
 	Inputs  plan.Inputs
 	Key     Key
-	// Action lends its slot while it only waits, for a hook say.
+	// Action lends its slot while it only waits, for example for a hook.
 	Action func(ctx context.Context, slot Slot)
 	// Done is called when the action has ended and its release is free again.
 	Done func()
 }
 
-// Slot gives the slot of an action to others; the result takes a slot again.
+// Slot releases the slot of an action. The result takes a slot again.
 type Slot func() (reacquire func())
 
-// Release gives the slot to others.
+// Release releases the slot.
 func (s Slot) Release() (reacquire func()) { return s() }
 
-// Run begins an action when it gets a slot. It returns false if one is under way
-// on the release already, or if the pool is stopping.
+// Run queues an action, which runs when it gets a slot. It returns false if the
+// release has an action already, or if the pool is stopping.
 func (p *Pool) Run(t Task) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,11 +136,11 @@ func (p *Pool) Run(t Task) bool {
 	return true
 }
 
-// lend returns a slot while its action only waits. The result takes a slot
-// again, with the highest priority, since most of the action is done. The action
-// never waits for another one while it waits for its slot, so that no two of them
-// wait for each other. When the pool stops, an action still gets its slot, since
-// all others end, too.
+// lend releases the slot of an action that only waits. The result takes a slot again,
+// with the highest priority, because most of the action is done. An action that waits
+// for its slot never waits for another action at the same time, so there is no
+// deadlock. While the pool stops, the action still gets its slot, because the other
+// actions end.
 func (p *Pool) lend(of Key) func() {
 	p.slots.give(of.Namespace)
 	of.Priority = Urgent
@@ -152,7 +151,7 @@ func (p *Pool) lend(of Key) func() {
 // in use share the slots.
 func (p *Pool) Use(uid types.UID, namespace string) { p.slots.use(uid, namespace) }
 
-// Leave forgets a custom resource, which is gone.
+// Leave forgets a deleted custom resource.
 func (p *Pool) Leave(uid types.UID) { p.slots.leave(uid) }
 
 // begin notes that an action has got its slot.
@@ -164,8 +163,8 @@ func (p *Pool) begin(release types.NamespacedName) {
 	p.running[release] = began
 }
 
-// SetHook notes which hook the action on a release waits for, nil for none, and how
-// to end the wait.
+// SetHook notes the hook that the action on a release waits for, nil for none, and the
+// function that ends the wait.
 func (p *Pool) SetHook(release types.NamespacedName, hook *plan.Hook, interrupt func(plan.Change)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,8 +174,8 @@ func (p *Pool) SetHook(release types.NamespacedName, hook *plan.Hook, interrupt 
 	}
 }
 
-// Interrupt asks the action on a release, if it waits for a hook, to end because
-// of a change. An action whose hook is found to run all the same goes on.
+// Interrupt passes a change to the action on a release if it waits for a hook. The
+// action continues if its hook turns out to be running.
 func (p *Pool) Interrupt(release types.NamespacedName, owner types.UID, change plan.Change) {
 	p.mu.Lock()
 	task, ok := p.running[release]
@@ -193,8 +192,8 @@ func (p *Pool) free(release types.NamespacedName) {
 }
 
 // Exclusive waits, without a slot, until no other action works on a large custom
-// resource: rendering copies its values several times. It returns the slot with
-// which the action also lends this right, and how to end it.
+// resource, because rendering copies its values several times. It returns a Slot that
+// also releases this exclusive access, and a function that ends it.
 func (p *Pool) Exclusive(ctx context.Context, slot Slot) (both Slot, end func(), err error) {
 	reacquire := slot.Release()
 	defer reacquire()

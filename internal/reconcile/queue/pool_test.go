@@ -48,7 +48,7 @@ func startPool(t *testing.T, slots int) (pool *Pool, stop func()) {
 	return pool, stop
 }
 
-func TestPoolRunsOneActionARelease(t *testing.T) {
+func TestRun_OneActionPerRelease(t *testing.T) {
 	pool, _ := startPool(t, 4)
 	begin, end, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	web := releaseOf("web")
@@ -63,10 +63,10 @@ func TestPoolRunsOneActionARelease(t *testing.T) {
 		t.Errorf("running is %+v", r)
 	}
 	if r := pool.Running(web, "two"); r != nil {
-		t.Errorf("another resource is said to run %+v", r)
+		t.Errorf("another custom resource runs %+v", r)
 	}
 	if pool.Taken(web, "one") || !pool.Taken(web, "two") || pool.Taken(releaseOf("db"), "two") {
-		t.Error("the name is taken for others, and for nobody else")
+		t.Error("the release must be taken only for other custom resources")
 	}
 	other := make(chan struct{})
 	if !run(pool, releaseOf("db"), "three", plan.StepInstall, plan.Inputs{}, Key{}, func(context.Context, Slot) {}, func() { close(other) }) {
@@ -76,22 +76,22 @@ func TestPoolRunsOneActionARelease(t *testing.T) {
 	close(end)
 	<-done
 	if pool.Running(web, "one") != nil {
-		t.Error("it is still said to run when done is called")
+		t.Error("the action still counts as running when Done is called")
 	}
 }
 
-func TestPoolFreesTheReleaseBeforeItIsDone(t *testing.T) {
+func TestRun_FreesTheReleaseBeforeDone(t *testing.T) {
 	pool, _ := startPool(t, 1)
 	again := make(chan bool, 1)
 	run(pool, releaseOf("web"), "one", plan.StepInstall, plan.Inputs{}, Key{}, func(context.Context, Slot) {}, func() {
 		again <- run(pool, releaseOf("web"), "one", plan.StepUpgrade, plan.Inputs{}, Key{}, func(context.Context, Slot) {}, func() {})
 	})
 	if !<-again {
-		t.Error("the next pass, which done calls for, finds the release busy")
+		t.Error("the release is still busy when Done is called")
 	}
 }
 
-func TestPoolHasSoManySlots(t *testing.T) {
+func TestRun_LimitedBySlots(t *testing.T) {
 	const slots, actions = 3, 40
 	pool, _ := startPool(t, slots)
 	var now, most, ran atomic.Int64
@@ -116,7 +116,7 @@ func TestPoolHasSoManySlots(t *testing.T) {
 	}
 }
 
-func TestPoolTellsWhoWaitsForASlot(t *testing.T) {
+func TestRunning_ReportsQueuedActions(t *testing.T) {
 	pool, _ := startPool(t, 1)
 	step := make(chan struct{})
 	wait := func(context.Context, Slot) { step <- struct{}{}; <-step }
@@ -125,21 +125,21 @@ func TestPoolTellsWhoWaitsForASlot(t *testing.T) {
 	<-step
 	run(pool, second, "two", plan.StepInstall, plan.Inputs{}, Key{}, wait, func() {})
 	if r := pool.Running(first, "one"); r == nil || r.Queued {
-		t.Errorf("what runs is %+v", r)
+		t.Errorf("running action %+v", r)
 	}
 	waiting := pool.Running(second, "two")
 	if waiting == nil || !waiting.Queued {
-		t.Errorf("what waits is %+v", waiting)
+		t.Errorf("queued action %+v", waiting)
 	}
 	step <- struct{}{}
 	<-step
 	if r := pool.Running(second, "two"); r == nil || r.Queued || !r.Since.After(waiting.Since) {
-		t.Errorf("what has waited is %+v", r)
+		t.Errorf("action after the queue %+v", r)
 	}
 	step <- struct{}{}
 }
 
-func TestPoolEndsActionsAndWaitsForThem(t *testing.T) {
+func TestStart_EndsActionsAndWaits(t *testing.T) {
 	pool, stop := startPool(t, 1)
 	begun := make(chan struct{})
 	var recorded, doneOfWaiting atomic.Bool
@@ -147,14 +147,14 @@ func TestPoolEndsActionsAndWaitsForThem(t *testing.T) {
 		close(begun)
 		<-ctx.Done()
 		if !errors.Is(context.Cause(ctx), ErrShutdown) {
-			t.Errorf("it was ended by %v", context.Cause(ctx))
+			t.Errorf("ended by %v", context.Cause(ctx))
 		}
 		recorded.Store(true)
 	}, func() {})
 	<-begun
 	run(pool, releaseOf("waits"), "two", plan.StepInstall, plan.Inputs{}, Key{}, func(ctx context.Context, _ Slot) {
 		if ctx.Err() == nil {
-			t.Error("an action that waited began when the pool stopped")
+			t.Error("a queued action began when the pool stopped")
 		}
 	}, func() { doneOfWaiting.Store(true) })
 	stop()

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Priority is how soon an action gets a slot.
+// Priority is the priority of an action.
 type Priority int
 
 // Priorities, the lowest first.
@@ -18,28 +18,28 @@ const (
 	Normal
 	// High is for drift correction.
 	High
-	// Urgent is for what a user has just requested of a release that runs.
+	// Urgent is for requests of users on a deployed release.
 	Urgent
 
 	priorities = int(Urgent) + 1
 )
 
-// Key orders the actions that wait for a slot: by priority, and among equals by
-// namespace in rotation, and within a namespace by kind in rotation.
+// Key determines the order of queued actions: by priority, then by namespace in
+// rotation, then by kind in rotation.
 type Key struct {
 	Priority Priority
-	// Namespace is that of the release. A tenant with several kinds gets no more
-	// slots than a tenant with one kind.
+	// Namespace is that of the release. It precedes Kind, so that tenants with several
+	// kinds and tenants with one kind get equally many slots.
 	Namespace string
 	Kind      string
 }
 
-// starvationInterval is how often the ticket of the lowest priority goes first, so
-// that it is served in spite of a steady flow of others.
+// starvationInterval is how often a ticket of the lowest priority is served first, so
+// that a steady flow of other tickets does not starve it.
 const starvationInterval = 8
 
-// slots are permits to run an action. The namespaces in use share them: one of
-// them holds at most half, so that slow actions in it delay no other namespace.
+// slots are permits to run an action, shared by the namespaces in use. One namespace
+// holds at most half of them, so that its slow actions delay no other namespace.
 type slots struct {
 	mu   sync.Mutex
 	size int
@@ -60,7 +60,7 @@ type slots struct {
 // holder is a namespace that holds slots or waits for them.
 type holder struct {
 	held, waiting int
-	// granted counts the slots that it got since it became a holder.
+	// granted counts the slots that the namespace got since it became a holder.
 	granted int
 }
 
@@ -93,7 +93,7 @@ func (s *slots) use(uid types.UID, namespace string) {
 	s.grantLocked()
 }
 
-// leave forgets a custom resource, which is gone.
+// leave forgets a deleted custom resource.
 func (s *slots) leave(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +145,7 @@ func (s *slots) take(t Key, stop <-chan struct{}) bool {
 	return false
 }
 
-// enter queues a ticket, and serves it if a slot is free for it.
+// enter queues a ticket, and serves it if it may get a free slot.
 func (s *slots) enter(t Key) *ticket {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +180,7 @@ func (s *slots) tidyLocked(namespace string) {
 	}
 }
 
-// grantLocked serves tickets while slots are free for them.
+// grantLocked serves tickets while they may get free slots.
 func (s *slots) grantLocked() {
 	for s.free > 0 {
 		next := s.next()
@@ -201,8 +201,8 @@ func (s *slots) grantLocked() {
 	}
 }
 
-// next removes the ticket to be served next, and returns nil if there is none
-// that a free slot is for.
+// next removes and returns the ticket to serve next, nil if no ticket may get a free
+// slot.
 func (s *slots) next() *ticket {
 	share := s.share()
 	below := func(namespace string) bool { return s.holders[namespace].held < share }
@@ -214,7 +214,8 @@ func (s *slots) next() *ticket {
 			continue
 		}
 		namespace := order[first]
-		// A namespace at its share may miss every such turn. So it has turns of its own.
+		// A namespace that holds its share whenever the lowest priority comes first would
+		// starve its own tickets, so each namespace has an interval of its own.
 		reverse = reverse || (s.holders[namespace].granted+1)%starvationInterval == 0
 		for j := range s.queues {
 			if next := s.queues[nth(j, reverse)].pop(namespace); next != nil {
@@ -225,7 +226,7 @@ func (s *slots) next() *ticket {
 	return nil
 }
 
-// nth returns the i-th priority to serve: the highest first, or last.
+// nth returns the i-th priority to serve: the highest first, or last if reversed.
 func nth(i int, reverse bool) int {
 	if reverse {
 		return i
@@ -244,7 +245,7 @@ func (q *queue) push(t *ticket) {
 	*tickets = append(*tickets, t)
 }
 
-// pop removes the next ticket of a namespace, nil if there is none, and puts the
+// pop removes and returns the next ticket of a namespace, or nil, and puts the
 // namespace and the ticket's kind last.
 func (q *queue) pop(namespace string) *ticket {
 	kinds, found := q.namespaces.members[namespace]
@@ -260,7 +261,7 @@ func (q *queue) pop(namespace string) *ticket {
 	return next
 }
 
-// rotation holds named members and the order in which they are served. The zero
+// rotation holds named members and their order of service. The zero
 // value is ready.
 type rotation[T any] struct {
 	order   []string

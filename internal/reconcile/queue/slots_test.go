@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 )
 
-// served has all of them wait, in this order, and returns in which they get the
-// one slot that there is.
+// served queues tickets in this order, and returns the order of their service by the
+// only slot.
 func served(t *testing.T, turns ...Key) string {
 	t.Helper()
 	var order []string
@@ -38,7 +38,7 @@ func served(t *testing.T, turns ...Key) string {
 	return strings.Join(order, " ")
 }
 
-func TestWhoGetsASlot(t *testing.T) {
+func TestSlots_Order(t *testing.T) {
 	a, b, edit := Key{Normal, "a", "Web"}, Key{Normal, "b", "Web"}, Key{Urgent, "a", "Web"}
 	otherKind := Key{Normal, "a", "Database"}
 	for _, test := range []struct {
@@ -47,24 +47,24 @@ func TestWhoGetsASlot(t *testing.T) {
 		want  string
 	}{
 		{"one after another", []Key{a, a, a}, "0 1 2"},
-		{"a flood of one flow", []Key{a, a, a, a, b, b}, "0 4 1 5 2 3"},
+		{"a flood in one namespace", []Key{a, a, a, a, b, b}, "0 4 1 5 2 3"},
 		{"a flood of one kind in a namespace", []Key{a, a, a, otherKind}, "0 3 1 2"},
 		{"two kinds of one namespace and one of another", []Key{a, a, otherKind, otherKind, b, b}, "0 4 2 5 1 3"},
-		{"a flow that comes later", []Key{a, a, b, a}, "0 2 1 3"},
-		{"what is urgent", []Key{a, b, a, edit}, "3 0 1 2"},
-		{"each urgency", []Key{{Background, "", ""}, {Normal, "", ""}, {High, "", ""}, {Urgent, "", ""}}, "3 2 1 0"},
-		{"what is not urgent, now and then", []Key{{Background, "", ""}, edit, edit, edit, edit, edit, edit, edit, edit, edit}, "1 2 3 4 5 6 0 7 8 9"},
+		{"a namespace that comes later", []Key{a, a, b, a}, "0 2 1 3"},
+		{"an urgent ticket", []Key{a, b, a, edit}, "3 0 1 2"},
+		{"each priority", []Key{{Background, "", ""}, {Normal, "", ""}, {High, "", ""}, {Urgent, "", ""}}, "3 2 1 0"},
+		{"a background ticket among urgent ones", []Key{{Background, "", ""}, edit, edit, edit, edit, edit, edit, edit, edit, edit}, "1 2 3 4 5 6 0 7 8 9"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := served(t, test.turns...); got != test.want {
-				t.Errorf("served are %s, expected %s", got, test.want)
+				t.Errorf("served %s, want %s", got, test.want)
 			}
 		})
 	}
 }
 
-// Who gives up gets none, and nobody is left out for that.
-func TestGivingUpASlot(t *testing.T) {
+// A canceled ticket gets no slot and blocks no other ticket.
+func TestSlots_CanceledTicket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlots(1, false)
 		s.take(Key{}, nil)
@@ -76,11 +76,11 @@ func TestGivingUpASlot(t *testing.T) {
 		synctest.Wait()
 		close(stop)
 		if <-got {
-			t.Error("who gave up has a slot")
+			t.Error("the canceled ticket has a slot")
 		}
 		s.give("")
 		if !<-got {
-			t.Error("the next has none")
+			t.Error("the next ticket has no slot")
 		}
 		s.give("")
 		if s.free != 1 {

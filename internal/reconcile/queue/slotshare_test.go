@@ -60,7 +60,7 @@ func TestSlots_ShareOfOneNamespace(t *testing.T) {
 }
 
 // TestSlots_ShareFollowsNamespaces: the share grows when the last custom resource
-// of the other namespaces is gone, and shrinks when one comes.
+// of the other namespaces is deleted, and shrinks when one is created.
 func TestSlots_ShareFollowsNamespaces(t *testing.T) {
 	s := newSlots(4, false)
 	s.use("one", "a")
@@ -78,7 +78,7 @@ func TestSlots_ShareFollowsNamespaces(t *testing.T) {
 		return n
 	}
 	if held() != 2 {
-		t.Errorf("%d are held beside another namespace, want 2", held())
+		t.Errorf("%d are held with another namespace in use, want 2", held())
 	}
 	s.leave("two")
 	if held() != 3 {
@@ -96,7 +96,7 @@ func TestSlots_ShareFollowsNamespaces(t *testing.T) {
 	if held() != 4 {
 		t.Errorf("%d were served, though the namespace holds less than half, want 4", held())
 	}
-	s.use("three", "a") // It has moved.
+	s.use("three", "a") // Its release has moved.
 	if held() != 5 || len(s.using) != 1 {
 		t.Errorf("%d were served after the last move, want all; %d namespaces are in use", held(), len(s.using))
 	}
@@ -126,16 +126,16 @@ func TestSlots_SlowActionsOfOneTenantDelayNoOther(t *testing.T) {
 	close(end)
 }
 
-// TestSlots_LentSlotIsTakenAgainWithinTheShare: an action whose namespace holds
+// TestSlots_LentSlotCountsWithinTheShare: an action whose namespace holds
 // its share takes its slot again when another action of the namespace ends.
-func TestSlots_LentSlotIsTakenAgainWithinTheShare(t *testing.T) {
+func TestSlots_LentSlotCountsWithinTheShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlots(2, false)
 		s.use("one", "a")
 		s.use("two", "b")
 		of := Key{Normal, "a", "Web"}
 		s.take(of, nil)
-		s.give("a") // It is lent.
+		s.give("a") // The slot is lent.
 		other := s.enter(of)
 		resumed := make(chan struct{})
 		go func() {
@@ -156,9 +156,9 @@ func TestSlots_LentSlotIsTakenAgainWithinTheShare(t *testing.T) {
 	})
 }
 
-// TestSlots_Properties: whatever comes, ends, lends and goes, a namespace holds at
-// most its share, no slot is free while a ticket waits that may have it, and every
-// ticket is served.
+// TestSlots_Properties: after any sequence of events, a namespace holds at most its
+// share, no slot is free while a ticket that may get it waits, and every ticket is
+// served.
 func TestSlots_Properties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 9).Draw(t, "slots")
@@ -176,7 +176,7 @@ func TestSlots_Properties(t *testing.T) {
 			}
 			return n
 		}
-		// over is what a namespace may hold: a share that shrinks ends nothing.
+		// over is the number of slots that a namespace keeps when its share shrinks.
 		over := map[string]int{}
 		check := func() {
 			share := s.share()
@@ -214,13 +214,13 @@ func TestSlots_Properties(t *testing.T) {
 				all[s.enter(of)] = true
 			case 4, 5:
 				end()
-			case 6: // The last custom resource of a namespace goes, or one comes.
+			case 6: // A custom resource is created or deleted.
 				if uid := types.UID(namespace + " again"); s.used[uid] == "" {
 					s.use(uid, namespace)
 				} else {
 					s.leave(uid)
 				}
-			case 7: // Somebody gives up.
+			case 7: // A ticket is canceled.
 				for ticket := range all {
 					if !ticket.served() {
 						ticket.gone = true
@@ -239,15 +239,15 @@ func TestSlots_Properties(t *testing.T) {
 		}
 		for namespace, h := range s.holders {
 			if h.held > 0 {
-				t.Fatalf("namespace %s is said to hold %d slots", namespace, h.held)
+				t.Fatalf("namespace %s still holds %d slots", namespace, h.held)
 			}
 		}
 	})
 }
 
-// TestSlots_NoTicketStarves: while more urgent tickets of the same and of another
-// namespace come all the time, each ticket of the least urgency is served, in
-// whatever order the slots are given back.
+// TestSlots_NoTicketStarves: despite a steady flow of more urgent tickets of the same
+// and of another namespace, each ticket of the lowest priority is served, in whatever
+// order the slots are released.
 func TestSlots_NoTicketStarves(t *testing.T) {
 	for _, ends := range []string{"ab", "abbbbbbb", "bbbbbbba", "aab", "aaaaaaab"} {
 		t.Run(ends, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/chartwright/chartwright/internal/plan"
 )
 
-func TestDrifted(t *testing.T) {
+func TestDrifted_ReasonAndMessage(t *testing.T) {
 	changed, gone := inventory.Drift{Key: front}, inventory.Drift{Key: back, Gone: true}
 	refused := &Failure{Failure: plan.Failure{Target: plan.TargetKey{Goal: plan.GoalCorrected}}, Reason: "Refused", Message: "no"}
 	elsewhere := &Failure{Failure: plan.Failure{Target: plan.TargetKey{Digest: "another"}}, Reason: "Refused", Message: "no"}
@@ -24,15 +24,15 @@ func TestDrifted(t *testing.T) {
 	}{
 		{name: "nothing"},
 		{name: "one object", view: Snapshot{Drift: []inventory.Drift{changed}}, reason: api.ReasonDriftDetected, message: "Changed or deleted by others: ConfigMap apps/front"},
-		{name: "two, of which one is gone", view: Snapshot{Drift: []inventory.Drift{gone, changed}}, reason: api.ReasonDriftDetected, message: "Changed or deleted by others: ConfigMap apps/back (deleted), ConfigMap apps/front"},
+		{name: "two, one of them deleted", view: Snapshot{Drift: []inventory.Drift{gone, changed}}, reason: api.ReasonDriftDetected, message: "Changed or deleted by others: ConfigMap apps/back (deleted), ConfigMap apps/front"},
 		{name: "a fight", view: Snapshot{Drift: []inventory.Drift{changed}, Fighting: []apply.Key{front}}, reason: api.ReasonDriftFight, message: fight + "ConfigMap apps/front"},
 		{name: "two fights and more", view: Snapshot{Drift: []inventory.Drift{gone, changed}, Fighting: []apply.Key{back, front}}, reason: api.ReasonDriftFight, message: fight + "ConfigMap apps/back, ConfigMap apps/front"},
 		{name: "a repair failed", view: Snapshot{Drift: []inventory.Drift{changed}, RepairFailure: refused}, reason: "Refused", message: "no"},
 		{name: "a repair failed in a fight", view: Snapshot{Drift: []inventory.Drift{changed}, Fighting: []apply.Key{front}, RepairFailure: refused}, reason: "Refused", message: "no"},
-		{name: "a repair failed and nothing is known", view: Snapshot{Observation: unverified, RepairFailure: refused}, reason: "Refused", message: "no"},
-		{name: "a repair failed and all is well", view: Snapshot{RepairFailure: refused}},
-		{name: "something else failed", view: Snapshot{Drift: []inventory.Drift{changed}, RepairFailure: elsewhere}, reason: api.ReasonDriftDetected, message: "Changed or deleted by others: ConfigMap apps/front"},
-		{name: "nothing is known", view: Snapshot{Observation: unverified}},
+		{name: "a repair failed, unverified", view: Snapshot{Observation: unverified, RepairFailure: refused}, reason: "Refused", message: "no"},
+		{name: "a repair failed, no drift", view: Snapshot{RepairFailure: refused}},
+		{name: "another action failed", view: Snapshot{Drift: []inventory.Drift{changed}, RepairFailure: elsewhere}, reason: api.ReasonDriftDetected, message: "Changed or deleted by others: ConfigMap apps/front"},
+		{name: "unverified", view: Snapshot{Observation: unverified}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			reason, message, holds := drifted(&test.view)
@@ -43,8 +43,8 @@ func TestDrifted(t *testing.T) {
 	}
 }
 
-// A release may have hundreds of objects, and a condition is no place for all.
-func TestDriftedIsCut(t *testing.T) {
+// A release may have too many objects for the message of a condition.
+func TestDrifted_MessageIsCut(t *testing.T) {
 	var many Snapshot
 	for i := range 1000 {
 		key := apply.Key{Kind: "ConfigMap", Namespace: "apps", Name: "an-object-" + strconv.Itoa(i)}

@@ -18,7 +18,7 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// asking reads annotations, given as keys without our prefix and values.
+// asking parses annotations, given as keys without our prefix, and values.
 func asking(pairs ...string) func(*Snapshot) {
 	return func(v *Snapshot) {
 		from := map[string]string{}
@@ -29,12 +29,12 @@ func asking(pairs ...string) func(*Snapshot) {
 	}
 }
 
-// marked puts marks on the newest revision, which we wrote.
+// marked sets marks on the newest revision, which this operator wrote.
 func marked(m release.Marks) func(*Snapshot) {
 	return func(v *Snapshot) { v.Marks, v.History[0].Marks = m, m }
 }
 
-// written makes every revision one that we wrote, for Written cannot be set.
+// written replaces every record by one that this operator wrote.
 func written(v *Snapshot) {
 	for i, record := range v.History {
 		read, _ := release.FromMeta(secretOf(record))
@@ -52,16 +52,16 @@ func TestRefusal(t *testing.T) {
 		reason string
 		want   string
 	}{
-		{"nobody asks", viewOf(upgraded), "", "", ""},
+		{"no request", viewOf(upgraded), "", "", ""},
 		{"not answered yet", viewOf(upgraded), "7", "", ""},
-		{"met", viewOf(upgraded, marked(release.Marks{Rollback: Token("1")})), "1", "", ""},
+		{"carried out", viewOf(upgraded, marked(release.Marks{Rollback: Token("1")})), "1", "", ""},
 		{"no such revision", viewOf(upgraded, marked(refusedTo("7"))), "7", api.ReasonNoSuchRevision, "Revision 7 is not stored, or was never deployed; nothing was changed. Available revisions: 1, 3"},
-		{"another was refused before", viewOf(upgraded, marked(refusedTo("7"))), "8", "", ""},
-		{"asked again, not answered yet", viewOf(upgraded, marked(refusedTo("7"))), "7@again", "", ""},
-		{"nothing before", viewOf([]string{dep}, marked(refusedTo("previous"))), "previous", api.ReasonNoSuchRevision, "No earlier revision was ever deployed and ready; nothing was changed. Available revisions: 1"},
-		{"nothing at all", viewOf([]string{fai}, marked(refusedTo("previous"))), "previous", api.ReasonNoSuchRevision, "No earlier revision was ever deployed and ready; no revision is available"},
-		{"no request at all", viewOf(upgraded), "latest", api.ReasonInvalidValue, `rollback-to is "latest": expected a revision, "previous" or "none", optionally with "@" and any text to repeat a request; nothing was changed. Available revisions: 1, 3`},
-		{"no request at all, of no release", viewOf(nil), "0", api.ReasonInvalidValue, `rollback-to is "0": expected a revision, "previous" or "none", optionally with "@" and any text to repeat a request; no revision is available`},
+		{"another request was refused before", viewOf(upgraded, marked(refusedTo("7"))), "8", "", ""},
+		{"repeated, not answered yet", viewOf(upgraded, marked(refusedTo("7"))), "7@again", "", ""},
+		{"no earlier revision", viewOf([]string{dep}, marked(refusedTo("previous"))), "previous", api.ReasonNoSuchRevision, "No earlier revision was ever deployed and ready; nothing was changed. Available revisions: 1"},
+		{"no deployed revision", viewOf([]string{fai}, marked(refusedTo("previous"))), "previous", api.ReasonNoSuchRevision, "No earlier revision was ever deployed and ready; no revision is available"},
+		{"malformed", viewOf(upgraded), "latest", api.ReasonInvalidValue, `rollback-to is "latest": expected a revision, "previous" or "none", optionally with "@" and any text to repeat a request; nothing was changed. Available revisions: 1, 3`},
+		{"malformed, no release", viewOf(nil), "0", api.ReasonInvalidValue, `rollback-to is "0": expected a revision, "previous" or "none", optionally with "@" and any text to repeat a request; no revision is available`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			asking("rollback-to", test.asked)(test.v)
@@ -75,11 +75,11 @@ func TestRefusal(t *testing.T) {
 	}
 	long := viewOf(nil, asking("rollback-to", strings.Repeat("x", 10_000)))
 	if got := refusal(long); len(got) > 400 {
-		t.Errorf("a refusal of %d bytes", len(got))
+		t.Errorf("a message of %d bytes", len(got))
 	}
 }
 
-// TestHookMessage: what Ready adds while an action waits for a hook.
+// TestHookMessage tests the addition to Ready while an action waits for a hook.
 func TestHookMessage(t *testing.T) {
 	waits := func(state api.HookState, why string, change plan.Change) *Snapshot {
 		return viewOf([]string{api.StatusPendingUpgrade, dep}, func(v *Snapshot) {
@@ -109,27 +109,28 @@ func TestHookMessage(t *testing.T) {
 	}
 }
 
-// TestRefusal_NamesTheRecord also in a process that did not try the rollback.
-func TestRefusal_NamesTheRecord(t *testing.T) {
+// TestRefusal_NamesTheUntrustedRecord: a restart loses the cause, which must not cause
+// another event.
+func TestRefusal_NamesTheUntrustedRecord(t *testing.T) {
 	v := viewOf([]string{api.StatusDeployed, api.StatusSuperseded})
 	v.Requests.Rollback = &annotations.Rollback{Value: "1", Revision: 1}
 	v.Marks = release.Marks{Rollback: Token("1"), Refused: true, Untrusted: true}
 	v.UntrustedTarget = "Secret apps/one is forged"
-	told := refusal(v)
-	if !strings.Contains(told, "Revision 1 has a release record that is not authenticated") || !strings.Contains(told, v.UntrustedTarget) || refusalReason(v) != api.ReasonRecordUntrusted {
-		t.Errorf("%s: %q", refusalReason(v), told)
+	message := refusal(v)
+	if !strings.Contains(message, "Revision 1 has a release record that is not authenticated") || !strings.Contains(message, v.UntrustedTarget) || refusalReason(v) != api.ReasonRecordUntrusted {
+		t.Errorf("%s: %q", refusalReason(v), message)
 	}
 	v.UntrustedTarget = ""
-	if after := Refused(v); !strings.HasPrefix(told, after) {
-		t.Errorf("after a restart it says %q, which is news", after)
+	if after := Refused(v); !strings.HasPrefix(message, after) {
+		t.Errorf("message %q after a restart, which would emit an event", after)
 	}
 	if again := release.MarksOf([]release.Record{{Marks: v.Marks}}); again.Refused {
 		t.Error("marks count on a record that no operator wrote")
 	}
 }
 
-// stands returns conditions of the operator-sdk's: "ReleaseFailed=True".
-func stands(texts ...string) []metav1.Condition {
+// stored returns conditions of the operator-sdk: "ReleaseFailed=True".
+func stored(texts ...string) []metav1.Condition {
 	var conditions []metav1.Condition
 	for _, text := range texts {
 		kind, status, _ := strings.Cut(text, "=")
@@ -138,11 +139,11 @@ func stands(texts ...string) []metav1.Condition {
 	return conditions
 }
 
-// TestConditionsOfTheOperatorSDK: kept up where they are, and only there.
-func TestConditionsOfTheOperatorSDK(t *testing.T) {
+// TestOperatorSDKConditions_UpdatedOnlyIfPresent: custom resources without them get none.
+func TestOperatorSDKConditions_UpdatedOnlyIfPresent(t *testing.T) {
 	deployed, inSync := []string{api.StatusDeployed}, plan.Decision{State: plan.StateInSync}
 	waits := plan.Decision{State: plan.StateFailed, Step: plan.StepWait, After: 1}
-	always := stands("Initialized=True", "Deployed=True", "ReleaseFailed=False", "Irreconcilable=False", "Paused=False")
+	always := stored("Initialized=True", "Deployed=True", "ReleaseFailed=False", "Irreconcilable=False", "Paused=False")
 	refused := func(v *Snapshot) {
 		v.Observation.Unverified = true
 		v.RepairFailure = &Failure{Reason: api.ReasonRefused, Message: "no"}
@@ -150,44 +151,44 @@ func TestConditionsOfTheOperatorSDK(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name   string
-		stands []metav1.Condition
+		stored []metav1.Condition
 		v      *Snapshot
 		d      plan.Decision
 		want   []string
 	}{
-		{"a resource of our own", nil, viewOf(deployed), inSync, nil},
-		{"a resource of our own that fails", nil, viewOf(deployed, withFailure(ofSpec, api.ReasonUpgradeFailed, false)), waits, nil},
-		{"all is well", stands("Initialized=True", "Deployed=True"), viewOf(deployed), inSync, []string{"Initialized=True "}},
-		{"what had failed runs now", stands("Initialized=True", "ReleaseFailed=True", "Irreconcilable=True"), viewOf(deployed), inSync, []string{"Initialized=True "}},
+		{"without them", nil, viewOf(deployed), inSync, nil},
+		{"without them, failed", nil, viewOf(deployed, withFailure(ofSpec, api.ReasonUpgradeFailed, false)), waits, nil},
+		{"in sync", stored("Initialized=True", "Deployed=True"), viewOf(deployed), inSync, []string{"Initialized=True "}},
+		{"failed before", stored("Initialized=True", "ReleaseFailed=True", "Irreconcilable=True"), viewOf(deployed), inSync, []string{"Initialized=True "}},
 		{
-			"an install fails", stands("Initialized=True"), viewOf([]string{api.StatusFailed}, withFailure(ofSpec, api.ReasonInstallFailed, false)), waits,
+			"failed install", stored("Initialized=True"), viewOf([]string{api.StatusFailed}, withFailure(ofSpec, api.ReasonInstallFailed, false)), waits,
 			[]string{"Initialized=True ", "ReleaseFailed=True InstallError"},
 		},
 		{
-			"an upgrade fails", stands("Initialized=True"), viewOf(deployed, withFailure(ofSpec, api.ReasonUpgradeFailed, false)), waits,
+			"failed upgrade", stored("Initialized=True"), viewOf(deployed, withFailure(ofSpec, api.ReasonUpgradeFailed, false)), waits,
 			[]string{"Initialized=True ", "ReleaseFailed=True UpgradeError"},
 		},
 		{
-			"an uninstall fails", stands("Initialized=True"), viewOf(deployed, beingDeleted, withFailure(plan.TargetKey{Goal: plan.GoalGone}, api.ReasonUninstallFailed, false)), waits,
+			"failed uninstall", stored("Initialized=True"), viewOf(deployed, beingDeleted, withFailure(plan.TargetKey{Goal: plan.GoalGone}, api.ReasonUninstallFailed, false)), waits,
 			[]string{"Initialized=True ", "ReleaseFailed=True UninstallError"},
 		},
 		{
-			"the chart refuses the spec of what runs", stands("Initialized=True"), viewOf(deployed, withFailure(ofSpec, api.ReasonInvalidValues, true)), waits,
+			"invalid values of a deployed release", stored("Initialized=True"), viewOf(deployed, withFailure(ofSpec, api.ReasonInvalidValues, true)), waits,
 			[]string{"Initialized=True ", "Irreconcilable=True ReconcileError"},
 		},
 		{
-			"the chart refuses the first spec", stands("Initialized=True"), viewOf(nil, withFailure(ofSpec, api.ReasonInvalidValues, true)), waits,
+			"invalid values of the first spec", stored("Initialized=True"), viewOf(nil, withFailure(ofSpec, api.ReasonInvalidValues, true)), waits,
 			[]string{"Initialized=True ", "ReleaseFailed=True InstallError"},
 		},
-		{"what runs cannot be repaired", stands("Initialized=True"), viewOf(deployed, refused), inSync, []string{"Initialized=True ", "Irreconcilable=True ReconcileError"}},
-		{"always there, all is well", always, viewOf(deployed), inSync, []string{"Initialized=True ", "ReleaseFailed=False ", "Irreconcilable=False "}},
+		{"failed repair", stored("Initialized=True"), viewOf(deployed, refused), inSync, []string{"Initialized=True ", "Irreconcilable=True ReconcileError"}},
+		{"always present, in sync", always, viewOf(deployed), inSync, []string{"Initialized=True ", "ReleaseFailed=False ", "Irreconcilable=False "}},
 		{
-			"always there, an upgrade fails", always, viewOf(deployed, withFailure(ofSpec, api.ReasonUpgradeFailed, false)), waits,
+			"always present, failed upgrade", always, viewOf(deployed, withFailure(ofSpec, api.ReasonUpgradeFailed, false)), waits,
 			[]string{"Initialized=True ", "ReleaseFailed=True UpgradeError", "Irreconcilable=False "},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := Compute(test.v, test.d, test.stands)
+			s := Compute(test.v, test.d, test.stored)
 			var got []string
 			for _, c := range conditions(s) {
 				if strings.HasPrefix(c, "Initialized") || strings.HasPrefix(c, "ReleaseFailed") || strings.HasPrefix(c, "Irreconcilable") {
@@ -198,7 +199,7 @@ func TestConditionsOfTheOperatorSDK(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if patch, err := difference(s, Compute(test.v, test.d, s.Conditions)); err != nil || patch != nil {
-				t.Errorf("the next pass would patch %v, %v", patch, err)
+				t.Errorf("the next reconciliation would patch %v, %v", patch, err)
 			}
 		})
 	}
@@ -209,52 +210,52 @@ func TestDropManifest(t *testing.T) {
 	theirs := m{"deployedRelease": m{"name": "web", "manifest": "a: b"}}
 	for _, test := range []struct {
 		name                string
-		patch, stands, want m
+		patch, stored, want m
 	}{
-		{name: "nothing of theirs", stands: m{"deployedRelease": m{"name": "web"}}},
+		{name: "no manifest", stored: m{"deployedRelease": m{"name": "web"}}},
 		{name: "no status"},
-		{name: "the rest is as it should be", stands: theirs, want: m{"deployedRelease": m{"manifest": nil}}},
-		{name: "beside another change", patch: m{"state": "x"}, stands: theirs, want: m{"state": "x", "deployedRelease": m{"manifest": nil}}},
-		{name: "another name", patch: m{"deployedRelease": m{"name": "b"}}, stands: theirs, want: m{"deployedRelease": m{"name": "b", "manifest": nil}}},
-		{name: "it goes whole", patch: m{"deployedRelease": nil}, stands: theirs, want: m{"deployedRelease": nil}},
+		{name: "no other change", stored: theirs, want: m{"deployedRelease": m{"manifest": nil}}},
+		{name: "with another change", patch: m{"state": "x"}, stored: theirs, want: m{"state": "x", "deployedRelease": m{"manifest": nil}}},
+		{name: "another name", patch: m{"deployedRelease": m{"name": "b"}}, stored: theirs, want: m{"deployedRelease": m{"name": "b", "manifest": nil}}},
+		{name: "deployedRelease removed", patch: m{"deployedRelease": nil}, stored: theirs, want: m{"deployedRelease": nil}},
 	} {
-		if diff := cmp.Diff(test.want, dropManifest(test.patch, storedAs(test.stands))); diff != "" {
+		if diff := cmp.Diff(test.want, dropManifest(test.patch, storedAs(test.stored))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
 	}
 }
 
-// TestFieldsArePatchedInPlace applies each patch as the API server does.
-func TestFieldsArePatchedInPlace(t *testing.T) {
+// TestFields_PatchReplacesTheValue applies each patch as the API server does.
+func TestFields_PatchReplacesTheValue(t *testing.T) {
 	type m = map[string]any
 	for _, test := range []struct {
 		name                   string
-		stands, computed, want m
+		stored, computed, want m
 		nothing                bool
 	}{
-		{"a new one", m{"state": "x"}, m{"a": int64(1)}, m{"state": "x", "a": int64(1)}, false},
+		{"a new field", m{"state": "x"}, m{"a": int64(1)}, m{"state": "x", "a": int64(1)}, false},
 		{"the same", m{"a": []any{"b"}}, m{"a": []any{"b"}}, m{"a": []any{"b"}}, true},
-		{"another", m{"a": []any{"b"}}, m{"a": []any{}}, m{"a": []any{}}, false},
-		{"one that failed", m{"a": "b", "c": "d"}, m{"a": nil}, m{"c": "d"}, false},
-		{"one that was not there and failed", m{"c": "d"}, m{"a": nil}, m{"c": "d"}, true},
-		{"keys that go, however deep", m{"a": m{"b": m{"c": "d", "e": "f"}, "g": "h"}}, m{"a": m{"b": m{"c": "d"}}}, m{"a": m{"b": m{"c": "d"}}}, false},
-		{"a map in place of a text", m{"a": "b"}, m{"a": m{"c": "d"}}, m{"a": m{"c": "d"}}, false},
-		{"a text in place of a map", m{"a": m{"c": "d"}}, m{"a": "b"}, m{"a": "b"}, false},
+		{"another value", m{"a": []any{"b"}}, m{"a": []any{}}, m{"a": []any{}}, false},
+		{"a failed revision", m{"a": "b", "c": "d"}, m{"a": nil}, m{"c": "d"}, false},
+		{"a failed field without a value", m{"c": "d"}, m{"a": nil}, m{"c": "d"}, true},
+		{"removed nested keys", m{"a": m{"b": m{"c": "d", "e": "f"}, "g": "h"}}, m{"a": m{"b": m{"c": "d"}}}, m{"a": m{"b": m{"c": "d"}}}, false},
+		{"a map instead of a string", m{"a": "b"}, m{"a": m{"c": "d"}}, m{"a": m{"c": "d"}}, false},
+		{"a string instead of a map", m{"a": m{"c": "d"}}, m{"a": "b"}, m{"a": "b"}, false},
 		{"an empty map", m{"a": m{"c": "d"}}, m{"a": m{}}, m{"a": m{}}, false},
-		{"one that is not told", m{"a": "b"}, m{}, m{"a": "b"}, true},
+		{"a field that is not computed", m{"a": "b"}, m{}, m{"a": "b"}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := Fields{Result: kindstatus.Result{Values: test.computed}}
-			patch := f.addTo(nil, storedAs(test.stands))
+			patch := f.addTo(nil, storedAs(test.stored))
 			if (patch == nil) != test.nothing {
-				t.Fatalf("the patch is %v", patch)
+				t.Fatalf("patch %v", patch)
 			}
-			if after := merge(runtime.DeepCopyJSON(test.stands), patch); patch != nil && !cmp.Equal(after, any(test.want)) {
-				t.Errorf("patched, it is %v, want %v", after, test.want)
+			if after := merge(runtime.DeepCopyJSON(test.stored), patch); patch != nil && !cmp.Equal(after, any(test.want)) {
+				t.Errorf("result of the patch %v, want %v", after, test.want)
 			}
 		})
 	}
-	// Of a status that is no map, nothing is kept.
+	// A status that is not a map is replaced.
 	if patch := (&Fields{Result: kindstatus.Result{Values: m{"a": "b"}}}).addTo(m{"state": "x"}, storedAs("text")); !cmp.Equal(patch, m{"state": "x", "a": "b"}) {
 		t.Errorf("%v", patch)
 	}
@@ -267,7 +268,7 @@ func releaseOf(name string) types.NamespacedName {
 // ofSpec is the target of a release that follows the spec.
 var ofSpec = plan.TargetKey{Goal: plan.GoalSpec, Digest: wanted}
 
-// secretOf returns the metadata of a record that we wrote.
+// secretOf returns the metadata of a record that this operator wrote.
 func secretOf(r release.Record) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: r.Namespace, Name: release.SecretName(r.Release, r.Revision),
@@ -289,7 +290,7 @@ const (
 	dep, sup, fai = api.StatusDeployed, api.StatusSuperseded, api.StatusFailed
 )
 
-// storedAs is a custom resource with that status.
+// storedAs returns a custom resource with this status.
 func storedAs(status any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"status": status}}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/chartwright/chartwright/internal/plan"
 )
 
-// TestLongErrorsAreTold: whatever a chart says by fail, the API server takes the
-// status that tells it, in as many conditions as tell it.
-func TestLongErrorsAreTold(t *testing.T) {
+// TestCompute_CutsLongErrors: the API server must accept a status with a long error of a
+// chart in several conditions.
+func TestCompute_CutsLongErrors(t *testing.T) {
 	long := "execution error: " + strings.Repeat("ä", 40000)
 	definitions, err := crd.ReadDir("../../../config/crd/bases")
 	if err != nil {
@@ -24,19 +24,19 @@ func TestLongErrorsAreTold(t *testing.T) {
 	limit := int(*schema.Properties["conditions"].Items.Schema.Properties["message"].MaxLength)
 	v := viewOf([]string{dep}, withFailure(ofSpec, api.ReasonRenderFailed, true))
 	v.Failure.Message = long
-	damaged := Failure{Failure: plan.Failure{Target: plan.TargetOf(plan.StepRepair, v.Observation)}, Reason: api.EventRepairFailed, Message: long}
-	v.RepairFailure, v.Observation.Unverified = &damaged, true
+	repairFailure := Failure{Failure: plan.Failure{Target: plan.TargetOf(plan.StepRepair, v.Observation)}, Reason: api.EventRepairFailed, Message: long}
+	v.RepairFailure, v.Observation.Unverified = &repairFailure, true
 	s := Compute(v, plan.Decision{State: plan.StateFailed, Step: plan.StepWait}, []metav1.Condition{{Type: api.ConditionInitialized, Status: metav1.ConditionTrue}})
-	told := 0
+	found := 0
 	for _, c := range s.Conditions {
 		if len(c.Message) > limit/5 || !utf8.ValidString(c.Message) {
-			t.Errorf("%s has %d bytes, and %d are accepted", c.Type, len(c.Message), limit)
+			t.Errorf("%s has %d bytes, limit %d", c.Type, len(c.Message), limit)
 		}
 		if strings.HasPrefix(c.Message, "execution error: ää") && strings.HasSuffix(c.Message, "ä…") {
-			told++
+			found++
 		}
 	}
-	if told != 4 {
-		t.Errorf("it is told by %d conditions, expected Ready, Stalled, Drifted and the operator-sdk's: %v", told, conditions(s))
+	if found != 4 {
+		t.Errorf("%d conditions have the message, want Ready, Stalled, Drifted and that of the operator-sdk: %v", found, conditions(s))
 	}
 }

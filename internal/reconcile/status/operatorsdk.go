@@ -7,15 +7,16 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// keepUp keeps up the conditions of the operator-sdk's Helm operator on a custom
-// resource that it has served, for whoever reads them. Others get none of them.
+// setOperatorSDKConditions updates the conditions of the operator-sdk's Helm operator on
+// a custom resource that has them, for clients that read them. It adds them to no other
+// custom resource.
 //
-// That operator has ReleaseFailed and Irreconcilable there only while they are
-// True; the one of helm-operator-plugins has them there always. Which it was is
-// seen by one that is there and not True.
+// That operator sets ReleaseFailed and Irreconcilable only while they are True, while
+// helm-operator-plugins always sets them. A condition that is not True shows that the
+// latter has set it.
 //
-// In damage is why a repair has failed, empty where none has.
-func keepUp(conditions *[]metav1.Condition, generation int64, ready summary, installed bool, damage string) {
+// repairFailure is why the last drift correction failed, empty if it succeeded.
+func setOperatorSDKConditions(conditions *[]metav1.Condition, generation int64, ready summary, installed bool, repairFailure string) {
 	if meta.FindStatusCondition(*conditions, api.ConditionInitialized) == nil {
 		return
 	}
@@ -31,9 +32,9 @@ func keepUp(conditions *[]metav1.Condition, generation int64, ready summary, ins
 	}
 	set(api.ConditionInitialized, metav1.ConditionTrue, "", "")
 	message := ready.message
-	failed, reason := trouble(ready, installed)
-	if failed == "" && damage != "" {
-		failed, reason, message = api.ConditionIrreconcilable, api.ReasonReconcileError, damage
+	failed, reason := failedCondition(ready, installed)
+	if failed == "" && repairFailure != "" {
+		failed, reason, message = api.ConditionIrreconcilable, api.ReasonReconcileError, repairFailure
 	}
 	for _, kind := range []string{api.ConditionReleaseFailed, api.ConditionIrreconcilable} {
 		switch {
@@ -47,10 +48,10 @@ func keepUp(conditions *[]metav1.Condition, generation int64, ready summary, ins
 	}
 }
 
-// trouble returns which of the two conditions holds, and its reason; none where
-// nothing has failed. To that operator the first install fails for whatever
-// reason, and later what cannot be rendered is irreconcilable.
-func trouble(ready summary, installed bool) (kind, reason string) {
+// failedCondition returns which of the two conditions is True, and its reason; empty if
+// nothing has failed. As in that operator, every failure of the first install is
+// ReleaseFailed, and a later rendering failure is Irreconcilable.
+func failedCondition(ready summary, installed bool) (kind, reason string) {
 	changing := api.ReasonUpgradeError
 	if !installed {
 		changing = api.ReasonInstallError

@@ -11,7 +11,7 @@ import (
 	"github.com/chartwright/chartwright/internal/customresource"
 )
 
-// pack packs a custom resource as a cache holds it.
+// pack packs a custom resource as in the cache.
 func pack(t *testing.T, cr *unstructured.Unstructured) {
 	t.Helper()
 	data, err := json.Marshal(cr.Object)
@@ -47,12 +47,12 @@ func TestPack(t *testing.T) {
 		t.Errorf("the status (-before +packed):\n%s", diff)
 	}
 	if !Exists(cr) {
-		t.Error("packed it counts as none")
+		t.Error("the packed status does not exist")
 	}
 }
 
-// TestPackedNothing: what is no status is none, packed or not.
-func TestPackedNothing(t *testing.T) {
+// TestPack_InvalidStatus: an invalid status counts as empty, packed or not.
+func TestPack_InvalidStatus(t *testing.T) {
 	for name, object := range map[string]map[string]any{
 		"none":       {},
 		"an empty":   {"status": map[string]any{}},

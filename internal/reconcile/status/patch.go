@@ -11,8 +11,8 @@ import (
 )
 
 // Patch returns the merge patch from the stored status of a custom resource to the
-// wanted one and the kind's own fields, nil if they are equal. Fields of others
-// stay as they are.
+// wanted one and the kind's own fields, nil if they are equal. It does not change the
+// fields of other controllers.
 func Patch(cr *unstructured.Unstructured, wanted api.Status, fields Fields) (map[string]any, error) {
 	patch, err := difference(Read(cr), wanted)
 	if err != nil {
@@ -22,8 +22,8 @@ func Patch(cr *unstructured.Unstructured, wanted api.Status, fields Fields) (map
 	return dropManifest(patch, cr), nil
 }
 
-// difference returns the merge patch from one status to another, nil where
-// they are equal. Every top-level field that differs is written whole.
+// difference returns the merge patch from one status to another, nil if they are
+// equal. It replaces each top-level field that differs.
 func difference(from, to api.Status) (map[string]any, error) {
 	before, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&from)
 	if err != nil {
@@ -50,8 +50,7 @@ func difference(from, to api.Status) (map[string]any, error) {
 	return patch, nil
 }
 
-// addTo adds the fields to the patch of a status, as far as they differ from what
-// stands there.
+// addTo adds the fields to the patch of a status if they differ from the stored ones.
 func (f *Fields) addTo(patch map[string]any, cr *unstructured.Unstructured) map[string]any {
 	if len(f.Values) == 0 {
 		return patch
@@ -70,8 +69,8 @@ func (f *Fields) addTo(patch map[string]any, cr *unstructured.Unstructured) map[
 	return patch
 }
 
-// replace makes a value that a merge patch puts in place of another, not beside
-// it, however deep it is: keys that go are set to null.
+// replace returns a value with which a merge patch replaces a nested map instead of
+// merging into it: removed keys are set to null.
 func replace(before, after any) any {
 	old, wasMap := before.(map[string]any)
 	fresh, isMap := after.(map[string]any)
@@ -90,9 +89,8 @@ func replace(before, after any) any {
 	return merged
 }
 
-// dropManifest adds to the patch of a status that what the operator-sdk has put
-// beside the name of the deployed release goes: the manifest, in which secrets
-// may be.
+// dropManifest adds to the patch of a status the removal of the manifest that the
+// operator-sdk has stored in deployedRelease, because it may contain secrets.
 func dropManifest(patch map[string]any, cr *unstructured.Unstructured) map[string]any {
 	if !mayHaveManifest(cr) {
 		return patch

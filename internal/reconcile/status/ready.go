@@ -13,20 +13,21 @@ import (
 	"github.com/chartwright/chartwright/internal/plan"
 )
 
-// summary is what Ready says, and whether Reconciling and Stalled hold.
+// summary is the content of the condition Ready, and whether Reconciling and Stalled
+// are True.
 type summary struct {
 	status  metav1.ConditionStatus
 	reason  string
 	message string
-	// state is the word for the STATUS column.
+	// state is the text in the STATUS column.
 	state       string
 	reconciling bool
 	stalled     bool
-	// serves: what is to run does, ready or not.
+	// serves reports that the desired revision is deployed, ready or not.
 	serves bool
 }
 
-// readiness says how a custom resource is doing.
+// readiness returns the summary of a custom resource.
 func readiness(v *Snapshot, d plan.Decision) summary {
 	s := health(v, d)
 	o := v.Observation
@@ -41,8 +42,8 @@ func readiness(v *Snapshot, d plan.Decision) summary {
 	return s
 }
 
-// health is readiness without the word for it. A failure that lasts is told
-// even while it is being tried again, or the two would take turns.
+// health returns the summary without the state. It reports a failure also during its
+// retries, or Ready would alternate between two reasons.
 func health(v *Snapshot, d plan.Decision) summary {
 	o := v.Observation
 	if d.State == plan.StateAborted {
@@ -89,7 +90,7 @@ func health(v *Snapshot, d plan.Decision) summary {
 	}
 }
 
-// serving says that what was asked for runs.
+// serving returns the summary of a deployed release.
 func serving(v *Snapshot) summary {
 	o := v.Observation
 	if o.Newest == nil || o.Newest.Status != api.StatusDeployed {
@@ -113,8 +114,8 @@ func serving(v *Snapshot) summary {
 	return summary{status: metav1.ConditionTrue, reason: api.ReasonDeployed, message: text + assumption(v) + distrust(v), serves: true}
 }
 
-// distrust says that nothing from the newest record is applied, empty where that
-// is not so.
+// distrust returns why nothing from the newest record is applied, empty if the record
+// is trusted.
 func distrust(v *Snapshot) string {
 	if v.Untrusted == "" {
 		return ""
@@ -122,8 +123,8 @@ func distrust(v *Snapshot) string {
 	return ". Drift is not corrected until the next upgrade: " + v.Untrusted
 }
 
-// waiting says what the pause keeps from being done. Where that is nothing, it
-// is as if there were none.
+// waiting returns the summary of a paused custom resource. If no change is pending, it
+// is the same as without the pause.
 func waiting(v *Snapshot, d plan.Decision) summary {
 	if step := d.Pending.Step; plan.Changes(step) || step == plan.StepAddFinalizer {
 		return summary{status: metav1.ConditionFalse, reason: api.ReasonPaused, message: "Paused; pending step: " + string(step)}
@@ -131,13 +132,13 @@ func waiting(v *Snapshot, d plan.Decision) summary {
 	return health(v, plan.Decision{State: d.Pending.State, Step: d.Pending.Step})
 }
 
-// waitsForTest reports whether a change waits for the tests of what runs to end.
+// waitsForTest reports whether a change waits for the end of the running tests.
 func waitsForTest(o plan.Observation) bool {
 	_, waits := waiters[o.Change]
 	return waits && o.Running.Step == plan.StepTest && o.Running.Hook != nil
 }
 
-// aborted says what a person has aborted, and how it goes on.
+// aborted returns the summary of an aborted action, with what the user can do next.
 func aborted(v *Snapshot) summary {
 	s := summary{status: metav1.ConditionFalse, reason: api.ReasonAborted, stalled: true}
 	if v.Observation.Deleting {
@@ -150,8 +151,8 @@ func aborted(v *Snapshot) summary {
 	return s
 }
 
-// progressing is how Ready describes each step that takes time: a reason and a
-// message about the release. Other steps belong to an install.
+// progressing holds the status, reason and message of Ready for each step that takes
+// time. Other steps belong to an install.
 var progressing = map[plan.Step]struct {
 	status          metav1.ConditionStatus
 	reason, message string
@@ -167,7 +168,7 @@ var progressing = map[plan.Step]struct {
 	plan.StepInstall:         {metav1.ConditionUnknown, api.ReasonInstalling, "Release %s is being installed"},
 }
 
-// working is Ready while a step is being carried out.
+// working returns the summary during a step.
 func working(step plan.Step, v *Snapshot) summary {
 	p, ok := progressing[step]
 	if !ok {
@@ -176,7 +177,7 @@ func working(step plan.Step, v *Snapshot) summary {
 	return summary{status: p.status, reason: p.reason, message: fmt.Sprintf(p.message, v.Release.Name), reconciling: true}
 }
 
-// unreadiness says what the release waits for.
+// unreadiness returns the summary of a release with unready objects.
 func unreadiness(v *Snapshot) summary {
 	first := v.Health.Unready[0]
 	s := summary{status: metav1.ConditionFalse, reason: api.ReasonProgressing, reconciling: true}
@@ -194,8 +195,8 @@ func unreadiness(v *Snapshot) summary {
 	return s
 }
 
-// assumption names the first object that counts as ready although no controller
-// says so, empty where there is none.
+// assumption names the first object that counts as ready without a controller's
+// report, empty without such an object.
 func assumption(v *Snapshot) string {
 	if len(v.Health.Assumed) == 0 {
 		return ""
@@ -212,7 +213,7 @@ func firstOf(objects []inventory.ObjectHealth) string {
 	return text
 }
 
-// StuckHook says what keeps a hook from running.
+// StuckHook describes why a hook does not run.
 func StuckHook(hook *plan.Hook) string {
 	if hook.State == api.HookCrashing {
 		return fmt.Sprintf("Hook %s keeps failing: %s", hook.Name, hook.Why)
@@ -220,8 +221,8 @@ func StuckHook(hook *plan.Hook) string {
 	return fmt.Sprintf("Hook %s cannot start: %s", hook.Name, hook.Why)
 }
 
-// hookMessage says what a running action waits for, and which change waits with
-// it; empty where it waits for no hook.
+// hookMessage describes the hook that the running action waits for, and the change that
+// waits for the action. It is empty if the action waits for no hook.
 func hookMessage(v *Snapshot) string {
 	running := v.Observation.Running
 	if running == nil || running.Hook == nil || running.Hook.State == "" {
@@ -246,7 +247,7 @@ func hookMessage(v *Snapshot) string {
 	return fmt.Sprintf("%s. %s waits until the hook ends. To end the hook now, even if it is working, set the annotation %s to %q", text, what, api.AnnotationAbort, abort)
 }
 
-// waiters names the changes that wait for a hook.
+// waiters describes the changes that wait for a hook.
 var waiters = map[plan.Change]string{
 	plan.ChangeEdit:          "The edit of the spec",
 	plan.ChangeDeletion:      "The deletion",
@@ -254,7 +255,7 @@ var waiters = map[plan.Change]string{
 	plan.ChangeHooksDisabled: "The annotation that disables hooks",
 }
 
-// AbortValue is what the annotation that aborts a running action has to be.
+// AbortValue returns the value of the annotation that aborts a running action.
 func AbortValue(v *Snapshot, step plan.Step) string {
 	switch {
 	case step == plan.StepUninstall:
@@ -268,7 +269,7 @@ func AbortValue(v *Snapshot, step plan.Step) string {
 	}
 }
 
-// updateMessage says what the condition UpdateAvailable tells.
+// updateMessage returns the message of the condition UpdateAvailable.
 func updateMessage(v *Snapshot) string {
 	to := v.Update
 	if to == nil {

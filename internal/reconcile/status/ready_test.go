@@ -12,24 +12,24 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// observed changes what was observed.
+// observed changes the observation.
 func observed(change func(*plan.Observation)) func(*Snapshot) {
 	return func(v *Snapshot) { change(&v.Observation) }
 }
 
 func isHeld(o *plan.Observation) { o.Held = &plan.Held{Revision: 1, Token: "held"} }
 
-func holdIsOver(o *plan.Observation) { isHeld(o); o.Held.Expired = true }
+func holdExpired(o *plan.Observation) { isHeld(o); o.Held.Expired = true }
 
 func isPaused(o *plan.Observation) { o.Paused = true }
 
 func isOld(o *plan.Observation) { o.Newest.Digest = "older" }
 
-// TestReadinessOfEveryState: what it says, and what the STATUS column says.
-func TestReadinessOfEveryState(t *testing.T) {
+// TestReadiness_EveryState tests the condition Ready and the STATUS column.
+func TestReadiness_EveryState(t *testing.T) {
 	deployed, upgraded := []string{dep}, []string{dep, sup}
 	request := func(o *plan.Observation) { o.Request = &plan.Request{Token: "q", Revision: 1} }
-	hopeless := func(o *plan.Observation) { o.Request = &plan.Request{Token: "q"} }
+	unavailable := func(o *plan.Observation) { o.Request = &plan.Request{Token: "q"} }
 	for _, test := range []struct {
 		name string
 		v    *Snapshot
@@ -39,7 +39,7 @@ func TestReadinessOfEveryState(t *testing.T) {
 		{"to be installed", viewOf(nil), "Absent: Unknown Installing reconciling, Installing"},
 		{"to be upgraded", viewOf(deployed, observed(isOld)), "OutOfSync: Unknown Upgrading reconciling, Upgrading"},
 		{"without the finalizer", viewOf(nil, observed(func(o *plan.Observation) { o.Finalizer = false })), "Unguarded: Unknown Installing reconciling, Installing"},
-		{"damaged", viewOf(deployed, observed(func(o *plan.Observation) { o.Drifted = true })), "Drifted: True Deployed, Deployed"},
+		{"drifted", viewOf(deployed, observed(func(o *plan.Observation) { o.Drifted = true })), "Drifted: True Deployed, Deployed"},
 		{"to be verified", viewOf(deployed, observed(func(o *plan.Observation) { o.Unverified = true })), "Due: True Deployed, Deployed"},
 		{"to be tested", viewOf(deployed, observed(func(o *plan.Observation) { o.TestRequested = true })), "Untested: True Deployed, Deployed"},
 		{"being tested", viewOf(deployed, runningStep(plan.StepTest)), "Busy: True Deployed, Deployed"},
@@ -47,26 +47,26 @@ func TestReadinessOfEveryState(t *testing.T) {
 		{"being resumed", viewOf(deployed, runningStep(plan.StepResume)), "Busy: True Deployed, Deployed"},
 		{"being rolled back", viewOf(upgraded, runningStep(plan.StepRollback)), "Busy: Unknown RollingBack reconciling, RollingBack"},
 		{"being adopted", viewOf(deployed, runningStep(plan.StepAdopt)), "Busy: Unknown Adopting reconciling, Adopting"},
-		{"being let go of", viewOf(deployed, beingDeleted, runningStep(plan.StepOrphan)), "Busy: False Orphaning reconciling, Orphaning"},
-		{"to be let go of", viewOf(deployed, beingDeleted, observed(func(o *plan.Observation) { o.Orphan = true })), "Deleting: False Orphaning reconciling, Orphaning"},
+		{"being orphaned", viewOf(deployed, beingDeleted, runningStep(plan.StepOrphan)), "Busy: False Orphaning reconciling, Orphaning"},
+		{"to be orphaned", viewOf(deployed, beingDeleted, observed(func(o *plan.Observation) { o.Orphan = true })), "Deleting: False Orphaning reconciling, Orphaning"},
 		{"to be uninstalled", viewOf(deployed, beingDeleted), "Deleting: False Uninstalling reconciling, Uninstalling"},
 		{"uninstalled", viewOf(nil, beingDeleted), "Deleted: False Uninstalling reconciling, Uninstalling"},
 		{"an uninstall to be finished", viewOf([]string{api.StatusUninstalling}), "Uninstalling: False Uninstalling reconciling, Uninstalling"},
-		{"cut short", viewOf([]string{api.StatusPendingUpgrade, dep}), "Locked: Unknown Locked reconciling, Locked"},
-		{"somebody else's name", viewOf(nil, observed(func(o *plan.Observation) { o.Conflict = true })), "Conflict: False ReleaseNameConflict stalled, ReleaseNameConflict"},
-		{"nobody's release", viewOf(deployed, observed(func(o *plan.Observation) { o.Adoptable, o.Newest.Owned = true, false })), "Unmanaged: Unknown Adopting reconciling, Adopting"},
-		{"a bad spec", viewOf(deployed, observed(func(o *plan.Observation) {
+		{"interrupted", viewOf([]string{api.StatusPendingUpgrade, dep}), "Locked: Unknown Locked reconciling, Locked"},
+		{"name of another owner", viewOf(nil, observed(func(o *plan.Observation) { o.Conflict = true })), "Conflict: False ReleaseNameConflict stalled, ReleaseNameConflict"},
+		{"adoptable release", viewOf(deployed, observed(func(o *plan.Observation) { o.Adoptable, o.Newest.Owned = true, false })), "Unmanaged: Unknown Adopting reconciling, Adopting"},
+		{"an invalid spec", viewOf(deployed, observed(func(o *plan.Observation) {
 			o.Invalid = &plan.Problem{Reason: api.ReasonInvalidValues, Message: "spec: no"}
 		})), "Invalid: False InvalidValues stalled, InvalidValues"},
-		{"an upgrade to be tried again", viewOf([]string{fai, dep}), "Failed: Unknown Upgrading reconciling, Upgrading"},
+		{"an upgrade to be retried", viewOf([]string{fai, dep}), "Failed: Unknown Upgrading reconciling, Upgrading"},
 
 		{"to be rolled back", viewOf(upgraded, observed(request)), "RollbackRequested: Unknown RollingBack reconciling, RollingBack"},
-		{"a rollback to be refused", viewOf(upgraded, observed(hopeless)), "RollbackRequested: True Deployed, Deployed"},
+		{"a rollback to be refused", viewOf(upgraded, observed(unavailable)), "RollbackRequested: True Deployed, Deployed"},
 		{"held", viewOf(upgraded, observed(isOld), observed(isHeld)), "Held: True Deployed, Held (rev 1)"},
-		{"held and damaged", viewOf(upgraded, observed(isHeld), observed(func(o *plan.Observation) { o.Drifted = true })), "Drifted: True Deployed, Held (rev 1)"},
-		{"held and moved", viewOf(upgraded, observed(isHeld), observed(func(o *plan.Observation) { o.Newest.WrittenByUs = false })), "Held: Unknown RollingBack reconciling, RollingBack"},
-		{"a hold to be ended", viewOf(upgraded, observed(holdIsOver)), "Held: True Deployed, Deployed"},
-		{"a hold that is over", viewOf(upgraded, observed(isOld), observed(holdIsOver)), "OutOfSync: Unknown Upgrading reconciling, Upgrading"},
+		{"held and drifted", viewOf(upgraded, observed(isHeld), observed(func(o *plan.Observation) { o.Drifted = true })), "Drifted: True Deployed, Held (rev 1)"},
+		{"held and changed by another program", viewOf(upgraded, observed(isHeld), observed(func(o *plan.Observation) { o.Newest.WrittenByUs = false })), "Held: Unknown RollingBack reconciling, RollingBack"},
+		{"a hold to be ended", viewOf(upgraded, observed(holdExpired)), "Held: True Deployed, Deployed"},
+		{"an expired hold", viewOf(upgraded, observed(isOld), observed(holdExpired)), "OutOfSync: Unknown Upgrading reconciling, Upgrading"},
 		{"a rollback that fails", viewOf(upgraded, observed(request), withFailure(plan.TargetKey{Goal: plan.GoalRevision, Revision: 1, Request: "q"}, api.ReasonRollbackFailed, false)), "RollbackRequested: False RollbackFailed reconciling, RollbackFailed"},
 
 		{"paused, with nothing to do", viewOf(deployed, observed(isPaused)), "Paused: True Deployed, Paused"},
@@ -76,14 +76,14 @@ func TestReadinessOfEveryState(t *testing.T) {
 		{"paused before the finalizer", viewOf(nil, observed(isPaused), observed(func(o *plan.Observation) { o.Finalizer = false })), "Paused: False Paused, Paused"},
 		{"paused before a repair", viewOf(deployed, observed(isPaused), observed(func(o *plan.Observation) { o.Drifted = true })), "Paused: True Deployed, Paused"},
 		{"paused before a rollback", viewOf(upgraded, observed(isPaused), observed(request)), "Paused: False Paused, Paused"},
-		{"paused while somebody is at it", viewOf([]string{api.StatusPendingUpgrade, dep}, observed(isPaused), observed(func(o *plan.Observation) { o.Newest.WrittenByUs, o.Newest.Timeout = false, 1 })), "Paused: Unknown Locked reconciling, Paused"},
-		{"paused with a bad spec", viewOf(deployed, observed(isPaused), observed(func(o *plan.Observation) {
+		{"paused while another program changes the release", viewOf([]string{api.StatusPendingUpgrade, dep}, observed(isPaused), observed(func(o *plan.Observation) { o.Newest.WrittenByUs, o.Newest.Timeout = false, 1 })), "Paused: Unknown Locked reconciling, Paused"},
+		{"paused with an invalid spec", viewOf(deployed, observed(isPaused), observed(func(o *plan.Observation) {
 			o.Invalid = &plan.Problem{Reason: api.ReasonInvalidValues, Message: "spec: no"}
 		})), "Paused: False InvalidValues stalled, Paused"},
-		{"paused with a bad spec and no release", viewOf(nil, observed(isPaused), observed(func(o *plan.Observation) {
+		{"paused with an invalid spec and no release", viewOf(nil, observed(isPaused), observed(func(o *plan.Observation) {
 			o.Invalid = &plan.Problem{Reason: api.ReasonInvalidValues, Message: "spec: no"}
 		})), "Paused: False InvalidValues stalled, Paused"},
-		{"paused under a name that is taken", viewOf(nil, observed(isPaused), observed(func(o *plan.Observation) { o.Conflict = true })), "Paused: False ReleaseNameConflict stalled, Paused"},
+		{"paused with a name conflict", viewOf(nil, observed(isPaused), observed(func(o *plan.Observation) { o.Conflict = true })), "Paused: False ReleaseNameConflict stalled, Paused"},
 		{"paused before its deletion", viewOf(deployed, beingDeleted, observed(isPaused), observed(func(o *plan.Observation) { o.PausedDeletion = true })), "Paused: False Paused, Paused"},
 		{"paused after a failure", viewOf([]string{fai, dep}, observed(isPaused), withFailure(ofSpec, api.ReasonUpgradeFailed, false)), "Paused: False UpgradeFailed reconciling, Paused"},
 	} {
@@ -101,13 +101,13 @@ func TestReadinessOfEveryState(t *testing.T) {
 				t.Errorf("%s\nwant %s", got, test.want)
 			}
 			if s.message == "" || s.status == metav1.ConditionUnknown && !s.reconciling {
-				t.Errorf("nobody knows what it waits for: %+v", s)
+				t.Errorf("neither a message nor Reconciling explains the state: %+v", s)
 			}
 		})
 	}
 }
 
-func TestHolds(t *testing.T) {
+func TestHeld_ReasonAndMessage(t *testing.T) {
 	heldSince := func(m release.Marks) *Snapshot {
 		v := viewOf([]string{dep, sup, sup}, observed(isHeld), marked(m))
 		written(v)
@@ -116,23 +116,23 @@ func TestHolds(t *testing.T) {
 	asked := release.Marks{Held: &release.Held{Revision: 1, From: 2}}
 	failed := release.Marks{Held: &release.Held{Revision: 1, From: 2, ByFailure: true}}
 	v := heldSince(asked)
-	reason, message := holds(v)
+	reason, message := held(v)
 	want := `Rolled back from revision 2 to revision 1 at 2026-01-02T03:04:05Z, as requested by the annotation rollback-to. Held until you edit the spec or set chartwright.dev/rollback-to to "none"`
 	if reason != api.ReasonRolledBack || message != want {
 		t.Errorf("%s: %s", reason, message)
 	}
 	if s := rollback(v); s.To != 1 || s.From != 2 || s.Since.IsZero() {
-		t.Errorf("the status says %+v", s)
+		t.Errorf("status %+v", s)
 	}
-	if reason, message := holds(heldSince(failed)); reason != api.ReasonRolledBackAfterFailure || !strings.Contains(message, "the upgrade failed repeatedly") {
-		t.Errorf("by failure: %s: %s", reason, message)
+	if reason, message := held(heldSince(failed)); reason != api.ReasonRolledBackAfterFailure || !strings.Contains(message, "the upgrade failed repeatedly") {
+		t.Errorf("after failures: %s: %s", reason, message)
 	}
 	for name, v := range map[string]*Snapshot{
 		"no hold":                        viewOf([]string{dep}),
-		"a hold that is over":            viewOf([]string{dep, sup}, observed(holdIsOver), marked(asked)),
-		"a hold of what is not ours yet": viewOf([]string{dep, sup}, marked(asked)),
+		"an expired hold":                viewOf([]string{dep, sup}, observed(holdExpired), marked(asked)),
+		"a hold of an adoptable release": viewOf([]string{dep, sup}, marked(asked)),
 	} {
-		if reason, message := holds(v); rollback(v) != nil || reason != "" || message != "" {
+		if reason, message := held(v); rollback(v) != nil || reason != "" || message != "" {
 			t.Errorf("%s: %s: %s", name, reason, message)
 		}
 	}
@@ -155,8 +155,8 @@ func TestPausing(t *testing.T) {
 	}
 }
 
-// TestConditionsOfRequests: each stands while it holds, and goes with it.
-func TestConditionsOfRequests(t *testing.T) {
+// TestCompute_ConditionsOfRequests: each condition exists only while it is True.
+func TestCompute_ConditionsOfRequests(t *testing.T) {
 	tests := func(passed bool) func(*Snapshot) {
 		return func(v *Snapshot) { v.History[0].Tested = &release.Tested{Passed: passed, Message: "how it went"} }
 	}
@@ -172,8 +172,8 @@ func TestConditionsOfRequests(t *testing.T) {
 		{"tested", viewOf([]string{dep, sup}, tests(true)), "Tested=True TestsPassed"},
 		{"tested, which failed", viewOf([]string{dep, sup}, tests(false)), "Tested=False TestsFailed"},
 		{"refused", viewOf([]string{dep, sup}, asking("rollback-to", "7"), marked(release.Marks{Rollback: Token("7"), Refused: true})), "RollbackRefused=True NoSuchRevision"},
-		{"not understood", viewOf([]string{dep, sup}, asking("rollback-to", "x")), "RollbackRefused=True InvalidValue"},
-		{"an annotation that is not known", viewOf([]string{dep, sup}, asking("rolback-to", "1")), "InvalidAnnotations=True InvalidValue"},
+		{"malformed", viewOf([]string{dep, sup}, asking("rollback-to", "x")), "RollbackRefused=True InvalidValue"},
+		{"an unknown annotation", viewOf([]string{dep, sup}, asking("rolback-to", "1")), "InvalidAnnotations=True InvalidValue"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := Compute(test.v, plan.Next(test.v.Observation), nil)
@@ -182,7 +182,7 @@ func TestConditionsOfRequests(t *testing.T) {
 			}
 			for _, c := range s.Conditions {
 				if c.Message == "" {
-					t.Errorf("%s says nothing", c.Type)
+					t.Errorf("%s has no message", c.Type)
 				}
 			}
 			gone := Compute(plain, plan.Next(plain.Observation), s.Conditions)
@@ -193,14 +193,14 @@ func TestConditionsOfRequests(t *testing.T) {
 	}
 }
 
-func TestReadyTellsWhatWaitsForItsTurn(t *testing.T) {
+func TestReadiness_ReportsQueuedActions(t *testing.T) {
 	v := viewOf(nil, runningStep(plan.StepInstall))
 	busy := plan.Decision{State: plan.StateBusy}
 	if message := readiness(v, busy).message; strings.Contains(message, "queued") {
-		t.Errorf("an install that runs: %s", message)
+		t.Errorf("a running install: %s", message)
 	}
 	v.Observation.Running.Queued = true
 	if message := readiness(v, busy).message; !strings.Contains(message, "queued") {
-		t.Errorf("an install that waits: %s", message)
+		t.Errorf("a queued install: %s", message)
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/chartwright/chartwright/internal/plan"
 )
 
-// TokenLength is the number of hex digits by which a request is known.
+// TokenLength is the length of a request's token in hexadecimal digits.
 const TokenLength = 16
 
-// Token returns the digest of a request's value, empty for none.
+// Token returns the digest of a request's value, empty for an empty value.
 func Token(value string) string {
 	if value == "" {
 		return ""
@@ -23,10 +23,10 @@ func Token(value string) string {
 	return values.DigestOf(value)[:TokenLength]
 }
 
-// Unanswered reports whether a request waits for an answer.
+// Unanswered reports whether a request has no answer yet.
 func Unanswered(value, answered string) bool { return value != "" && Token(value) != answered }
 
-// rollback describes the hold, nil where there is none.
+// rollback describes the hold, or returns nil.
 func rollback(v *Snapshot) *api.RollbackStatus {
 	held := v.Marks.Held
 	if held == nil || v.Observation.Held == nil || v.Observation.Held.Expired {
@@ -42,30 +42,30 @@ func rollback(v *Snapshot) *api.RollbackStatus {
 	return s
 }
 
-// holds says what the condition Held tells, with an empty message where it is
-// not True.
-func holds(v *Snapshot) (reason, message string) {
+// held returns the reason and the message of the condition Held. The message is empty
+// if the condition is not True.
+func held(v *Snapshot) (reason, message string) {
 	r := rollback(v)
 	if r == nil {
 		return "", ""
 	}
-	reason, who := api.ReasonRolledBack, "as requested by the annotation rollback-to"
+	reason, cause := api.ReasonRolledBack, "as requested by the annotation rollback-to"
 	if v.Marks.Held.ByFailure {
-		reason, who = api.ReasonRolledBackAfterFailure, "because the upgrade failed repeatedly"
+		reason, cause = api.ReasonRolledBackAfterFailure, "because the upgrade failed repeatedly"
 	}
 	at := ""
 	if r.Since != nil {
 		at = " at " + r.Since.UTC().Format(time.RFC3339)
 	}
 	message = fmt.Sprintf("Rolled back from revision %d to revision %d%s, %s. Held until you edit the spec or set %s to %q",
-		r.From, r.To, at, who, api.AnnotationRollbackTo, "none")
+		r.From, r.To, at, cause, api.AnnotationRollbackTo, "none")
 	if v.Scaling != "" {
 		message += ". " + v.Scaling
 	}
 	return reason, message
 }
 
-// pausing says what the condition Paused tells, empty where it is not True.
+// pausing returns the message of the condition Paused, empty if it is not True.
 func pausing(d plan.Decision) string {
 	switch {
 	case d.State != plan.StatePaused:
@@ -77,7 +77,7 @@ func pausing(d plan.Decision) string {
 	}
 }
 
-// refusalReason tells apart what cannot be understood from what cannot be had.
+// refusalReason returns the reason of the condition RollbackRefused.
 func refusalReason(v *Snapshot) string {
 	if v.Requests.Rollback != nil && v.Requests.Rollback.Malformed() {
 		return api.ReasonInvalidValue
@@ -88,17 +88,18 @@ func refusalReason(v *Snapshot) string {
 	return api.ReasonNoSuchRevision
 }
 
-// answered repeats the requests that stand in annotations and were answered,
-// nil where there is none. The records know those that were met or refused. A
-// try that failed is known by its aim, which differs from request to request;
-// it may have stored nothing.
+// answered returns the values of the answered requests that are still in annotations,
+// or nil. The records store the requests that were carried out or
+// refused. A failed attempt may have stored nothing, but its target identifies the
+// request.
 func answered(v *Snapshot, d plan.Decision) *api.AnsweredStatus {
 	o := v.Observation
 	failed := v.failing() != nil
-	// What cannot be followed is not tried; what runs was verified before.
+	// With an invalid spec nothing is retried, and the deployed revision was verified
+	// before.
 	verified := failed || d.State == plan.StateInvalid ||
 		v.RepairFailure.of(plan.TargetOf(plan.StepVerify, o)) != nil
-	// The end of a hold is stored before anybody asks what follows from it.
+	// The end of a hold is answered when it is stored, before the next upgrade.
 	resuming := o.Running != nil && o.Running.Step == plan.StepResume
 	var a api.AnsweredStatus
 	for _, request := range []struct {
@@ -121,8 +122,8 @@ func answered(v *Snapshot, d plan.Decision) *api.AnsweredStatus {
 	return &a
 }
 
-// rollbackValue is the annotation rollback-to, empty where there is no answer to
-// be told of yet. One that cannot be understood waits for none.
+// rollbackValue returns the value of the annotation rollback-to, empty if it has no
+// answer yet or is malformed.
 func rollbackValue(v *Snapshot, resuming bool) string {
 	if v.Requests.Rollback == nil || v.Requests.Rollback.Malformed() || v.Requests.Rollback.None && resuming {
 		return ""
@@ -130,7 +131,7 @@ func rollbackValue(v *Snapshot, resuming bool) string {
 	return v.Requests.Rollback.Value
 }
 
-// Refused returns why a rollback request is not met, empty where none was refused.
+// Refused returns why the rollback request is refused, empty if it is not.
 func Refused(v *Snapshot) string {
 	asked := v.Requests.Rollback
 	switch {
@@ -151,7 +152,7 @@ func Refused(v *Snapshot) string {
 	}
 }
 
-// untrustedTarget says why a revision is not rolled back to.
+// untrustedTarget returns why the rollback to a revision is refused.
 func untrustedTarget(revision string, v *Snapshot) string {
 	text := revision + " has a release record that is not authenticated. A rollback to it requires that the chart renders each of its objects and that none is cluster-scoped"
 	if v.UntrustedTarget != "" {
@@ -160,7 +161,8 @@ func untrustedTarget(revision string, v *Snapshot) string {
 	return text
 }
 
-// refusal is refused with what could be had.
+// refusal returns the message of the condition RollbackRefused, with the available
+// revisions.
 func refusal(v *Snapshot) string {
 	why := Refused(v)
 	if why == "" {
@@ -179,5 +181,5 @@ func refusal(v *Snapshot) string {
 	return why + "; nothing was changed. Available revisions: " + strings.Join(can, ", ")
 }
 
-// maxRules is what a condition may hold, in bytes.
+// maxRules is the maximum length of the message with missing rules, in bytes.
 const maxRules = 32 << 10

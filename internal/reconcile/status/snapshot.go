@@ -21,18 +21,18 @@ import (
 // Snapshot is what the status of a custom resource depends on.
 type Snapshot struct {
 	CR *unstructured.Unstructured
-	// Release is where the release is, or is to be, stored.
+	// Release is the namespace and name of the release, which may not exist yet.
 	Release types.NamespacedName
-	// History is of that release, newest first.
+	// History are the records of the release, newest first.
 	History []release.Record
-	// Requests is what users request by annotations, and Marks which of the requests
-	// were answered and what is held.
+	// Requests are the requests in annotations, and Marks the answered requests and the
+	// hold.
 	Requests annotations.Annotations
 	Marks    release.Marks
-	// Observation is what the decision was made from.
+	// Observation is the input of the decision.
 	Observation plan.Observation
-	// Failure is the last try to follow the spec, if it failed, and RepairFailure the
-	// last try to correct drift.
+	// Failure is the last attempt to follow the spec, if it failed, and RepairFailure the
+	// last drift correction, if it failed.
 	Failure, RepairFailure *Failure
 	// Scaling describes a scaling that waits for the end of the hold.
 	Scaling string
@@ -42,29 +42,30 @@ type Snapshot struct {
 	// Drift is all drift, and Fighting the objects that drift again and again.
 	Drift    []inventory.Drift
 	Fighting []apply.Key
-	// Health is that of the release's objects, Overdue reports whether those that are
-	// not ready should be, and Diagnosis says why the first one is not.
+	// Health is the health of the release's objects. Overdue reports that objects are not
+	// ready and their deadline has passed. Diagnosis is why the first one is not ready.
 	Health    inventory.Summary
 	Overdue   bool
 	Diagnosis string
-	// Update is the chart that a rollout delivers later, and UpdateReason why later.
+	// Update is the chart that a rollout delivers later, and UpdateReason the reason of
+	// the delay.
 	Update       *api.UpdateStatus
 	UpdateReason string
-	// Fields are the kind's own.
+	// Fields are the kind's own status fields.
 	Fields Fields
-	// MissingRules are the rules that the operator lacks, once that is known.
+	// MissingRules are the RBAC rules that the operator lacks. They are valid if
+	// RulesKnown.
 	MissingRules string
 	RulesKnown   bool
 	// Unwatched lists the kinds of the release's objects that cannot be watched.
 	Unwatched string
-	// Untrusted is why nothing from the newest record is applied, and UntrustedTarget
-	// why the revision that a request names is not rolled back to.
+	// Untrusted is why nothing from the newest record is applied, and UntrustedTarget why
+	// the requested rollback is refused.
 	Untrusted       string
 	UntrustedTarget string
 }
 
-// failing returns the failure of the last try to reach the target, nil if there is
-// none.
+// failing returns the failure of the last attempt to reach the target, or nil.
 func (v *Snapshot) failing() *Failure { return v.Failure.of(plan.Target(v.Observation)) }
 
 // Failure is the last action on a release, if it failed.
@@ -72,15 +73,15 @@ type Failure struct {
 	plan.Failure
 	Reason  string
 	Message string
-	// Stalled: it does not end without a user.
+	// Stalled reports that a retry fails again unless a user changes something.
 	Stalled bool
-	// Forbidden: a rule would have allowed it.
+	// Forbidden reports that an RBAC rule is missing.
 	Forbidden bool
-	// Unserved: the API server does not serve the kind of an object.
+	// Unserved reports that the API server does not serve the kind of an object.
 	Unserved bool
 }
 
-// of returns the failure if it is one to reach the target.
+// of returns the failure if it has this target, or nil.
 func (f *Failure) of(target plan.TargetKey) *Failure {
 	if f == nil || f.Target != target {
 		return nil
@@ -91,12 +92,12 @@ func (f *Failure) of(target plan.TargetKey) *Failure {
 // Fields are the kind's own status fields.
 type Fields struct {
 	kindstatus.Result
-	// Refused: the API server rejects them.
+	// Refused reports that the API server rejects the fields.
 	Refused bool
 }
 
 // Refuse drops the fields, so that the rest of the status can be written, and
-// returns false if there are none.
+// returns false if it had none.
 func (f *Fields) Refuse() bool {
 	if len(f.Values) == 0 {
 		return false
@@ -109,7 +110,7 @@ func (f *Fields) Refuse() bool {
 	return true
 }
 
-// failure returns which fields could not be computed, and why.
+// failure describes the fields that could not be computed.
 func (f *Fields) failure() string {
 	return Cut(list(f.Failures, "; ", func(failure kindstatus.Error) string { return "status." + failure.Error() }))
 }

@@ -15,15 +15,14 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// maxCondition bounds a condition's message, in bytes. The API server refuses a
-// status that has one of more than 32768 characters, and an error of a chart may
-// be longer; several conditions may tell it. Rules that are missing are to be
-// copied whole, see maxRules.
+// maxCondition is the maximum length of a condition's message in bytes. The API server
+// rejects messages of more than 32768 characters, and several conditions may contain
+// the same long error. Missing rules have a larger limit, see maxRules, because users
+// copy them.
 const maxCondition = 4 << 10
 
-// Compute returns the whole status of a custom resource. The conditions that
-// stand in it give the times of transitions, and those of other controllers
-// are passed on.
+// Compute returns the whole status of a custom resource. It takes the times of the last
+// transitions, and the conditions of other controllers, from the present conditions.
 func Compute(v *Snapshot, d plan.Decision, conditions []metav1.Condition) api.Status {
 	ready := readiness(v, d)
 	s := api.Status{
@@ -39,7 +38,7 @@ func Compute(v *Snapshot, d plan.Decision, conditions []metav1.Condition) api.St
 			Type: kind, Status: state, Reason: reason, Message: message, ObservedGeneration: s.ObservedGeneration,
 		})
 	}
-	// Some conditions are there only while they are True.
+	// Some conditions exist only while they are True.
 	setWhile := func(holds bool, kind, reason, message string) {
 		if holds {
 			set(kind, metav1.ConditionTrue, reason, message)
@@ -50,12 +49,12 @@ func Compute(v *Snapshot, d plan.Decision, conditions []metav1.Condition) api.St
 	set(api.ConditionReady, ready.status, ready.reason, ready.message)
 	setWhile(ready.reconciling, api.ConditionReconciling, ready.reason, ready.message)
 	setWhile(ready.stalled, api.ConditionStalled, ready.reason, ready.message)
-	drift, damage, is := drifted(v)
-	setWhile(is, api.ConditionDrifted, drift, damage)
+	driftReason, driftMessage, is := drifted(v)
+	setWhile(is, api.ConditionDrifted, driftReason, driftMessage)
 	s.Rollback = rollback(v)
 	s.Answered = answered(v, d)
 	s.Resources = resources(v)
-	reason, hold := holds(v)
+	reason, hold := held(v)
 	setWhile(hold != "", api.ConditionHeld, reason, hold)
 	s.Update = v.Update
 	setWhile(v.Update != nil, api.ConditionUpdateAvailable, v.UpdateReason, updateMessage(v))
@@ -88,10 +87,11 @@ func Compute(v *Snapshot, d plan.Decision, conditions []metav1.Condition) api.St
 	} else {
 		set(api.ConditionDeployed, metav1.ConditionFalse, api.ReasonNotInstalled, "No revision is deployed")
 	}
-	if drift == api.ReasonDriftDetected || drift == api.ReasonDriftFight {
-		damage = ""
+	repairFailure := driftMessage
+	if driftReason == api.ReasonDriftDetected || driftReason == api.ReasonDriftFight {
+		repairFailure = ""
 	}
-	keepUp(&s.Conditions, s.ObservedGeneration, ready, s.DeployedRelease != nil, damage)
+	setOperatorSDKConditions(&s.Conditions, s.ObservedGeneration, ready, s.DeployedRelease != nil, repairFailure)
 	if len(v.History) > 0 {
 		s.Release = OfRelease(v.History[0])
 	}
@@ -101,8 +101,8 @@ func Compute(v *Snapshot, d plan.Decision, conditions []metav1.Condition) api.St
 		}
 		s.History = append(s.History, entry(r))
 	}
-	// A condition that comes back is put last, and a list that differs in its
-	// order alone must not be written.
+	// A stable order avoids patches that only change the order. A condition that is set
+	// again would be the last one.
 	slices.SortStableFunc(s.Conditions, func(a, b metav1.Condition) int { return order(a.Type) - order(b.Type) })
 	return s
 }
@@ -122,8 +122,7 @@ func Deployed(history []release.Record) (release.Record, bool) {
 	return release.Record{}, false
 }
 
-// changing reports whether the newest revision is being upgraded or rolled back
-// to.
+// changing reports whether an upgrade or a rollback to the newest revision is pending.
 func changing(history []release.Record) bool {
 	return len(history) > 0 && (history[0].Status == api.StatusPendingUpgrade || history[0].Status == api.StatusPendingRollback)
 }
@@ -156,8 +155,8 @@ func entry(r release.Record) api.HistoryEntry {
 	}
 }
 
-// deployedAt cuts the time to seconds, as the API does, so that it equals what
-// is read back.
+// deployedAt returns the time of deployment in seconds, the precision of the API, so
+// that it equals the stored time.
 func deployedAt(r release.Record) *metav1.Time {
 	at := r.Deployed
 	if at.IsZero() {
@@ -167,8 +166,8 @@ func deployedAt(r release.Record) *metav1.Time {
 	return &at
 }
 
-// order puts the conditions that matter most first; those of others come last,
-// in the order in which they stand.
+// order sorts conditions by importance. Conditions of other controllers come last and
+// keep their order.
 func order(kind string) int {
 	known := []string{
 		api.ConditionReady, api.ConditionReconciling, api.ConditionStalled, api.ConditionDeployed, api.ConditionHeld, api.ConditionPaused, api.ConditionUpdateAvailable,
@@ -181,8 +180,8 @@ func order(kind string) int {
 	return len(known)
 }
 
-// drifted says what the condition Drifted tells, and false where it is not
-// True.
+// drifted returns the reason and the message of the condition Drifted, and whether it
+// is True.
 func drifted(v *Snapshot) (reason, message string, holds bool) {
 	if f := v.RepairFailure.of(plan.TargetOf(plan.StepRepair, v.Observation)); f != nil && (len(v.Drift) > 0 || v.Observation.Unverified) {
 		return f.Reason, f.Message, true
@@ -193,13 +192,13 @@ func drifted(v *Snapshot) (reason, message string, holds bool) {
 	if len(v.Drift) == 0 {
 		return "", "", false
 	}
-	drifted := func(d inventory.Drift) string {
+	text := func(d inventory.Drift) string {
 		if d.Gone {
 			return d.String() + " (deleted)"
 		}
 		return d.String()
 	}
-	return api.ReasonDriftDetected, Cut("Changed or deleted by others: " + list(v.Drift, ", ", drifted)), true
+	return api.ReasonDriftDetected, Cut("Changed or deleted by others: " + list(v.Drift, ", ", text)), true
 }
 
 // list joins the texts of items.
@@ -211,7 +210,7 @@ func list[T any](items []T, separator string, text func(T) string) string {
 	return strings.Join(texts, separator)
 }
 
-// resources counts the objects, nil where no revision is deployed.
+// resources counts the objects. It returns nil if no revision is deployed.
 func resources(v *Snapshot) *api.ResourcesStatus {
 	if v.Health.Total == 0 && len(v.Health.Unready) == 0 {
 		return nil
@@ -228,10 +227,10 @@ func resources(v *Snapshot) *api.ResourcesStatus {
 	return s
 }
 
-// maxMessage bounds what is told of one object.
+// maxMessage is the maximum length of the message about one object.
 const maxMessage = 256
 
-// Cut truncates a message to what an event may hold.
+// Cut truncates a message to the maximum length of an event's note.
 func Cut(message string) string { return CutTo(message, MaxNote) }
 
 // CutTo truncates a message to a number of bytes.

@@ -21,8 +21,8 @@ import (
 
 const wanted = "digest-of-the-spec"
 
-// viewOf returns a custom resource at generation 4 with these revisions,
-// newest first, changed in turn.
+// viewOf returns the snapshot of a custom resource at generation 4 with these
+// revisions, newest first, after the changes.
 func viewOf(statuses []string, changes ...func(*Snapshot)) *Snapshot {
 	v := &Snapshot{CR: &unstructured.Unstructured{Object: map[string]any{"kind": "PodSet"}}, Release: releaseOf("web")}
 	v.CR.SetName("web")
@@ -59,7 +59,7 @@ func runningStep(step plan.Step) func(*Snapshot) {
 	return func(v *Snapshot) { v.Observation.Running = &plan.Running{Step: step} }
 }
 
-// conditions tells a status's conditions: "Ready=True Deployed".
+// conditions returns the conditions of a status as strings: "Ready=True Deployed".
 func conditions(s api.Status) []string {
 	found := []string{}
 	for _, c := range s.Conditions {
@@ -68,7 +68,7 @@ func conditions(s api.Status) []string {
 	return found
 }
 
-func TestStatusConditions(t *testing.T) {
+func TestCompute_Conditions(t *testing.T) {
 	deployed := []string{api.StatusDeployed}
 	upgraded := []string{api.StatusDeployed, api.StatusSuperseded}
 	for _, test := range []struct {
@@ -85,18 +85,18 @@ func TestStatusConditions(t *testing.T) {
 		{"being unlocked", viewOf([]string{api.StatusPendingInstall}, runningStep(plan.StepUnlock)), plan.Decision{State: plan.StateBusy}, []string{"Ready=Unknown Interrupted", "Reconciling=True Interrupted", "Deployed=False NotInstalled"}},
 		{"being verified", viewOf(deployed, runningStep(plan.StepVerify)), plan.Decision{State: plan.StateBusy}, []string{"Ready=True Deployed", "Deployed=True InstallSuccessful"}},
 		{"a failed upgrade", viewOf([]string{api.StatusFailed, api.StatusDeployed}, withFailure(ofSpec, api.ReasonUpgradeFailed, false)), plan.Decision{State: plan.StateFailed, Step: plan.StepWait, After: 1}, []string{"Ready=False UpgradeFailed", "Reconciling=True UpgradeFailed", "Deployed=True InstallSuccessful"}},
-		{"a failed upgrade that is tried again", viewOf(deployed, withFailure(ofSpec, api.ReasonUpgradeFailed, false), runningStep(plan.StepUpgrade)), plan.Decision{State: plan.StateBusy}, []string{"Ready=False UpgradeFailed", "Reconciling=True UpgradeFailed", "Deployed=True InstallSuccessful"}},
-		{"only a person can help", viewOf(deployed, withFailure(ofSpec, api.ReasonInvalidValues, true)), plan.Decision{State: plan.StateFailed, Step: plan.StepWait, After: 1}, []string{"Ready=False InvalidValues", "Stalled=True InvalidValues", "Deployed=True InstallSuccessful"}},
+		{"a failed upgrade during its retry", viewOf(deployed, withFailure(ofSpec, api.ReasonUpgradeFailed, false), runningStep(plan.StepUpgrade)), plan.Decision{State: plan.StateBusy}, []string{"Ready=False UpgradeFailed", "Reconciling=True UpgradeFailed", "Deployed=True InstallSuccessful"}},
+		{"a failure that needs a user", viewOf(deployed, withFailure(ofSpec, api.ReasonInvalidValues, true)), plan.Decision{State: plan.StateFailed, Step: plan.StepWait, After: 1}, []string{"Ready=False InvalidValues", "Stalled=True InvalidValues", "Deployed=True InstallSuccessful"}},
 		{"the failure of an older spec", viewOf(deployed, withFailure(plan.TargetKey{Digest: "older"}, api.ReasonInvalidValues, true)), plan.Decision{State: plan.StateInSync}, []string{"Ready=True Deployed", "Deployed=True InstallSuccessful"}},
 		{"the failure of an uninstall", viewOf(deployed, beingDeleted, withFailure(plan.TargetKey{Goal: plan.GoalGone}, api.ReasonUninstallFailed, false)), plan.Decision{State: plan.StateDeleting, Step: plan.StepWait, After: 1}, []string{"Ready=False UninstallFailed", "Reconciling=True UninstallFailed", "Deployed=True InstallSuccessful"}},
-		{"a failed upgrade of what is deleted now", viewOf(deployed, beingDeleted, withFailure(ofSpec, api.ReasonUpgradeFailed, false)), plan.Decision{State: plan.StateDeleting, Step: plan.StepUninstall}, []string{"Ready=False Uninstalling", "Reconciling=True Uninstalling", "Deployed=True InstallSuccessful"}},
-		{"somebody else uninstalls what is deleted", viewOf([]string{api.StatusUninstalling}, beingDeleted), plan.Decision{State: plan.StateDeleting, Step: plan.StepWait, After: 1}, []string{"Ready=False Uninstalling", "Reconciling=True Uninstalling", "Deployed=False NotInstalled"}},
-		{"somebody else uninstalls what is to stay", viewOf([]string{api.StatusUninstalling}), plan.Decision{State: plan.StateUninstalling, Step: plan.StepWait, After: 1}, []string{"Ready=False Uninstalling", "Reconciling=True Uninstalling", "Deployed=False NotInstalled"}},
-		{"a spec that is no object", viewOf(deployed, func(v *Snapshot) {
+		{"a failed upgrade, then deleted", viewOf(deployed, beingDeleted, withFailure(ofSpec, api.ReasonUpgradeFailed, false)), plan.Decision{State: plan.StateDeleting, Step: plan.StepUninstall}, []string{"Ready=False Uninstalling", "Reconciling=True Uninstalling", "Deployed=True InstallSuccessful"}},
+		{"deleted, uninstalled by another program", viewOf([]string{api.StatusUninstalling}, beingDeleted), plan.Decision{State: plan.StateDeleting, Step: plan.StepWait, After: 1}, []string{"Ready=False Uninstalling", "Reconciling=True Uninstalling", "Deployed=False NotInstalled"}},
+		{"uninstalled by another program", viewOf([]string{api.StatusUninstalling}), plan.Decision{State: plan.StateUninstalling, Step: plan.StepWait, After: 1}, []string{"Ready=False Uninstalling", "Reconciling=True Uninstalling", "Deployed=False NotInstalled"}},
+		{"a spec that is not an object", viewOf(deployed, func(v *Snapshot) {
 			v.Observation.Invalid = &plan.Problem{Reason: api.ReasonInvalidValues, Message: "spec: …"}
 		}), plan.Decision{State: plan.StateInvalid}, []string{"Ready=False InvalidValues", "Stalled=True InvalidValues", "Deployed=True InstallSuccessful"}},
-		{"no name is free", viewOf(nil), plan.Decision{State: plan.StateConflict}, []string{"Ready=False ReleaseNameConflict", "Stalled=True ReleaseNameConflict", "Deployed=False NotInstalled"}},
-		{"somebody else is at it", viewOf([]string{api.StatusPendingUpgrade, api.StatusDeployed}), plan.Decision{State: plan.StateLocked, Step: plan.StepWait, After: 1}, []string{"Ready=Unknown Locked", "Reconciling=True Locked", "Deployed=True InstallSuccessful"}},
+		{"no free name", viewOf(nil), plan.Decision{State: plan.StateConflict}, []string{"Ready=False ReleaseNameConflict", "Stalled=True ReleaseNameConflict", "Deployed=False NotInstalled"}},
+		{"changed by another program", viewOf([]string{api.StatusPendingUpgrade, api.StatusDeployed}), plan.Decision{State: plan.StateLocked, Step: plan.StepWait, After: 1}, []string{"Ready=Unknown Locked", "Reconciling=True Locked", "Deployed=True InstallSuccessful"}},
 		{"a failed install", viewOf([]string{api.StatusFailed}, withFailure(ofSpec, api.ReasonInstallFailed, false)), plan.Decision{State: plan.StateFailed}, []string{"Ready=False InstallFailed", "Reconciling=True InstallFailed", "Deployed=False NotInstalled"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -108,16 +108,16 @@ func TestStatusConditions(t *testing.T) {
 			if s.State != ready.Reason || ready.Message == "" || ready.ObservedGeneration != 4 || s.ObservedGeneration != 4 {
 				t.Errorf("state %s, generation %d, Ready %+v", s.State, s.ObservedGeneration, ready)
 			}
-			// A second look at the same must not change a thing.
+			// A second reconciliation must not patch the status.
 			again := Compute(test.v, test.d, s.Conditions)
 			if patch, err := difference(s, again); err != nil || patch != nil {
-				t.Errorf("the next pass would patch %v, %v", patch, err)
+				t.Errorf("the next reconciliation would patch %v, %v", patch, err)
 			}
 		})
 	}
 }
 
-func TestStatusOfTheRelease(t *testing.T) {
+func TestCompute_ReleaseAndHistory(t *testing.T) {
 	s := Compute(viewOf([]string{api.StatusFailed, api.StatusDeployed, api.StatusSuperseded}), plan.Decision{State: plan.StateOutOfSync}, nil)
 	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	if diff := cmp.Diff(&api.ReleaseStatus{
@@ -137,7 +137,7 @@ func TestStatusOfTheRelease(t *testing.T) {
 	}
 	none := Compute(viewOf(nil), plan.Decision{State: plan.StateAbsent, Step: plan.StepInstall}, nil)
 	if none.Release != nil || none.DeployedRelease != nil || none.History != nil {
-		t.Errorf("of no release: %+v", none)
+		t.Errorf("without a release: %+v", none)
 	}
 }
 
@@ -158,13 +158,13 @@ func TestStatus_DeployedWhileARevisionIsPending(t *testing.T) {
 		{"an upgrade has ended", []string{dep, sup, sup}, 3},
 		{"a rollback has begun", []string{rollingBack, dep, sup}, 2},
 		{"a rollback ends, and its revision is not marked deployed yet", []string{rollingBack, sup}, 1},
-		{"an upgrade ends, after others that failed", []string{upgrading, fai, fai, sup, sup}, 2},
+		{"an upgrade ends, after failed ones", []string{upgrading, fai, fai, sup, sup}, 2},
 		{"an upgrade of a release that was never deployed", []string{upgrading, fai}, 0},
 		{"an install has begun", []string{installing}, 0},
 		{"an install has failed", []string{fai}, 0},
 		{"every revision is superseded, and no action is pending", []string{sup, sup}, 0},
 		{"an uninstall has begun", []string{api.StatusUninstalling, sup}, 0},
-		{"uninstalled, with its history", []string{api.StatusUninstalled, sup}, 0},
+		{"uninstalled, history kept", []string{api.StatusUninstalled, sup}, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := Compute(viewOf(test.statuses), plan.Decision{State: plan.StateBusy, Step: plan.StepWait}, nil)
@@ -180,7 +180,7 @@ func TestStatus_DeployedWhileARevisionIsPending(t *testing.T) {
 	}
 }
 
-func TestStatusPassesOnOthersConditions(t *testing.T) {
+func TestCompute_KeepsConditionsOfOthers(t *testing.T) {
 	earlier := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	before := []metav1.Condition{
 		{Type: "Backup", Status: metav1.ConditionTrue, Reason: "Done", LastTransitionTime: earlier},
@@ -194,7 +194,7 @@ func TestStatusPassesOnOthersConditions(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if ready := meta.FindStatusCondition(s.Conditions, api.ConditionReady); !ready.LastTransitionTime.Equal(&earlier) {
-		t.Errorf("Ready stayed True, and its transition is of %s", ready.LastTransitionTime)
+		t.Errorf("the transition time of an unchanged Ready is %s", ready.LastTransitionTime)
 	}
 	if diff := cmp.Diff(before, given); diff != "" {
 		t.Errorf("the given conditions changed (-want +got):\n%s", diff)
@@ -235,7 +235,7 @@ func anyStatus(t *rapid.T, label string) api.Status {
 	}).Draw(t, label)
 }
 
-// merge applies a merge patch as RFC 7386 says.
+// merge applies a merge patch according to RFC 7386.
 func merge(target, patch any) any {
 	changes, ok := patch.(map[string]any)
 	if !ok {
@@ -267,7 +267,7 @@ func asJSON(t *rapid.T, value any) any {
 	return decoded
 }
 
-func TestDifferenceIsAMergePatch(t *testing.T) {
+func TestDifference_IsAMergePatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from, to := anyStatus(t, "from"), anyStatus(t, "to")
 		patch, err := difference(from, to)
@@ -281,12 +281,12 @@ func TestDifferenceIsAMergePatch(t *testing.T) {
 			return
 		}
 		if diff := cmp.Diff(asJSON(t, to), merge(asJSON(t, from), asJSON(t, patch))); diff != "" {
-			t.Fatalf("the patch %v does not bring it about (-want +got):\n%s", patch, diff)
+			t.Fatalf("the patch %v has another result (-want +got):\n%s", patch, diff)
 		}
 	})
 }
 
-func TestDecodeStatus(t *testing.T) {
+func TestRead_InvalidStatusIsEmpty(t *testing.T) {
 	for _, broken := range []any{nil, "text", []any{}, map[string]any{"conditions": "none"}, map[string]any{"observedGeneration": "four"}, map[string]any{"release": []any{}}} {
 		if diff := cmp.Diff(api.Status{}, Read(storedAs(broken))); diff != "" {
 			t.Errorf("%v (-want +got):\n%s", broken, diff)
@@ -298,7 +298,7 @@ func TestDecodeStatus(t *testing.T) {
 	}
 }
 
-func TestMessagesNameTheRelease(t *testing.T) {
+func TestWorking_MessageNamesTheRelease(t *testing.T) {
 	for _, step := range []plan.Step{plan.StepInstall, plan.StepUpgrade, plan.StepUninstall, plan.StepUnlock, plan.StepAdopt} {
 		if s := working(step, viewOf(nil)); !strings.Contains(s.message, "web") || s.reason == "" {
 			t.Errorf("%s: %+v", step, s)

@@ -12,8 +12,8 @@ import (
 )
 
 // The cache holds the status of a custom resource as JSON text, see package
-// customresource; what the API server returns of a write can be a map. Only this
-// file depends on which of the two it is.
+// customresource. The result of a write may hold it as a map. Only this file depends
+// on the difference.
 
 // Exists reports whether a custom resource has a status.
 func Exists(cr *unstructured.Unstructured) bool {
@@ -27,8 +27,8 @@ func Exists(cr *unstructured.Unstructured) bool {
 	}
 }
 
-// Read returns our part of a custom resource's status. A status that cannot be
-// decoded counts as absent, and is written again.
+// Read returns our part of a custom resource's status. An invalid status counts as
+// empty, and is replaced.
 func Read(cr *unstructured.Unstructured) api.Status {
 	var decoded api.Status
 	var err error
@@ -59,7 +59,7 @@ func readFields(cr *unstructured.Unstructured) map[string]any {
 	return nil
 }
 
-// mayHaveManifest reports, without decoding a status, whether it can hold a
+// mayHaveManifest reports, without decoding the status, whether it may contain a
 // manifest.
 func mayHaveManifest(cr *unstructured.Unstructured) bool {
 	text, isText := cr.Object["status"].(string)

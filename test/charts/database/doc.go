@@ -1,7 +1,8 @@
-// Package database tests charts/database: what it renders, and its scripts with
-// PostgreSQL itself where that is installed.
+// Package database tests charts/database: the rendered objects, and the scripts
+// with a real PostgreSQL if it is installed.
 //
-// An upgrade across major versions takes two of them. The older one's programs
-// are those in the folder that $CHARTWRIGHT_OLD_POSTGRES names: initdb, pg_ctl
-// and postgres. Without it, the tests in stubs alone show the upgrade.
+// Tests of an upgrade to another major version need two versions of PostgreSQL.
+// $CHARTWRIGHT_OLD_POSTGRES is the folder with the programs of the older one:
+// initdb, pg_ctl and postgres. Without it, only the tests in stubs cover the
+// upgrade.
 package database

@@ -10,13 +10,14 @@ import (
 	"testing"
 )
 
-// oldPath has the programs of an older PostgreSQL before those of this one. What
-// an image of that has besides is told by its pg_dump.
+// oldPath returns a PATH with the programs of an older PostgreSQL before those
+// of the installed one. A shim for pg_dump reports the older version, as in an
+// image of that version.
 func (p *postgres) oldPath() (path, major string) {
 	p.t.Helper()
 	bin := os.Getenv("CHARTWRIGHT_OLD_POSTGRES")
 	if bin == "" {
-		p.t.Skip("CHARTWRIGHT_OLD_POSTGRES names no folder of an older PostgreSQL")
+		p.t.Skip("CHARTWRIGHT_OLD_POSTGRES is not set to the folder of an older PostgreSQL")
 	}
 	out, err := exec.CommandContext(p.t.Context(), filepath.Join(bin, "postgres"), "--version").Output() // #nosec G204 -- the test's own setting
 	p.must(err)
@@ -26,7 +27,7 @@ func (p *postgres) oldPath() (path, major string) {
 	return p.at("old") + string(os.PathListSeparator) + bin + string(os.PathListSeparator) + p.path, major
 }
 
-// shim puts a program into a folder, to stand before another in a PATH.
+// shim writes a program to a folder that precedes others in a PATH.
 func (p *postgres) shim(folder, name, body string) {
 	p.t.Helper()
 	p.folder(folder)
@@ -34,7 +35,7 @@ func (p *postgres) shim(folder, name, body string) {
 	p.must(os.Chmod(p.at(filepath.Join(folder, name)), 0o700)) // #nosec G302 -- a program
 }
 
-func TestMajorUpgradeWithPostgreSQL(t *testing.T) {
+func TestPostgreSQL_MajorUpgrade(t *testing.T) {
 	p := newPostgres(t)
 	newPath := p.path
 	oldPath, old := p.oldPath()
@@ -61,14 +62,14 @@ func TestMajorUpgradeWithPostgreSQL(t *testing.T) {
 	for _, sql := range []string{
 		"CREATE TABLE kept (n int)", "INSERT INTO kept VALUES (1)",
 	} {
-		if out, err := primary.ask(sql); err != nil {
+		if out, err := primary.query(sql); err != nil {
 			t.Fatal(out)
 		}
 	}
 	for _, sql := range []string{
 		`CREATE DATABASE "an|other one" CONNECTION LIMIT 7`, "CREATE ROLE guest LOGIN PASSWORD 'welcome'", `CREATE TABLE in_postgres ()`,
 	} {
-		if out, err := primary.askAs("postgres", superuserPassword, sql); err != nil {
+		if out, err := primary.queryAs("postgres", superuserPassword, sql); err != nil {
 			t.Fatal(out)
 		}
 	}
@@ -77,29 +78,29 @@ func TestMajorUpgradeWithPostgreSQL(t *testing.T) {
 		in(newPath)
 		out, err := p.finish(primary.command("prepare.sh"))
 		if err == nil || !strings.Contains(out, "there is no dump for this change: the data are left as they are") {
-			t.Fatalf("new programs take old data: %v\n%s", err, out)
+			t.Fatalf("newer programs accept older data: %v\n%s", err, out)
 		}
 	}
 	shutOut := func() {
 		t.Helper()
-		if out, err := primary.ask("SELECT 1"); err == nil || !strings.Contains(out, "too many connections") {
-			t.Fatalf("the owner is let in: %v %s", err, out)
+		if out, err := primary.query("SELECT 1"); err == nil || !strings.Contains(out, "too many connections") {
+			t.Fatalf("the owner can connect: %v %s", err, out)
 		}
 	}
 
-	// Nothing is upgraded that nobody asked for.
+	// Nothing is upgraded without a request.
 	contains(t, mustJob(newPath, "check.sh"), "is to become", "by a dump of all databases")
 	if out, err := job(newPath, "check.sh", "MAJOR_UPGRADE=Refuse"); err == nil || !strings.Contains(out, "majorUpgrade is Refuse") {
-		t.Errorf("it is not refused: %v\n%s", err, out)
+		t.Errorf("the upgrade is not refused: %v\n%s", err, out)
 	}
 	if out, err := job(newPath, "upgrade.sh", "MAJOR_UPGRADE=Refuse"); err == nil {
-		t.Errorf("it is upgraded all the same:\n%s", out)
+		t.Errorf("the refused upgrade was executed:\n%s", out)
 	}
 	primary.expect("SELECT n FROM kept", "1")
 	contains(t, mustJob(oldPath, "check.sh"), "nothing to do")
 	contains(t, mustJob(oldPath, "upgrade.sh"), "nothing to upgrade")
 
-	// A dump that fails lets everybody in again.
+	// After a failed dump, clients can connect again.
 	p.shim("full", "pg_dump", `[ "$1" != --version ] || exec "$(PATH=${PATH#*:} command -v pg_dump)" "$@"; echo "no space left on device" >&2; exit 1`)
 	out, err := job(p.at("full")+":"+newPath, "upgrade.sh")
 	if err == nil || !strings.Contains(out, "no space left") {
@@ -108,24 +109,24 @@ func TestMajorUpgradeWithPostgreSQL(t *testing.T) {
 	contains(t, out, "take no connections", "take connections again")
 	primary.expect("SELECT n FROM kept", "1")
 
-	// A dump that is not used is worth nothing once people write again.
+	// A dump is useless once clients can write again.
 	in(newPath)
 	client := exec.CommandContext(t.Context(), "psql", "-XAtqw", "-c", "SELECT pg_sleep(600)")
 	client.Env = []string{"PATH=" + newPath, "PGHOST=127.0.0.1", "PGPORT=" + p.port, "PGUSER=name-of-owner", "PGDATABASE=name-of-database", "PGPASSWORD=" + ownerPassword}
 	p.must(client.Start())
-	p.wait("the client to be in", func() error {
-		if n, err := primary.ask("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid()"); err != nil || n != "1" {
+	p.wait("the client to connect", func() error {
+		if n, err := primary.query("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid()"); err != nil || n != "1" {
 			return errors.Join(err, errors.New(n))
 		}
 		return nil
 	})
 	mustJob(newPath, "upgrade.sh")
 	if err := client.Wait(); err == nil {
-		t.Error("a client stays in")
+		t.Error("a client is still connected")
 	}
 	shutOut()
 	contains(t, mustJob(oldPath, "init.sh"), "take connections again")
-	if out, err := primary.ask("INSERT INTO kept VALUES (2)"); err != nil {
+	if out, err := primary.query("INSERT INTO kept VALUES (2)"); err != nil {
 		t.Fatal(out)
 	}
 	primary.stop(syscall.SIGINT)
@@ -133,56 +134,56 @@ func TestMajorUpgradeWithPostgreSQL(t *testing.T) {
 	started(primary, oldPath)
 	primary.expect("SELECT count(*) FROM kept", "2")
 
-	// The upgrade, as a StatefulSet does it: standbys first.
+	// The upgrade in the order of a StatefulSet: standbys first.
 	mustJob(newPath, "upgrade.sh")
 	shutOut()
 	standby.stop(syscall.SIGINT)
 	contains(t, started(standby, newPath), "it follows once they are of one version")
 	if err := exec.CommandContext(t.Context(), "pg_isready", "-q", "-h", standby.address, "-p", p.port).Run(); err == nil {
-		t.Error("a standby that waits answers")
+		t.Error("a waiting standby accepts connections")
 	}
 	primary.stop(syscall.SIGINT)
 	contains(t, started(primary, newPath), "putting the data of PostgreSQL "+old+" aside")
 
-	// Before it is restored, one can go back, and lacks nothing.
+	// Before the restore, a rollback is possible and loses no data.
 	contains(t, mustJob(oldPath, "check.sh"), "is not finished: going back")
 	primary.stop(syscall.SIGINT)
 	contains(t, started(primary, oldPath), "going back to the data of PostgreSQL "+old)
 	contains(t, mustJob(oldPath, "init.sh"), "take connections again")
 	primary.expect("SELECT count(*) FROM kept", "2")
 
-	// Once more, to the end. A restore that is cut short is done again.
+	// Repeat the upgrade until the end. An interrupted restore is repeated.
 	mustJob(newPath, "upgrade.sh")
 	primary.stop(syscall.SIGINT)
 	started(primary, newPath)
 	p.shim("late", "pg_restore", `"$(PATH=${PATH#*:} command -v pg_restore)" "$@" || exit $?; case "$*" in *name-of-database.dump) exit 1 ;; esac`)
 	if out, err := job(p.at("late")+":"+newPath, "init.sh"); err == nil {
-		t.Errorf("a restore that fails does not fail:\n%s", out)
+		t.Errorf("no error for a failed restore:\n%s", out)
 	}
 	shutOut()
 	contains(t, mustJob(newPath, "init.sh"), "restoring upgrade/", "restored database name-of-database", "take connections again")
 	primary.expect("SELECT count(*) FROM kept", "2")
-	if out, err := primary.askAs("postgres", superuserPassword, "SELECT datconnlimit FROM pg_database WHERE datname IN ('an|other one', 'name-of-database') ORDER BY 1"); err != nil || out != "-1\n7" {
+	if out, err := primary.queryAs("postgres", superuserPassword, "SELECT datconnlimit FROM pg_database WHERE datname IN ('an|other one', 'name-of-database') ORDER BY 1"); err != nil || out != "-1\n7" {
 		t.Errorf("limits are %q: %v", out, err)
 	}
-	if out, err := primary.askAs("guest", "welcome", "SELECT 1"); err != nil {
-		t.Errorf("a role is lost: %s", out)
+	if out, err := primary.queryAs("guest", "welcome", "SELECT 1"); err != nil {
+		t.Errorf("a role is missing: %s", out)
 	}
 	standby.waitFor("SELECT count(*) FROM kept", "2")
 	standby.waitReady()
 
-	// There is no way back.
+	// After the restore, a rollback is not possible.
 	if out, err := job(oldPath, "check.sh"); err == nil || !strings.Contains(out, "cannot read them") {
-		t.Errorf("it can be rolled back: %v\n%s", err, out)
+		t.Errorf("the rollback is not refused: %v\n%s", err, out)
 	}
 	primary.stop(syscall.SIGINT)
 	in(oldPath)
 	if out, err := p.finish(primary.command("prepare.sh")); err == nil || !strings.Contains(out, "left as they are") {
-		t.Errorf("old programs take new data: %v\n%s", err, out)
+		t.Errorf("older programs accept newer data: %v\n%s", err, out)
 	}
 	started(primary, newPath)
 	if _, err := os.Stat(p.at("db-0/home/old")); !os.IsNotExist(err) {
-		t.Errorf("the old data are there: %v", err)
+		t.Errorf("the old data still exist: %v", err)
 	}
 	contains(t, mustJob(newPath, "init.sh"), "is as asked for")
 	primary.expect("SELECT count(*) FROM kept", "2")

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// pod is a pod of the StatefulSet: the primary is at 127.0.0.1, others next to
-// it, on the same port.
+// pod is a pod of the StatefulSet: the primary listens on 127.0.0.1, standbys
+// on the next addresses, all on the same port.
 type pod struct {
 	*postgres
 	name, address string
 	env           []string
-	// server is the process that runs, if one is to.
+	// server is the running process, if any.
 	server   atomic.Pointer[exec.Cmd]
 	stopping chan struct{}
 	stopped  chan struct{}
@@ -39,9 +39,10 @@ func (p *postgres) pod(ordinal int, env ...string) *pod {
 	return q
 }
 
-// command runs a script in the pod. The environment is the pod's, and no other.
+// command runs a script with exactly the environment of the pod.
 func (q *pod) command(script string, args ...string) *exec.Cmd {
-	// Not bound to the test's context, after which the server is to be stopped.
+	// Independent of the test's context, because the server is stopped after
+	// the context has ended.
 	cmd := exec.CommandContext(context.WithoutCancel(q.t.Context()), "sh", append([]string{q.at("scripts/" + script)}, args...)...)
 	cmd.Dir = q.dir
 	cmd.Env = append([]string{
@@ -54,7 +55,7 @@ func (q *pod) command(script string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// finish runs a command to its end and checks that it tells no password.
+// finish waits for a command and checks that its output contains no password.
 func (p *postgres) finish(cmd *exec.Cmd) (string, error) {
 	p.t.Helper()
 	out, err := cmd.CombinedOutput()
@@ -66,7 +67,7 @@ func (p *postgres) quiet(out string) {
 	p.t.Helper()
 	for _, password := range []string{superuserPassword, replicationPassword, ownerPassword, "SCRAM-SHA-256$"} {
 		if strings.Contains(out, password) {
-			p.t.Errorf("a password is in what was printed:\n%s", out)
+			p.t.Errorf("the output contains a password:\n%s", out)
 		}
 	}
 }
@@ -102,7 +103,7 @@ func (q *pod) launch() {
 		}
 		return cmd, err
 	}
-	// As the kubelet does, which starts a container that ends again.
+	// Restart the server when it exits, as the kubelet does.
 	stopping, stopped := make(chan struct{}), make(chan struct{})
 	q.stopping, q.stopped = stopping, stopped
 	cmd, err := run()
@@ -151,14 +152,14 @@ func (q *pod) stop(signal os.Signal) {
 	}
 }
 
-func (p *postgres) wait(what string, look func() error) {
+func (p *postgres) wait(what string, check func() error) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), 60*time.Second)
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := look()
+		err := check()
 		if err == nil {
 			return
 		}
@@ -174,11 +175,11 @@ func (q *pod) waitReady() {
 	q.t.Helper()
 	q.wait(q.name+" to be ready", func() error { return q.command("ready.sh").Run() })
 	if out, err := q.finish(q.command("alive.sh")); err != nil {
-		q.t.Fatalf("%s is ready and not alive: %v\n%s", q.name, err, out)
+		q.t.Fatalf("%s is ready, but the liveness probe fails: %v\n%s", q.name, err, out)
 	}
 }
 
-// job runs a script as a Job does.
+// job runs a script in the environment of a Job.
 func (p *postgres) job(script string, args []string, env ...string) (string, error) {
 	p.t.Helper()
 	q := &pod{postgres: p, name: "job", env: append([]string{
@@ -198,13 +199,13 @@ func (p *postgres) mustJob(script string, args []string, env ...string) string {
 	return out
 }
 
-// ask asks a server something, as the owner.
-func (q *pod) ask(sql string) (string, error) {
+// query runs SQL as the owner.
+func (q *pod) query(sql string) (string, error) {
 	q.t.Helper()
-	return q.askAs("name-of-owner", ownerPassword, sql)
+	return q.queryAs("name-of-owner", ownerPassword, sql)
 }
 
-func (q *pod) askAs(role, password, sql string) (string, error) {
+func (q *pod) queryAs(role, password, sql string) (string, error) {
 	q.t.Helper()
 	cmd := exec.CommandContext(q.t.Context(), "psql", "-XAtqw", "-v", "ON_ERROR_STOP=1", "-c", sql)
 	cmd.Env = []string{
@@ -217,16 +218,16 @@ func (q *pod) askAs(role, password, sql string) (string, error) {
 
 func (q *pod) expect(sql, want string) {
 	q.t.Helper()
-	if got, err := q.ask(sql); err != nil || got != want {
-		q.t.Fatalf("%s answers %q: %v; expected %q", sql, got, err, want)
+	if got, err := q.query(sql); err != nil || got != want {
+		q.t.Fatalf("%s returns %q, %v, want %q", sql, got, err, want)
 	}
 }
 
 func (q *pod) waitFor(sql, want string) {
 	q.t.Helper()
 	q.wait(sql+" of "+q.name+" to be "+want, func() error {
-		if got, err := q.ask(sql); err != nil || got != want {
-			return fmt.Errorf("it is %q: %w", got, err)
+		if got, err := q.query(sql); err != nil || got != want {
+			return fmt.Errorf("got %q: %w", got, err)
 		}
 		return nil
 	})
@@ -248,7 +249,7 @@ func contains(t *testing.T, out string, want ...string) {
 	t.Helper()
 	for _, w := range want {
 		if !strings.Contains(out, w) {
-			t.Errorf("expected %q in:\n%s", w, out)
+			t.Errorf("%q is missing in:\n%s", w, out)
 		}
 	}
 }

@@ -15,16 +15,15 @@ import (
 	"time"
 )
 
-// The passwords of the tests: with all that SQL, a shell and a file of
-// passwords take for their own.
+// Passwords with special characters of SQL, the shell and password files.
 const (
 	superuserPassword   = `su'p"e\r:$(word) x`
 	replicationPassword = `re:p\l'ica`
 	ownerPassword       = `own'er\ "s`
 )
 
-// postgres is PostgreSQL itself on this machine: an account that is not root's,
-// folders of its own, and the scripts.
+// postgres is a real PostgreSQL on this machine with its own account (not
+// root), folders, and the chart's scripts.
 type postgres struct {
 	t       *testing.T
 	dir     string
@@ -33,13 +32,13 @@ type postgres struct {
 	account *syscall.Credential
 }
 
-// newPostgres skips the test where PostgreSQL is not installed.
+// newPostgres skips the test if PostgreSQL is not installed.
 func newPostgres(t *testing.T) *postgres {
 	t.Helper()
 	bin, err := exec.CommandContext(t.Context(), "pg_config", "--bindir").Output()
 	path := strings.TrimSpace(string(bin))
 	if err != nil {
-		// Debian has pg_config in another package.
+		// On Debian, pg_config is in another package.
 		if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres"); len(found) > 0 {
 			path = filepath.Dir(found[len(found)-1])
 		}
@@ -51,13 +50,13 @@ func newPostgres(t *testing.T) *postgres {
 			t.Skipf("PostgreSQL is not installed: %v", err)
 		}
 	}
-	dir, err := os.MkdirTemp("", "pg") //nolint:usetesting // a socket's path is short, and t.TempDir's is not
+	dir, err := os.MkdirTemp("", "pg") //nolint:usetesting // the path of a socket must be short, and t.TempDir's path is not
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	p := &postgres{t: t, dir: dir, path: path, port: freePort(t), account: account(t)}
-	p.must(os.Chmod(dir, 0o755)) // #nosec G302 -- the account must get in
+	p.must(os.Chmod(dir, 0o755)) // the account must have access
 	p.folder("scripts")
 	for name, text := range scripts(t) {
 		p.write(filepath.Join("scripts", name), text)
@@ -70,7 +69,8 @@ func newPostgres(t *testing.T) *postgres {
 	return p
 }
 
-// account is whom PostgreSQL runs as, which refuses to be root.
+// account returns the account that runs PostgreSQL, which refuses to run as
+// root.
 func account(t *testing.T) *syscall.Credential {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -85,7 +85,7 @@ func account(t *testing.T) *syscall.Credential {
 			}
 		}
 	}
-	t.Skip("there is no account to run PostgreSQL as")
+	t.Skip("no account for PostgreSQL")
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (p *postgres) must(err error) {
 
 func (p *postgres) at(path string) string { return filepath.Join(p.dir, path) }
 
-// own hands a file to PostgreSQL's account.
+// own makes PostgreSQL's account the owner of a file.
 func (p *postgres) own(path string) {
 	p.t.Helper()
 	if p.account != nil {
@@ -140,12 +140,12 @@ func (p *postgres) secret(keys map[string]string) {
 	}
 }
 
-func TestWithPostgreSQL(t *testing.T) {
+func TestPostgreSQL_Scripts(t *testing.T) {
 	p := newPostgres(t)
 	p.write("init.sql", "CREATE TABLE greetings (text text);\nINSERT INTO greetings VALUES ('hello');\n")
 	statements := "INIT_SQL=" + p.at("init.sql")
 
-	// A primary, and what the init Job makes of it.
+	// A primary, configured by the init Job.
 	primary := p.pod(0)
 	primary.start()
 	contains(t, p.mustJob("init.sh", nil, statements), "database name-of-database is made, and belongs to name-of-owner", "dumped database name-of-database")
@@ -154,38 +154,38 @@ func TestWithPostgreSQL(t *testing.T) {
 	primary.expect("SELECT datcollate FROM pg_database WHERE datname = 'name-of-database'", "C")
 	first := p.backups("scheduled")
 	if len(first) != 1 {
-		t.Fatalf("backups are %v, expected one", first)
+		t.Fatalf("backups are %v, want one", first)
 	}
 	if out := p.mustJob("init.sh", nil, statements); strings.Contains(out, "made") || strings.Contains(out, "dumped") {
-		t.Errorf("a second time it did something:\n%s", out)
+		t.Errorf("the second run changed something:\n%s", out)
 	}
 	primary.expect("SELECT count(*) FROM greetings", "1")
-	if out, err := primary.askAs("name-of-owner", "wrong", "SELECT 1"); err == nil {
-		t.Errorf("a wrong password is taken: %s", out)
+	if out, err := primary.queryAs("name-of-owner", "wrong", "SELECT 1"); err == nil {
+		t.Errorf("a wrong password is accepted: %s", out)
 	}
 
-	// A standby, which follows.
+	// A standby replicates the primary.
 	standby := p.pod(1)
 	contains(t, standby.start(), "taking a copy")
 	standby.expect("SELECT pg_is_in_recovery()", "t")
 	standby.expect("SELECT text FROM greetings", "hello")
-	if _, err := primary.ask("INSERT INTO greetings VALUES ('again')"); err != nil {
+	if _, err := primary.query("INSERT INTO greetings VALUES ('again')"); err != nil {
 		t.Fatal(err)
 	}
 	standby.waitFor("SELECT count(*) FROM greetings", "2")
-	if _, err := standby.ask("INSERT INTO greetings VALUES ('here')"); err == nil {
-		t.Error("a standby lets write")
+	if _, err := standby.query("INSERT INTO greetings VALUES ('here')"); err == nil {
+		t.Error("a standby accepts writes")
 	}
 	contains(t, p.mustJob("test.sh", nil, "PGHOST=127.0.0.1", "PGUSER=name-of-owner", "PGPASSWORD="+ownerPassword, "PGDATABASE=name-of-database",
 		"READ_HOST=127.0.0.2", "READ_PORT="+p.port), "takes what is written and answers")
 
-	// Each is killed, and finds its data. What a killed server leaves names a
-	// process that by then is another's.
+	// Both servers are killed and find their data again. The remaining
+	// postmaster.pid contains the process ID of another process.
 	standby.stop(syscall.SIGKILL)
 	primary.stop(syscall.SIGKILL)
 	p.wait("the servers' children to end", func() error {
 		if out, err := exec.CommandContext(t.Context(), "pgrep", "-f", p.dir+"/db-").Output(); err == nil {
-			return fmt.Errorf("there are %s", out)
+			return fmt.Errorf("still running: %s", out)
 		}
 		return nil
 	})
@@ -195,55 +195,55 @@ func TestWithPostgreSQL(t *testing.T) {
 	_, rest, _ := strings.Cut(string(left), "\n")
 	p.must(os.WriteFile(pid, []byte(strconv.Itoa(os.Getppid())+"\n"+rest), 0o600))
 	if out := standby.prepare(); !strings.Contains(out, "starting with what is here") {
-		t.Errorf("a standby without a primary says\n%s", out)
+		t.Errorf("the output of a standby without a primary is\n%s", out)
 	}
 	primary.start()
 	if out := standby.start(); strings.Contains(out, "taking a copy") {
-		t.Errorf("a standby that can follow takes a copy:\n%s", out)
+		t.Errorf("a standby that can follow copies the primary:\n%s", out)
 	}
 	standby.waitFor("SELECT count(*) FROM greetings", "2")
 
-	// The primary has let go of what a standby needs.
+	// The primary no longer has the WAL that the standby needs.
 	standby.stop(syscall.SIGINT)
-	if out, err := primary.askAs("postgres", superuserPassword, "SELECT pg_drop_replication_slot('standby_1')"); err != nil {
+	if out, err := primary.queryAs("postgres", superuserPassword, "SELECT pg_drop_replication_slot('standby_1')"); err != nil {
 		t.Fatal(out)
 	}
 	contains(t, standby.start(), "taking a copy")
 
-	// Backups: the newest stay.
+	// Backups: only the newest are kept.
 	for range 2 {
 		before := len(p.backups("scheduled"))
-		p.wait("the clock to show another second", func() error {
+		p.wait("the next second", func() error {
 			if slices.Contains(p.backups("scheduled"), time.Now().UTC().Format("20060102T150405Z")) {
-				return fmt.Errorf("there are %d", before)
+				return fmt.Errorf("%d backups", before)
 			}
 			return nil
 		})
 		p.mustJob("backup.sh", []string{"scheduled"}, "KEEP=2")
 	}
 	if now := p.backups("scheduled"); len(now) != 2 || slices.Contains(now, first[0]) {
-		t.Errorf("backups are %v, expected two without %v", now, first)
+		t.Errorf("backups are %v, want two without %v", now, first)
 	}
 	contains(t, p.mustJob("backup.sh", []string{"final"}), "the dump is final/")
 
-	// A standby that was scaled away.
+	// The slot of a standby that was scaled down is dropped.
 	standby.stop(syscall.SIGINT)
 	p.mustJob("init.sh", nil, statements, "REPLICAS=1")
-	if out, err := primary.askAs("postgres", superuserPassword, "SELECT count(*) FROM pg_replication_slots"); err != nil || out != "0" {
-		t.Errorf("slots are left: %s", out)
+	if out, err := primary.queryAs("postgres", superuserPassword, "SELECT count(*) FROM pg_replication_slots"); err != nil || out != "0" {
+		t.Errorf("slots remain: %s", out)
 	}
 
-	// Another password in the Secret.
+	// The password in the Secret changes.
 	primary.stop(syscall.SIGINT)
 	p.secret(map[string]string{"password": "other"})
 	primary.start()
 	p.mustJob("init.sh", nil, statements)
-	if out, err := primary.askAs("name-of-owner", "other", "SELECT count(*) FROM greetings"); err != nil || out != "2" {
+	if out, err := primary.queryAs("name-of-owner", "other", "SELECT count(*) FROM greetings"); err != nil || out != "2" {
 		t.Errorf("with the new password: %s", out)
 	}
 	p.secret(map[string]string{"password": ownerPassword})
 
-	// All is lost but the backups, and other passwords are made.
+	// Everything is lost except the backups, and the passwords are new.
 	primary.stop(syscall.SIGINT)
 	p.must(os.RemoveAll(p.at("db-0/home/data")))
 	primary.env = []string{"RESTORE_FROM=latest"}
@@ -251,12 +251,12 @@ func TestWithPostgreSQL(t *testing.T) {
 	contains(t, p.mustJob("init.sh", nil, statements), "restoring final/", "restored database name-of-database")
 	primary.expect("SELECT count(*) FROM greetings", "2")
 	if out := p.mustJob("init.sh", nil, statements); strings.Contains(out, "restor") {
-		t.Errorf("it is restored once more:\n%s", out)
+		t.Errorf("the backup was restored again:\n%s", out)
 	}
 	contains(t, standby.start(), "taking a copy")
 	standby.waitFor("SELECT count(*) FROM greetings", "2")
 
-	// What is no data of PostgreSQL is not thrown away.
+	// A folder without a version of PostgreSQL is not deleted.
 	primary.stop(syscall.SIGINT)
 	p.must(os.Remove(p.at("db-0/home/data/PG_VERSION")))
 	out, err := p.finish(primary.command("prepare.sh"))

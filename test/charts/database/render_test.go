@@ -15,8 +15,8 @@ import (
 
 const chartDir = "../../../charts/database"
 
-// render renders the chart as the release "db" and returns its objects and
-// hooks, by kind and name.
+// render renders the chart for a release and returns its objects and hooks, by
+// kind and name.
 func render(t *testing.T, release string, values map[string]any, apis ...string) map[string]chart.RenderedObject {
 	t.Helper()
 	loaded, err := chart.LoadDir(os.DirFS(chartDir))
@@ -34,13 +34,13 @@ func render(t *testing.T, release string, values map[string]any, apis ...string)
 	return objects
 }
 
-// data is what a ConfigMap that the chart renders holds.
+// data returns the data of a rendered ConfigMap.
 func data(t *testing.T, name string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	object, ok := render(t, "db", nil)["ConfigMap/"+name]
 	if !ok {
-		t.Fatalf("there is no ConfigMap %s", name)
+		t.Fatalf("no ConfigMap %s", name)
 	}
 	for key, value := range object.Object["data"].(map[string]any) {
 		found[key] = value.(string)
@@ -48,13 +48,13 @@ func data(t *testing.T, name string) map[string]string {
 	return found
 }
 
-// config holds the files that the servers go by.
+// config returns the configuration files of the servers.
 func config(t *testing.T) map[string]string { return data(t, "db-config") }
 
-// scripts are the chart's, as the pods see them.
+// scripts returns the chart's scripts as mounted in the pods.
 func scripts(t *testing.T) map[string]string { return data(t, "db-scripts") }
 
-func TestEveryScriptIsMounted(t *testing.T) {
+func TestScripts_AreMounted(t *testing.T) {
 	mounted := scripts(t)
 	files, err := fs.Glob(os.DirFS(chartDir), "files/*.sh")
 	if err != nil || len(files) == 0 {
@@ -66,12 +66,12 @@ func TestEveryScriptIsMounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if mounted[filepath.Base(file)] != string(text) {
-			t.Errorf("%s is not mounted as it is", file)
+			t.Errorf("%s is not mounted unchanged", file)
 		}
 	}
 }
 
-func TestImageWithAndWithoutATag(t *testing.T) {
+func TestImage_WithAndWithoutTag(t *testing.T) {
 	for given, want := range map[string]string{
 		"super-great-docker-image":                   "super-great-docker-image:18",
 		"super-great-docker-image:16.4":              "super-great-docker-image:16.4",
@@ -90,14 +90,14 @@ func TestImageWithAndWithoutATag(t *testing.T) {
 			t.Fatal(containers, err)
 		}
 		if got := containers[0].(map[string]any)["image"]; got != want {
-			t.Errorf("image %q becomes %q, expected %q", given, got, want)
+			t.Errorf("image %q becomes %q, want %q", given, got, want)
 		}
 	}
 }
 
-// A CronJob may have 52 characters, and pods of a StatefulSet get labels with a
-// name and a hash of at most 63.
-func TestNamesAreNotTooLong(t *testing.T) {
+// The name of a CronJob has at most 52 characters, and a StatefulSet's pods get
+// labels with its name and a hash of at most 63 characters.
+func TestNames_FitLengthLimits(t *testing.T) {
 	long := strings.Repeat("long-", 10) + "abc"
 	seen := map[string]bool{}
 	for _, release := range []string{long, long[:52] + "d"} {
@@ -106,14 +106,14 @@ func TestNamesAreNotTooLong(t *testing.T) {
 				t.Errorf("%s has %d characters", key, len(object.GetName()))
 			}
 			if seen[key] {
-				t.Errorf("%s is of two releases", key)
+				t.Errorf("%s belongs to two releases", key)
 			}
 			seen[key] = true
 		}
 	}
 }
 
-func TestMonitoringIsRenderedWhereItIsKnown(t *testing.T) {
+func TestMonitoring_RenderedIfAPIExists(t *testing.T) {
 	apis := []string{"monitoring.coreos.com/v1/ServiceMonitor", "monitoring.coreos.com/v1/PrometheusRule"}
 	on := map[string]any{"metrics": map[string]any{"enabled": true}}
 	for _, test := range []struct {
@@ -130,7 +130,7 @@ func TestMonitoringIsRenderedWhereItIsKnown(t *testing.T) {
 	}
 }
 
-// Nothing but what is to happen at a phase does.
+// Each hook runs only in its phases.
 func TestHooks(t *testing.T) {
 	want := map[string]string{
 		"ConfigMap/db-hook-scripts": "pre-upgrade pre-rollback pre-delete",
@@ -154,13 +154,13 @@ func TestHooks(t *testing.T) {
 			}
 		}
 		if !maps.Equal(got, want) {
-			t.Errorf("with snapshotOnDelete %v the hooks are %v, expected %v", snapshot, got, want)
+			t.Errorf("with snapshotOnDelete %v the hooks are %v, want %v", snapshot, got, want)
 		}
 	}
 }
 
-// The claim of the backups is what stays, and nothing else.
-func TestWhatStays(t *testing.T) {
+// Only the claim with the backups is kept.
+func TestKeep_OnlyBackupsClaim(t *testing.T) {
 	for key, object := range render(t, "db", nil) {
 		if keeps := object.GetAnnotations()["helm.sh/resource-policy"] == "keep"; keeps != (key == "PersistentVolumeClaim/db-backups") {
 			t.Errorf("%s: keep is %v", key, keeps)

@@ -1,3 +1,3 @@
-// Package tutorials tests what the charts of the kinds Experimental, VmGroup,
-// Config and Addon render.
+// Package tutorials tests the rendered objects of the charts of the kinds
+// Experimental, VmGroup, Config and Addon.
 package tutorials

@@ -20,7 +20,7 @@ import (
 
 const chartsDir = "../../../charts"
 
-// charts are those that are tested here, with the least that each needs.
+// charts are the tested charts with their required values.
 var charts = map[string]map[string]any{
 	"experimental": {},
 	"vmgroup":      {"cpu": 2, "memory": 4, "template": "debian"},
@@ -28,14 +28,14 @@ var charts = map[string]map[string]any{
 	"addon":        {},
 }
 
-// with returns values with others over them.
+// with returns values, with others merged over them.
 func with(values, more map[string]any) map[string]any {
 	merged := maps.Clone(values)
 	maps.Copy(merged, more)
 	return merged
 }
 
-// tryRender renders a chart and returns objects and hooks, in their order.
+// tryRender renders a chart and returns objects and hooks in order.
 func tryRender(t *testing.T, name, release string, values map[string]any) ([]chart.RenderedObject, error) {
 	t.Helper()
 	loaded, err := chart.LoadDir(os.DirFS(filepath.Join(chartsDir, name)))
@@ -61,7 +61,7 @@ func render(t *testing.T, name, release string, values map[string]any) []chart.R
 	return objects
 }
 
-// find returns the object of a kind and name, nil where there is none.
+// find returns the object of a kind and name, or nil.
 func find(objects []chart.RenderedObject, kind, name string) map[string]any {
 	for _, object := range objects {
 		if object.GetKind() == kind && object.GetName() == name {
@@ -71,15 +71,15 @@ func find(objects []chart.RenderedObject, kind, name string) map[string]any {
 	return nil
 }
 
-// at returns what is at a path of fields.
+// at returns the value at a path of fields.
 func at(object map[string]any, fields ...string) any {
 	value, _, _ := unstructured.NestedFieldNoCopy(object, fields...)
 	return value
 }
 
-// TestNullIsNotGiven: a null takes a default away by Helm's rule, and the charts
-// give it once more.
-func TestNullIsNotGiven(t *testing.T) {
+// TestNullValues_UseDefaults: in Helm, a null removes a default. The charts
+// apply their defaults again.
+func TestNullValues_UseDefaults(t *testing.T) {
 	for chart, least := range charts {
 		data, err := os.ReadFile(filepath.Join(chartsDir, chart, "values.yaml"))
 		if err != nil {
@@ -93,11 +93,11 @@ func TestNullIsNotGiven(t *testing.T) {
 		for key := range defaults {
 			got := render(t, chart, "web", with(least, map[string]any{key: nil}))
 			if key == "resources" {
-				// There are none, then.
+				// The list has no items.
 				continue
 			}
 			if fmt.Sprint(texts(t, got)) != fmt.Sprint(texts(t, wanted)) {
-				t.Errorf("%s: with %s null it renders\n%v\nand else\n%v", chart, key, texts(t, got), texts(t, wanted))
+				t.Errorf("%s: with %s null the output is\n%v\nwant\n%v", chart, key, texts(t, got), texts(t, wanted))
 			}
 		}
 	}
@@ -116,18 +116,19 @@ func texts(t *testing.T, objects []chart.RenderedObject) []string {
 	return list
 }
 
-// TestNamesFit a release of the longest name that there is.
-func TestNamesFit(t *testing.T) {
+// TestNames_FitLongestReleaseName checks names and labels for a release name of
+// the maximum length.
+func TestNames_FitLongestReleaseName(t *testing.T) {
 	for _, release := range []string{strings.Repeat("a", 53), strings.Repeat("a", 43) + "-" + strings.Repeat("b", 9), strings.Repeat("a", 52)} {
 		for chart, least := range charts {
 			for _, object := range render(t, chart, release, least) {
 				longest := validation.DNS1123LabelMaxLength
 				if object.GetKind() == "StatefulSet" {
-					// Its pods have a label of this name, a dash and ten characters.
+					// The pods' label has this name, a dash and ten characters.
 					longest -= 11
 				}
 				if name := object.GetName(); len(name) > longest || len(validation.IsDNS1123Label(name)) > 0 {
-					t.Errorf("%s: %s %s is no name", chart, object.GetKind(), name)
+					t.Errorf("%s: %s has the invalid name %s", chart, object.GetKind(), name)
 				}
 				for key, value := range object.GetLabels() {
 					if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
@@ -139,12 +140,12 @@ func TestNamesFit(t *testing.T) {
 	}
 }
 
-// TestEveryObjectIsLabeled and of the release's namespace.
-func TestEveryObjectIsLabeled(t *testing.T) {
+// TestObjects_AreLabeled checks the labels and the namespace of all objects.
+func TestObjects_AreLabeled(t *testing.T) {
 	for chart, least := range charts {
 		for _, object := range render(t, chart, "web", least) {
 			if object.GetNamespace() != "test" {
-				t.Errorf("%s: %s %s is of namespace %q", chart, object.GetKind(), object.GetName(), object.GetNamespace())
+				t.Errorf("%s: %s %s has namespace %q", chart, object.GetKind(), object.GetName(), object.GetNamespace())
 			}
 			for _, key := range []string{"helm.sh/chart", "app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/managed-by"} {
 				if object.GetLabels()[key] == "" {
@@ -155,8 +156,9 @@ func TestEveryObjectIsLabeled(t *testing.T) {
 	}
 }
 
-// TestSpellingsOfExperimental: the newer one counts, also where it says no.
-func TestSpellingsOfExperimental(t *testing.T) {
+// TestExperimental_Spellings: the newer spelling takes precedence, also if its
+// value is false.
+func TestExperimental_Spellings(t *testing.T) {
 	for _, test := range []struct {
 		values   map[string]any
 		replicas int
@@ -192,8 +194,9 @@ func TestSpellingsOfExperimental(t *testing.T) {
 	}
 }
 
-// TestVmGroupHandsItsSecretToGovcAlone: by the environment, and by reference.
-func TestVmGroupHandsItsSecretToGovcAlone(t *testing.T) {
+// TestVmGroup_SecretIsPassedOnlyToGovc: only in its environment, and only by
+// reference.
+func TestVmGroup_SecretIsPassedOnlyToGovc(t *testing.T) {
 	objects := render(t, "vmgroup", "web", with(charts["vmgroup"], map[string]any{"credentials": map[string]any{"secretName": "vsphere"}}))
 	jobs := 0
 	for _, object := range objects {
@@ -210,28 +213,28 @@ func TestVmGroupHandsItsSecretToGovcAlone(t *testing.T) {
 			t.Errorf("the command is %s", command)
 		}
 		keys := map[string]string{}
-		for _, entry := range container["env"].([]any) { //nolint:forcetypeassert // a panic tells as much
+		for _, entry := range container["env"].([]any) { //nolint:forcetypeassert // a panic is sufficient
 			variable, _ := entry.(map[string]any)
 			if at(variable, "valueFrom", "secretKeyRef", "name") == "vsphere" {
 				keys[fmt.Sprint(variable["name"])] = fmt.Sprint(at(variable, "valueFrom", "secretKeyRef", "key"))
 			}
 		}
 		if want := (map[string]string{"GOVC_URL": "VC_HOST", "GOVC_USERNAME": "VC_USER", "GOVC_PASSWORD": "VC_PASS"}); !maps.Equal(keys, want) {
-			t.Errorf("of the Secret it takes %v", keys)
+			t.Errorf("keys of the Secret are %v", keys)
 		}
 	}
 	if jobs != 2 {
-		t.Errorf("there are %d Jobs", jobs)
+		t.Errorf("%d Jobs", jobs)
 	}
 	mounted, _ := at(find(objects, "ConfigMap", "web"), "data", "vms.sh").(string)
 	script, err := os.ReadFile(filepath.Join(chartsDir, "vmgroup", "files", "vms.sh"))
 	if err != nil || mounted != string(script) {
-		t.Errorf("the script is not mounted as it is: %v", err)
+		t.Errorf("the script is not mounted unchanged: %v", err)
 	}
 }
 
-// TestVmGroupHooks: what runs when, and what is left of it.
-func TestVmGroupHooks(t *testing.T) {
+// TestVmGroup_Hooks checks the phases and delete policies of all hooks.
+func TestVmGroup_Hooks(t *testing.T) {
 	var got []string
 	for _, object := range render(t, "vmgroup", "web", charts["vmgroup"]) {
 		if len(object.Events) > 0 {
@@ -251,7 +254,7 @@ func TestVmGroupHooks(t *testing.T) {
 	}
 }
 
-func TestProfilesOfConfig(t *testing.T) {
+func TestConfig_Profiles(t *testing.T) {
 	for profile, want := range map[any][]string{
 		nil:     {"web-controller", "web-dashboard", "web-webhook"},
 		"all":   {"web-controller", "web-dashboard", "web-webhook"},
@@ -286,7 +289,7 @@ func TestProfilesOfConfig(t *testing.T) {
 	}
 }
 
-func TestParametersOfAddon(t *testing.T) {
+func TestAddon_ParametersOfChart(t *testing.T) {
 	param := func(name, value string) any { return map[string]any{"name": name, "value": value} }
 	for _, test := range []struct {
 		params []any
@@ -314,14 +317,14 @@ func TestParametersOfAddon(t *testing.T) {
 		}
 		slices.Sort(names)
 		if got := strings.Join(names, " "); got != test.want {
-			t.Errorf("%v: there is %s, want %s", test.params, got, test.want)
+			t.Errorf("%v: got %s, want %s", test.params, got, test.want)
 		}
 	}
 }
 
-// TestTemplatesOfAddon are what they are called, and the pipelines refer to tasks
-// that there are, with parameters that these have.
-func TestTemplatesOfAddon(t *testing.T) {
+// TestAddon_Templates: each file is named like its object, and the pipelines
+// refer to existing tasks and parameters.
+func TestAddon_Templates(t *testing.T) {
 	read := func(pattern string) map[string]map[string]any {
 		t.Helper()
 		files, err := filepath.Glob(filepath.Join(chartsDir, "addon", "files", filepath.FromSlash(pattern)))
@@ -340,7 +343,7 @@ func TestTemplatesOfAddon(t *testing.T) {
 			}
 			name := fmt.Sprint(at(object, "metadata", "name"))
 			if name+".yaml" != path.Base(filepath.ToSlash(file)) {
-				t.Errorf("%s is called %s", file, name)
+				t.Errorf("%s contains %s", file, name)
 			}
 			found[name] = object
 		}
@@ -350,7 +353,7 @@ func TestTemplatesOfAddon(t *testing.T) {
 	for name, pipeline := range read("pipelines/*.yaml") {
 		steps, _ := at(pipeline, "spec", "tasks").([]any)
 		if len(steps) == 0 {
-			t.Errorf("pipeline %s has no task", name)
+			t.Errorf("no tasks in pipeline %s", name)
 		}
 		for _, step := range steps {
 			step, _ := step.(map[string]any)

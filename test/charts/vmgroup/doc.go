@@ -1,4 +1,4 @@
-// Package vmgroup tests charts/vmgroup: what it renders, and its script, by a
-// stub of govc that keeps its machines in files, and with govc itself against
-// vSphere's simulator vcsim where both are installed.
+// Package vmgroup tests charts/vmgroup: the rendered objects, and the script,
+// with a stub of govc that stores its machines in files, and with govc itself
+// against vSphere's simulator vcsim if both are installed.
 package vmgroup

@@ -12,7 +12,7 @@ import (
 
 const two = "folder, web-0: 2 4096 poweredOn, web-1: 2 4096 poweredOn"
 
-func TestMachinesAreMade(t *testing.T) {
+func TestEnsure_CreatesMachines(t *testing.T) {
 	inShells(t, func(t *testing.T, shell string) {
 		v := newVSphere(t)
 		o := v.expect(shell, "ensure", 0, two,
@@ -35,23 +35,24 @@ func TestMachinesAreMade(t *testing.T) {
 			"session.logout",
 		})
 
-		// Once more there is nothing to do.
+		// A second run has nothing to do.
 		again := v.expect(shell, "ensure", 0, two, "vms: running, as wanted: 2")
 		expectCalls(t, again.changes(), nil)
 	})
 }
 
-// TestMachinesBecomeWhatIsWanted from anything that may be there.
-func TestMachinesBecomeWhatIsWanted(t *testing.T) {
+// TestEnsure_FromAnyState: the script reaches the desired state from any
+// initial state.
+func TestEnsure_FromAnyState(t *testing.T) {
 	for name, test := range map[string]struct {
 		there, wanted, after string
 		changes              []string
 	}{
-		"one more": {
+		"one is missing at the end": {
 			"web-0: 2 4096 poweredOn", "2 4096 2", two,
 			[]string{"vm.clone -vm debian -folder /DC0/vm/apps.web -c 2 -m 4096 -on=false web-1", "vm.power -on /DC0/vm/apps.web/web-1"},
 		},
-		"one that is missing": {
+		"one is missing in between": {
 			"web-1: 2 4096 poweredOn", "2 4096 2", two,
 			[]string{"vm.clone -vm debian -folder /DC0/vm/apps.web -c 2 -m 4096 -on=false web-0", "vm.power -on /DC0/vm/apps.web/web-0"},
 		},
@@ -66,11 +67,11 @@ func TestMachinesBecomeWhatIsWanted(t *testing.T) {
 				"vm.change -vm /DC0/vm/apps.web/web-1 -c 2 -m 4096", "vm.power -on /DC0/vm/apps.web/web-1",
 			},
 		},
-		"one that is off": {
+		"one is off": {
 			"web-0: 2 4096 poweredOff, web-1: 2 4096 poweredOn", "2 4096 2", two,
 			[]string{"vm.power -on /DC0/vm/apps.web/web-0"},
 		},
-		"others are left alone": {
+		"others are not changed": {
 			"old web-0: 9 9 poweredOn, web: 9 9 poweredOn, web-: 9 9 poweredOn, web-01: 9 9 poweredOff, web-0: 2 4096 poweredOn, web-a: 9 9 poweredOn, web-1-2: 9 9 poweredOn, webx-1: 9 9 poweredOn",
 			"2 4096 1",
 			"folder, old web-0: 9 9 poweredOn, web: 9 9 poweredOn, web-: 9 9 poweredOn, web-0: 2 4096 poweredOn, web-01: 9 9 poweredOff, web-1-2: 9 9 poweredOn, web-a: 9 9 poweredOn, webx-1: 9 9 poweredOn",
@@ -85,18 +86,18 @@ func TestMachinesBecomeWhatIsWanted(t *testing.T) {
 				v.with("VM_CPU", wanted[0], "VM_MEMORY", wanted[1], "VM_REPLICAS", wanted[2])
 				o := v.run(shell, "ensure")
 				if o.code != 0 || v.machines() != test.after {
-					t.Errorf("it ended with %d and %s:\n%s", o.code, v.machines(), o.text)
+					t.Errorf("the exit code is %d, the machines are %s:\n%s", o.code, v.machines(), o.text)
 				}
 				expectCalls(t, o.changes(), test.changes)
 				if check := v.run(shell, "check"); check.code != 0 || len(check.changes()) > 0 {
-					t.Errorf("check ended with %d, changing %v:\n%s", check.code, check.changes(), check.text)
+					t.Errorf("check exited with %d and changed %v:\n%s", check.code, check.changes(), check.text)
 				}
 			})
 		})
 	}
 }
 
-// fill makes the group's folder with machines.
+// fill creates the group's folder with machines.
 func (v *vsphere) fill(there string) {
 	v.t.Helper()
 	if err := os.Mkdir(filepath.Join(v.dir, "vm", "apps.web"), 0o700); err != nil {
@@ -109,9 +110,9 @@ func (v *vsphere) fill(there string) {
 	}
 }
 
-// TestAnyCallMayFail: whichever it is, and whether it was done or not, the script
-// ends at once, and another run does the rest.
-func TestAnyCallMayFail(t *testing.T) {
+// TestEnsure_AfterAnyFailedCall: if any call fails, with or without effect, the
+// script exits immediately, and another run completes the work.
+func TestEnsure_AfterAnyFailedCall(t *testing.T) {
 	const before = "web-0: 1 1024 poweredOn, web-3: 2 4096 poweredOn"
 	for _, test := range []struct{ word, there, after string }{
 		{"ensure", "", two}, {"ensure", before, two}, {"destroy", before, ""},
@@ -124,9 +125,9 @@ func TestAnyCallMayFail(t *testing.T) {
 				}
 				calls := len(whole.run("sh", test.word).calls)
 				if calls < 5 {
-					t.Fatalf("there are only %d calls", calls)
+					t.Fatalf("only %d calls", calls)
 				}
-				// The last is the logout, of which nothing depends.
+				// The last call is the logout, whose failure has no effect.
 				for number := 1; number < calls; number++ {
 					v := newVSphere(t)
 					if test.there != "" {
@@ -138,14 +139,14 @@ func TestAnyCallMayFail(t *testing.T) {
 					}
 					first := v.run("sh", test.word)
 					if first.code == 0 {
-						t.Fatalf("with call %d failed it ended well:\n%s", number, first.text)
+						t.Fatalf("no error after the failure of call %d:\n%s", number, first.text)
 					}
 					if after := len(first.calls) - number; after > 1 || after == 1 && first.calls[number] != "session.logout" {
-						t.Errorf("call %d failed, and these came after it: %v", number, first.calls[number:])
+						t.Errorf("calls after the failed call %d: %v", number, first.calls[number:])
 					}
 					v.remove("fail", "how")
 					if second := v.run("sh", test.word); second.code != 0 || v.machines() != test.after {
-						t.Fatalf("call %d failed, and the next run ended with %d and %q:\n%s", number, second.code, v.machines(), second.text)
+						t.Fatalf("call %d failed, and the next run exited with %d and %q:\n%s", number, second.code, v.machines(), second.text)
 					}
 				}
 			})
@@ -153,7 +154,7 @@ func TestAnyCallMayFail(t *testing.T) {
 	}
 }
 
-func TestMachinesAreDestroyed(t *testing.T) {
+func TestDestroy_MachinesAndFolder(t *testing.T) {
 	inShells(t, func(t *testing.T, shell string) {
 		v := newVSphere(t)
 		o := v.expect(shell, "destroy", 0, "", "vms: there is nothing to destroy")
@@ -163,7 +164,8 @@ func TestMachinesAreDestroyed(t *testing.T) {
 		o = v.expect(shell, "destroy", 0, "", "vms: destroyed web-0", "vms: destroyed web-7", "vms: destroyed the folder /DC0/vm/apps.web")
 		expectCalls(t, o.changes(), []string{"vm.destroy /DC0/vm/apps.web/web-0", "vm.destroy /DC0/vm/apps.web/web-7", "object.destroy /DC0/vm/apps.web"})
 
-		// What somebody else has put there is not destroyed with the folder.
+		// Objects that others put into the folder are not destroyed with the
+		// folder.
 		v.fill("web-0: 2 4096 poweredOn, database: 4 8192 poweredOn")
 		v.expect(shell, "destroy", 0, "folder, database: 4 8192 poweredOn", "vms: destroyed web-0",
 			"vms: the folder /DC0/vm/apps.web stays: somebody else has put something there")
@@ -175,15 +177,15 @@ func TestCheck(t *testing.T) {
 		"":                        "vms: there is no web-0",
 		"web-0: 2 4096 poweredOn": "vms: there is no web-1",
 		"web-0: 2 4096 poweredOn, web-1: 2 4096 poweredOff":                         "vms: web-1 is poweredOff",
-		"web-0: 2 4096 poweredOn, web-1: 4 4096 poweredOn":                          "vms: web-1 has not the wanted size",
-		"web-0: 2 1024 poweredOn, web-1: 2 4096 poweredOn":                          "vms: web-0 has not the wanted size",
-		"web-0: 2 4096 poweredOn, web-1: 2 4096 poweredOn, web-2: 2 4096 poweredOn": "vms: web-2 is one too many",
+		"web-0: 2 4096 poweredOn, web-1: 4 4096 poweredOn":                          "vms: web-1 does not have the wanted size",
+		"web-0: 2 1024 poweredOn, web-1: 2 4096 poweredOn":                          "vms: web-0 does not have the wanted size",
+		"web-0: 2 4096 poweredOn, web-1: 2 4096 poweredOn, web-2: 2 4096 poweredOn": "vms: web-2 is surplus",
 	} {
 		v := newVSphere(t)
 		v.fill(there)
 		o := v.run("sh", "check")
 		if o.code != 1 || strings.TrimSpace(o.text) != says {
-			t.Errorf("with %q it ended with %d and said %q, want %q", there, o.code, o.text, says)
+			t.Errorf("with %q the exit code is %d and the output %q, want %q", there, o.code, o.text, says)
 		}
 		expectCalls(t, o.changes(), nil)
 	}
@@ -191,50 +193,52 @@ func TestCheck(t *testing.T) {
 	v.expect("sh", "check", 1, "", "vms: there is no folder vm/apps.web")
 }
 
-// TestWhatCannotBe is found before anything is changed.
-func TestWhatCannotBe(t *testing.T) {
+// TestInvalidSettings_ChangeNothing: invalid settings are detected before
+// anything changes.
+func TestInvalidSettings_ChangeNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		env   []string
 		words []string
 		says  string
 		calls int
 	}{
-		"a password that is wrong, which is tried once": {[]string{"GOVC_PASSWORD", "wrong"}, []string{"ensure"}, "govc: ServerFaultCode: Login failure", 1},
-		"no host":                     {[]string{"GOVC_URL", ""}, []string{"ensure"}, "vms: the Secret has no VC_HOST", 0},
-		"a host that holds more":      {[]string{"GOVC_URL", "https://me:" + password + "@vcenter"}, []string{"ensure"}, "vms: VC_HOST holds more than a host: give the user as VC_USER and the password as VC_PASS", 0},
-		"a parent that is misspelled": {[]string{"VM_PARENT", "mv"}, []string{"destroy"}, "govc: folder 'mv' not found", 3},
-		"no word":                     {nil, nil, "vms: expected ensure, destroy or check", 0},
-		"a word that nobody knows":    {nil, []string{"about"}, "vms: expected ensure, destroy or check", 0},
+		"a wrong password is tried once": {[]string{"GOVC_PASSWORD", "wrong"}, []string{"ensure"}, "govc: ServerFaultCode: Login failure", 1},
+		"no host":                        {[]string{"GOVC_URL", ""}, []string{"ensure"}, "vms: the Secret has no VC_HOST", 0},
+		"a host with credentials":        {[]string{"GOVC_URL", "https://me:" + password + "@vcenter"}, []string{"ensure"}, "vms: VC_HOST holds more than a host: give the user as VC_USER and the password as VC_PASS", 0},
+		"a misspelled parent":            {[]string{"VM_PARENT", "mv"}, []string{"destroy"}, "govc: folder 'mv' not found", 3},
+		"no command":                     {nil, nil, "vms: expected ensure, destroy or check", 0},
+		"an unknown command":             {nil, []string{"about"}, "vms: expected ensure, destroy or check", 0},
 	} {
 		v := newVSphere(t).with(test.env...)
 		o := v.run("sh", test.words...)
 		if o.code == 0 || strings.TrimSpace(o.text) != test.says || len(o.changes()) > 0 || len(o.calls) != test.calls {
-			t.Errorf("%s: it ended with %d after %q and said %q", name, o.code, o.calls, o.text)
+			t.Errorf("%s: the exit code is %d after %q, the output %q", name, o.code, o.calls, o.text)
 		}
 	}
 	v := newVSphere(t)
 	delete(v.env, "VM_FOLDER")
 	if o := v.run("sh", "destroy"); o.code == 0 || !strings.Contains(o.text, "VM_FOLDER") || len(o.calls) > 0 {
-		t.Errorf("without VM_FOLDER it ended with %d and said %q", o.code, o.text)
+		t.Errorf("without VM_FOLDER the exit code is %d, the output %q", o.code, o.text)
 	}
 	v = newVSphere(t).with("VM_TEMPLATE", "no such")
 	v.expect("sh", "ensure", 1, "folder", "vms: made the folder /DC0/vm/apps.web", "govc: vm 'no such' not found")
 }
 
-// TestScriptStops when it is told to, after the call that runs.
-func TestScriptStops(t *testing.T) {
+// TestSignal_StopsScript: after SIGTERM, the script exits when the current call
+// returns.
+func TestSignal_StopsScript(t *testing.T) {
 	inShells(t, func(t *testing.T, shell string) {
 		v := newVSphere(t)
 		v.put("stop", "")
 		v.expect(shell, "ensure", 143, "folder, web-0: 2 4096 poweredOff", "vms: made the folder /DC0/vm/apps.web")
 		v.remove("stop")
 		if o := v.run(shell, "ensure"); o.code != 0 || v.machines() != two {
-			t.Errorf("the next run ended with %d and %s", o.code, v.machines())
+			t.Errorf("the next run exited with %d and %s", o.code, v.machines())
 		}
 	})
 }
 
-// TestShellcheck where it is installed.
+// TestShellcheck runs shellcheck, if it is installed.
 func TestShellcheck(t *testing.T) {
 	program, err := exec.LookPath("shellcheck")
 	if err != nil {

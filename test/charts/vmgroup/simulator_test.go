@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestWithVSphereItself, or what comes nearest: govc and vcsim, both of
-// https://github.com/vmware/govmomi, where they are installed.
-func TestWithVSphereItself(t *testing.T) {
+// TestScript_WithSimulator uses govc and vcsim from
+// https://github.com/vmware/govmomi, if they are installed.
+func TestScript_WithSimulator(t *testing.T) {
 	for _, program := range []string{"govc", "vcsim"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("%s is not installed", program)
@@ -29,7 +29,7 @@ func TestWithVSphereItself(t *testing.T) {
 	s.expect("ensure", 0, "vms: running, as wanted: 2")
 
 	s.env = append(s.env, "VM_REPLICAS=3", "VM_CPU=1")
-	s.expect("check", 1, "vms: web-0 has not the wanted size")
+	s.expect("check", 1, "vms: web-0 does not have the wanted size")
 	s.expect("ensure", 0, "vms: resized web-0", "vms: turned web-0 on", "vms: resized web-1", "vms: turned web-1 on",
 		"vms: cloned web-2 from DC0_C0_RP0_VM0", "vms: turned web-2 on", "vms: running, as wanted: 3")
 	s.govc("vm.power", "-off", "/DC0/vm/apps.web/web-1")
@@ -47,7 +47,7 @@ func TestWithVSphereItself(t *testing.T) {
 	s.govc("vm.destroy", "/DC0/vm/apps.web/other")
 	s.expect("destroy", 0, "vms: destroyed the folder /DC0/vm/apps.web")
 	if left := s.govc("ls", "-t", "Folder", "vm"); left != "" {
-		t.Errorf("there are the folders %s", left)
+		t.Errorf("folders remain: %s", left)
 	}
 
 	s.env = append(s.env, "VM_PARENT=mv")
@@ -56,7 +56,7 @@ func TestWithVSphereItself(t *testing.T) {
 	s.expect("ensure", 1, "govc: ServerFaultCode: Login failure")
 }
 
-// simulator is a vcsim that runs, and the environment for it.
+// simulator is a running vcsim, and the environment for it.
 type simulator struct {
 	t   *testing.T
 	env []string
@@ -72,7 +72,7 @@ func newSimulator(t *testing.T) *simulator {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// One cluster and no host beside it, so that there is one resource pool.
+	// One cluster and no other host, so that there is only one resource pool.
 	vcsim := exec.CommandContext(t.Context(), "vcsim", "-l", address, "-username", "operator", "-password", password, "-standalone-host", "0")
 	if err := vcsim.Start(); err != nil {
 		t.Fatal(err)
@@ -102,7 +102,7 @@ func newSimulator(t *testing.T) *simulator {
 	}
 }
 
-// govc runs it and returns what it printed.
+// govc runs govc and returns its output.
 func (s *simulator) govc(args ...string) string {
 	s.t.Helper()
 	cmd := exec.CommandContext(s.t.Context(), "govc", args...)
@@ -114,20 +114,20 @@ func (s *simulator) govc(args ...string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// expect runs the script and compares its code and what it says.
+// expect runs the script and compares its exit code and its output.
 func (s *simulator) expect(word string, code int, says ...string) {
 	s.t.Helper()
 	cmd := exec.CommandContext(s.t.Context(), "sh", script, word)
 	cmd.Env = s.env
-	// Its code tells.
+	// The exit code is checked below.
 	output, _ := cmd.CombinedOutput()
 	if got := cmd.ProcessState.ExitCode(); got != code {
-		s.t.Errorf("%s ended with %d, want %d", word, got, code)
+		s.t.Errorf("%s exited with %d, want %d", word, got, code)
 	}
 	if got := strings.Split(strings.TrimSpace(string(output)), "\n"); !slices.Equal(got, says) {
-		s.t.Errorf("%s says %q, want %q", word, got, says)
+		s.t.Errorf("the output of %s is %q, want %q", word, got, says)
 	}
 	if strings.Contains(string(output), password) {
-		s.t.Error("the password is told")
+		s.t.Error("the password is in the output")
 	}
 }

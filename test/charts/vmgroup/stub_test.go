@@ -1,9 +1,9 @@
 package vmgroup
 
 // govcStub is a govc whose datacenter is the folder $STUB/vm: a machine is a
-// file that holds its processors, its memory and whether it is on. It writes
-// what it is called with into $STUB/calls. The call whose number is in
-// $STUB/fail fails; with "lost" in $STUB/how it fails after it was done.
+// file with its number of CPUs, its memory and its power state. The stub writes
+// its arguments to $STUB/calls. The call with the number in $STUB/fail fails;
+// if $STUB/how is "lost", it fails after it took effect.
 const govcStub = `#!/bin/sh
 set -eu
 printf '%s\n' "$*" >>"$STUB/calls"

@@ -16,7 +16,7 @@ const (
 	password = `pa ss'w"o$rd`
 )
 
-// vsphere is a stub of vSphere with a template, and what a group is to be.
+// vsphere is a stub of vSphere with a template, and the settings of a group.
 type vsphere struct {
 	t   *testing.T
 	dir string
@@ -36,7 +36,7 @@ func newVSphere(t *testing.T) *vsphere {
 		}
 	}
 	v.put("bin/govc", govcStub)
-	if err := os.Chmod(filepath.Join(v.dir, "bin", "govc"), 0o700); err != nil { // #nosec G302 -- it is run
+	if err := os.Chmod(filepath.Join(v.dir, "bin", "govc"), 0o700); err != nil { // the script is executed
 		t.Fatal(err)
 	}
 	v.put("vm/debian", "1 1024 poweredOff\n")
@@ -67,14 +67,14 @@ func (v *vsphere) with(pairs ...string) *vsphere {
 	return v
 }
 
-// outcome is how a run of the script ended.
+// outcome is the result of a run of the script.
 type outcome struct {
 	code  int
 	text  string
 	calls []string
 }
 
-// changes are the calls that change something.
+// changes returns the calls that change something.
 func (o outcome) changes() []string {
 	return slices.DeleteFunc(slices.Clone(o.calls), func(call string) bool {
 		word, _, _ := strings.Cut(call, " ")
@@ -82,7 +82,8 @@ func (o outcome) changes() []string {
 	})
 }
 
-// run runs the script in a shell, and sees that the password is told nowhere.
+// run runs the script in a shell, and checks that the password is not in the
+// output or in an argument.
 func (v *vsphere) run(shell string, words ...string) outcome {
 	v.t.Helper()
 	v.remove("calls")
@@ -107,12 +108,12 @@ func (v *vsphere) run(shell string, words ...string) outcome {
 		o.calls = nil
 	}
 	if strings.Contains(o.text, password) || strings.Contains(string(data), password) {
-		v.t.Errorf("the password is told:\n%s\n%s", o.text, data)
+		v.t.Errorf("the password is disclosed:\n%s\n%s", o.text, data)
 	}
 	return o
 }
 
-// machines are those of the group's folder, and nothing where there is none.
+// machines lists the machines of the group's folder, "" if there is no folder.
 func (v *vsphere) machines() string {
 	v.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(v.dir, "vm", "apps.web"))
@@ -133,19 +134,19 @@ func (v *vsphere) machines() string {
 	return strings.Join(found, ", ")
 }
 
-// expect runs the script and compares its code, what there is afterwards and
-// what it says, each line of which is one of the output.
+// expect runs the script and compares its exit code, the machines afterwards,
+// and lines of its output.
 func (v *vsphere) expect(shell, word string, code int, machines string, says ...string) outcome {
 	v.t.Helper()
 	o := v.run(shell, word)
 	if o.code != code {
-		v.t.Errorf("%s ended with %d:\n%s", word, o.code, o.text)
+		v.t.Errorf("%s exited with %d:\n%s", word, o.code, o.text)
 	}
 	if got := v.machines(); got != machines {
-		v.t.Errorf("after %s there is %q, want %q", word, got, machines)
+		v.t.Errorf("machines after %s are %q, want %q", word, got, machines)
 	}
 	if got := strings.Split(strings.TrimSpace(o.text), "\n"); !slices.Equal(got, says) {
-		v.t.Errorf("%s says %q, want %q", word, got, says)
+		v.t.Errorf("the output of %s is %q, want %q", word, got, says)
 	}
 	return o
 }
@@ -157,7 +158,7 @@ func expectCalls(t *testing.T, got, want []string) {
 	}
 }
 
-// inShells runs a test in each shell that is installed.
+// inShells runs a test in each installed shell.
 func inShells(t *testing.T, test func(t *testing.T, shell string)) {
 	t.Helper()
 	var tested []string
@@ -166,7 +167,7 @@ func inShells(t *testing.T, test func(t *testing.T, shell string)) {
 		if err != nil {
 			continue
 		}
-		// One is often another.
+		// One shell may be a link to another.
 		if program, err = filepath.EvalSymlinks(program); err != nil || slices.Contains(tested, program) {
 			continue
 		}
@@ -174,6 +175,6 @@ func inShells(t *testing.T, test func(t *testing.T, shell string)) {
 		t.Run(shell, func(t *testing.T) { test(t, shell) })
 	}
 	if len(tested) == 0 {
-		t.Fatal("there is no shell")
+		t.Fatal("no shell found")
 	}
 }

@@ -22,7 +22,7 @@ type guard struct {
 	children, ends string
 }
 
-// The script waits for the end of its input, to which nothing is written. Its
+// The script waits for the end of its input, which is always empty. Its
 // arguments are the scratch folder and a command that stops the cluster.
 const guardScript = `
 cat

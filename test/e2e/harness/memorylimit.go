@@ -41,7 +41,7 @@ func (e *Env) ManagerMemory() int64 {
 // it as the kernel would.
 type memoryLimit struct {
 	bytes int64
-	// cgroup is the folder of the cgroup, empty if there is none. kills is the
+	// cgroup is the folder of the cgroup, empty without a cgroup. kills is the
 	// path of its file with the counter oom_kill.
 	cgroup, kills string
 	// killed counts the kills without a cgroup. last is the newest counter read

@@ -38,7 +38,7 @@ func (m Metrics) Sum(name string, labels map[string]string) float64 {
 	return sum
 }
 
-// Text returns all metrics in the format in which they are served.
+// Text returns all metrics in the format of the metrics endpoint.
 func (m Metrics) Text() string {
 	m.env.t.Helper()
 	body, err := m.get(m.env.t.Context())

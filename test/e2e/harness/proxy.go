@@ -54,8 +54,7 @@ func (e *Env) NewProxy() *Proxy {
 		ErrorLog:     discard,
 	})
 	p.server.Config.ErrorLog = discard
-	// Without HTTP/2, each request has its own connection, so that one request
-	// can be lost without others.
+	// Without HTTP/2, each request has its own connection, so that a single request can be lost.
 	p.server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 	p.server.StartTLS()
 	e.cleanup(func(context.Context) error {

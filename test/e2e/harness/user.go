@@ -24,7 +24,7 @@ type User struct {
 	bin, cache string
 }
 
-// NewUser creates a user who has exactly the given rules in the test's
+// NewUser creates a user with exactly the given rules in the test's
 // namespace.
 func (e *Env) NewUser(rules ...rbacv1.PolicyRule) *User {
 	e.t.Helper()

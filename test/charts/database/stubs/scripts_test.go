@@ -7,25 +7,26 @@ import (
 	"testing"
 )
 
-// A script's run, by what it finds, and what is to come of it.
+// run is one run of a script: its environment and the expected result.
 type run struct {
 	name, script string
 	args         []string
 	env          []string
-	// files are there before, below the pod's folder.
+	// files exist before the run, relative to the pod's folder.
 	files   map[string]string
 	answers []answer
-	// fails: it ends with an error. says is in what it prints.
+	// fails: the script exits with an error. says are parts of its output.
 	fails bool
 	says  []string
-	// calls has parts of calls, in their order; never has what no call may
-	// have a part of.
+	// calls are parts of the expected calls in order; never are parts that no
+	// call may contain.
 	calls, never []string
-	// leaves are files with what they hold; "" is a file that is gone.
+	// leaves are files with their expected content; "" means that the file must
+	// not exist.
 	leaves map[string]string
 }
 
-// down is how psql ends where no server answers.
+// down is psql's exit code if no server responds.
 const down = 2
 
 var runs = []run{
@@ -36,11 +37,11 @@ var runs = []run{
 		leaves: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/restore": ""},
 	},
 	{
-		name: "a primary that is to be restored", script: "prepare.sh", env: []string{"RESTORE_FROM=latest"},
+		name: "a primary to restore", script: "prepare.sh", env: []string{"RESTORE_FROM=latest"},
 		calls: []string{"initdb"}, leaves: map[string]string{"home/data/restore": "latest\n"},
 	},
 	{
-		name: "a primary whose data cannot be made", script: "prepare.sh", answers: []answer{{When: "initdb", Exit: 1}},
+		name: "a primary whose initdb fails", script: "prepare.sh", answers: []answer{{When: "initdb", Exit: 1}},
 		fails: true, never: []string{"pg_ctl"}, leaves: map[string]string{"home/data": ""},
 	},
 	{
@@ -48,7 +49,7 @@ var runs = []run{
 		calls: []string{"start", "ALTER ROLE", "stop"}, never: []string{"initdb"}, leaves: map[string]string{"home/data/postmaster.pid": ""},
 	},
 	{
-		name: "a primary that gives no role its password", script: "prepare.sh", answers: []answer{{When: "ALTER ROLE", Exit: 3}},
+		name: "a primary whose roles get no passwords", script: "prepare.sh", answers: []answer{{When: "ALTER ROLE", Exit: 3}},
 		fails: true, says: []string{"could not be given their passwords"}, calls: []string{"start", "ALTER ROLE", "stop"},
 	},
 	{
@@ -66,18 +67,18 @@ var runs = []run{
 		leaves: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/restore": "upgrade/16-17-x\n", "home/old/PG_VERSION": "16\n"},
 	},
 	{
-		name: "data that were being put aside", script: "prepare.sh", files: map[string]string{"home/old/PG_VERSION": "16\n", "home/old/upgrade": "17 upgrade/16-17-x\n", "home/data.new/PG_VERSION": "17\n"},
+		name: "data that were being moved", script: "prepare.sh", files: map[string]string{"home/old/PG_VERSION": "16\n", "home/old/upgrade": "17 upgrade/16-17-x\n", "home/data.new/PG_VERSION": "17\n"},
 		says: []string{"going on with the data in old/"}, calls: []string{"initdb"},
 		leaves: map[string]string{"home/data/PG_VERSION": "17\n", "home/old/PG_VERSION": "16\n"},
 	},
 	{
-		name: "back from an upgrade that is not finished", script: "prepare.sh",
+		name: "rollback of an unfinished upgrade", script: "prepare.sh",
 		files: map[string]string{"home/data/PG_VERSION": "18\n", "home/data/restore": "upgrade/17-18-x\n", "home/old/PG_VERSION": "17\n"},
 		says:  []string{"going back to the data of PostgreSQL 17"}, never: []string{"initdb"},
 		leaves: map[string]string{"home/data/PG_VERSION": "17\n", "home/old": ""},
 	},
 	{
-		name: "back from an upgrade that is finished", script: "prepare.sh",
+		name: "rollback of a finished upgrade", script: "prepare.sh",
 		files: map[string]string{"home/data/PG_VERSION": "18\n", "home/data/restore": "done\n", "home/old/PG_VERSION": "17\n"},
 		fails: true, leaves: map[string]string{"home/data/PG_VERSION": "18\n", "home/old/PG_VERSION": "17\n"},
 	},
@@ -86,7 +87,7 @@ var runs = []run{
 		leaves: map[string]string{"home/old": ""},
 	},
 	{
-		name: "before it is restored, old data stay", script: "prepare.sh", files: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/restore": "upgrade/x\n", "home/old/PG_VERSION": "16\n"},
+		name: "old data are kept before the restore", script: "prepare.sh", files: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/restore": "upgrade/x\n", "home/old/PG_VERSION": "16\n"},
 		leaves: map[string]string{"home/old/PG_VERSION": "16\n"},
 	},
 	{
@@ -96,11 +97,11 @@ var runs = []run{
 		leaves: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/standby.signal": "\x00", "run/pgpass": "*:*:*:replicator:re\\:p\\\\l'ica\n"},
 	},
 	{
-		name: "a standby whose primary comes late", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, answers: []answer{{When: "server_version_num", Exit: down, Times: 3}},
+		name: "a standby whose primary starts later", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, answers: []answer{{When: "server_version_num", Exit: down, Times: 3}},
 		says: []string{"waiting for primary to answer"}, calls: []string{"sleep 2", "sleep 2", "sleep 2", "pg_basebackup"},
 	},
 	{
-		name: "a standby whose copy is cut short", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, answers: []answer{{When: "pg_basebackup", Exit: 1}},
+		name: "a standby whose copy fails", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, answers: []answer{{When: "pg_basebackup", Exit: 1}},
 		fails: true, leaves: map[string]string{"home/data": ""},
 	},
 	{
@@ -112,11 +113,11 @@ var runs = []run{
 		answers: []answer{{When: "system_identifier", Say: "78\n"}}, says: []string{"taking a copy"}, calls: []string{"pg_basebackup"},
 	},
 	{
-		name: "a standby that has missed too much", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, files: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/standby.signal": ""},
+		name: "a standby that is too far behind", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, files: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/standby.signal": ""},
 		answers: []answer{{When: "wal_status, 'unreserved'", Say: "lost\n"}}, calls: []string{"pg_drop_replication_slot", "pg_basebackup"},
 	},
 	{
-		name: "a standby that cannot ask", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, files: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/standby.signal": ""},
+		name: "a standby that cannot query its primary", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, files: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/standby.signal": ""},
 		answers: []answer{{When: "wal_status", Exit: down}}, fails: true, never: []string{"pg_basebackup"}, leaves: map[string]string{"home/data/PG_VERSION": "17\n"},
 	},
 	{
@@ -135,22 +136,22 @@ var runs = []run{
 		calls: []string{"primary_conninfo=host=primary port=5432 user=replicator passfile="}, leaves: map[string]string{"run/preparing": ""},
 	},
 	{
-		name: "a standby waits, and starts", script: "start.sh", env: []string{"POD_NAME=db-2"}, files: map[string]string{"home/data/PG_VERSION": "16\n", "home/data/standby.signal": ""},
+		name: "a standby waits, then starts", script: "start.sh", env: []string{"POD_NAME=db-2"}, files: map[string]string{"home/data/PG_VERSION": "16\n", "home/data/standby.signal": ""},
 		answers: []answer{{When: "server_version_num", Say: "160009\n", Times: 2}}, calls: []string{"sleep 5", "sleep 5", "pg_basebackup", "postgres -D"},
 		leaves: map[string]string{"run/waiting": "", "run/preparing": ""},
 	},
 
 	{name: "ready", script: "ready.sh", calls: []string{"pg_isready"}},
 	{name: "not ready", script: "ready.sh", answers: []answer{{When: "pg_isready", Exit: 2}}, fails: true},
-	{name: "ready while it waits", script: "ready.sh", files: map[string]string{"run/waiting": ""}, never: []string{"pg_isready"}},
+	{name: "ready while waiting", script: "ready.sh", files: map[string]string{"run/waiting": ""}, never: []string{"pg_isready"}},
 	{name: "alive", script: "alive.sh", calls: []string{"pg_isready"}, never: []string{"psql"}},
-	{name: "alive while it starts", script: "alive.sh", answers: []answer{{When: "pg_isready", Exit: 1}}},
-	{name: "alive while it prepares", script: "alive.sh", files: map[string]string{"run/preparing": ""}, never: []string{"pg_isready"}},
+	{name: "alive during the start", script: "alive.sh", answers: []answer{{When: "pg_isready", Exit: 1}}},
+	{name: "alive during the preparation", script: "alive.sh", files: map[string]string{"run/preparing": ""}, never: []string{"pg_isready"}},
 	{name: "not alive", script: "alive.sh", answers: []answer{{When: "pg_isready", Exit: 2}}, fails: true, says: []string{"no server answers"}},
-	{name: "a standby lives", script: "alive.sh", env: []string{"POD_NAME=db-1"}, calls: []string{"slot=standby_1"}},
-	{name: "a standby lives without its primary", script: "alive.sh", env: []string{"POD_NAME=db-1"}, answers: []answer{{When: "psql", Exit: down}}},
+	{name: "a standby is alive", script: "alive.sh", env: []string{"POD_NAME=db-1"}, calls: []string{"slot=standby_1"}},
+	{name: "a standby is alive without its primary", script: "alive.sh", env: []string{"POD_NAME=db-1"}, answers: []answer{{When: "psql", Exit: down}}},
 	{
-		name: "a standby that will never follow", script: "alive.sh", env: []string{"POD_NAME=db-1"}, answers: []answer{{When: "lost", Say: "1\n"}},
+		name: "a standby that can never follow", script: "alive.sh", env: []string{"POD_NAME=db-1"}, answers: []answer{{When: "lost", Say: "1\n"}},
 		fails: true, says: []string{"has let go of what this standby would need"},
 	},
 
@@ -160,19 +161,19 @@ var runs = []run{
 		says:  []string{"database app is made, and belongs to app", "the dump is scheduled/", "as asked for"}, never: []string{"pg_restore -w"},
 	},
 	{
-		name: "nothing is left to configure", script: "init.sh", files: map[string]string{"backups/scheduled/20260101T000000Z/databases.txt": "app|app\n"},
+		name: "already configured", script: "init.sh", files: map[string]string{"backups/scheduled/20260101T000000Z/databases.txt": "app|app\n"},
 		calls: []string{"CREATE DATABASE %I"}, never: []string{"SET ROLE", "pg_dumpall", "pg_restore", "CONNECTION LIMIT"},
 	},
 	{
-		name: "a server that comes late", script: "init.sh", answers: []answer{{When: "server_version_num", Exit: down, Times: 2}},
+		name: "a server that starts later", script: "init.sh", answers: []answer{{When: "server_version_num", Exit: down, Times: 2}},
 		says: []string{"waiting for primary to answer as PostgreSQL 17", "as asked for"}, calls: []string{"sleep", "sleep", "CREATE DATABASE"},
 	},
 	{
-		name: "a server that is to become another's", script: "init.sh", answers: []answer{{When: "server_version_num", Say: "160009\n", Times: 2}},
+		name: "a server before its upgrade", script: "init.sh", answers: []answer{{When: "server_version_num", Say: "160009\n", Times: 2}},
 		calls: []string{"sleep", "sleep", "CREATE DATABASE"},
 	},
 	{
-		name: "a server that does not come", script: "init.sh", env: []string{"WAIT=10"}, answers: []answer{{When: "server_version_num", Exit: down}},
+		name: "a server that does not start", script: "init.sh", env: []string{"WAIT=10"}, answers: []answer{{When: "server_version_num", Exit: down}},
 		fails: true, says: []string{"primary does not answer as PostgreSQL 17: waited 10 seconds"}, never: []string{"CREATE DATABASE"},
 	},
 	{
@@ -180,7 +181,7 @@ var runs = []run{
 		fails: true, never: []string{"shobj_description"},
 	},
 	{
-		name: "a dump waits to be restored", script: "init.sh", files: map[string]string{"backups/upgrade/16-17-x/databases.txt": "postgres|postgres\noid-7|a b\n", "backups/limits.sql": "ALTER"},
+		name: "a dump to restore", script: "init.sh", files: map[string]string{"backups/upgrade/16-17-x/databases.txt": "postgres|postgres\noid-7|a b\n", "backups/limits.sql": "ALTER"},
 		answers: []answer{{When: "pg_read_file", Say: "upgrade/16-17-x\n", Times: 1}, {When: "pg_read_file", Say: "restored upgrade/16-17-x\n"}},
 		calls: []string{
 			"roles.sql", "pg_restore -w --clean --if-exists --exit-on-error -d postgres", "pg_restore -w --clean --if-exists --create",
@@ -199,7 +200,7 @@ var runs = []run{
 		fails:   true, never: []string{"pg_restore"},
 	},
 	{
-		name: "a dump that is not there", script: "init.sh", answers: []answer{{When: "pg_read_file", Say: "upgrade/16-17-x\n"}},
+		name: "a missing dump", script: "init.sh", answers: []answer{{When: "pg_read_file", Say: "upgrade/16-17-x\n"}},
 		fails: true, says: []string{"the dump upgrade/16-17-x is not in the backups' claim"},
 	},
 	{
@@ -215,15 +216,15 @@ var runs = []run{
 		fails: true, says: []string{"there is no backup in the claim"},
 	},
 	{
-		name: "restored, but not open", script: "init.sh", files: map[string]string{"backups/limits.sql": "ALTER"}, answers: []answer{{When: "pg_read_file", Say: "restored upgrade/16-17-x\n"}},
+		name: "restored, but without connections", script: "init.sh", files: map[string]string{"backups/limits.sql": "ALTER"}, answers: []answer{{When: "pg_read_file", Say: "restored upgrade/16-17-x\n"}},
 		calls: []string{"limits.sql", "text=done"}, never: []string{"pg_restore -w"}, leaves: map[string]string{"backups/limits.sql": ""},
 	},
 	{
-		name: "an upgrade that was given up", script: "init.sh", files: map[string]string{"backups/limits.sql": "ALTER"},
+		name: "an aborted upgrade", script: "init.sh", files: map[string]string{"backups/limits.sql": "ALTER"},
 		calls: []string{"file=upgrade -v text=\n", "limits.sql"}, says: []string{"take connections again"}, leaves: map[string]string{"backups/limits.sql": ""},
 	},
 	{
-		name: "an upgrade that was given up, whose mark stays", script: "init.sh", files: map[string]string{"backups/limits.sql": "ALTER"}, answers: []answer{{When: "file=upgrade", Exit: 3}},
+		name: "an aborted upgrade whose mark remains", script: "init.sh", files: map[string]string{"backups/limits.sql": "ALTER"}, answers: []answer{{When: "file=upgrade", Exit: 3}},
 		fails: true, never: []string{"limits.sql"}, leaves: map[string]string{"backups/limits.sql": "ALTER"},
 	},
 
@@ -241,7 +242,7 @@ var runs = []run{
 		fails: true, leaves: map[string]string{"backups/scheduled/20250101T000000Z/roles.sql": "x"},
 	},
 	{
-		name: "a backup that cannot be read", script: "backup.sh", args: []string{"final"}, answers: []answer{{When: "pg_restore --list", Exit: 1}},
+		name: "an unreadable backup", script: "backup.sh", args: []string{"final"}, answers: []answer{{When: "pg_restore --list", Exit: 1}},
 		fails: true, leaves: map[string]string{"backups/final/20250101T000000Z": ""},
 	},
 	{
@@ -249,11 +250,11 @@ var runs = []run{
 		says: []string{"the dump is final/"}, leaves: map[string]string{"backups/scheduled/20250101T000000Z/roles.sql": "x"},
 	},
 	{
-		name: "a snapshot of nothing", script: "backup.sh", args: []string{"final"}, env: []string{"WAIT=4"}, answers: []answer{{When: "server_version_num", Exit: down}},
+		name: "a snapshot without a server", script: "backup.sh", args: []string{"final"}, env: []string{"WAIT=4"}, answers: []answer{{When: "server_version_num", Exit: down}},
 		fails: true, says: []string{"does not answer"}, never: []string{"pg_dumpall"},
 	},
 	{
-		name: "a snapshot once the server is back", script: "backup.sh", args: []string{"final"}, answers: []answer{{When: "server_version_num", Exit: down, Times: 1}},
+		name: "a snapshot after a restart of the server", script: "backup.sh", args: []string{"final"}, answers: []answer{{When: "server_version_num", Exit: down, Times: 1}},
 		calls: []string{"sleep", "pg_dumpall"},
 	},
 
@@ -265,16 +266,16 @@ var runs = []run{
 	},
 	{name: "an image of an earlier version", script: "check.sh", answers: []answer{{When: "server_version_num", Say: "180001\n"}}, fails: true, says: []string{"cannot read them"}},
 	{
-		name: "back before it is restored", script: "check.sh", answers: []answer{{When: "server_version_num", Say: "180001\n"}, {When: "pg_read_file", Say: "upgrade/17-18-x\n"}},
+		name: "rollback before the restore", script: "check.sh", answers: []answer{{When: "server_version_num", Say: "180001\n"}, {When: "pg_read_file", Say: "upgrade/17-18-x\n"}},
 		says: []string{"going back"},
 	},
 	{
-		name: "on before it is restored", script: "check.sh", answers: []answer{{When: "server_version_num", Say: "160009\n"}, {When: "pg_read_file", Say: "upgrade/15-16-x\n"}},
+		name: "another upgrade before the restore", script: "check.sh", answers: []answer{{When: "server_version_num", Say: "160009\n"}, {When: "pg_read_file", Say: "upgrade/15-16-x\n"}},
 		fails: true, says: []string{"is not finished"},
 	},
-	{name: "nobody to ask", script: "check.sh", answers: []answer{{When: "server_version_num", Exit: down}}, says: []string{"nothing can be said"}},
-	{name: "nobody to take a snapshot of", script: "check.sh", args: []string{"answers"}, answers: []answer{{When: "server_version_num", Exit: down}}, fails: true, says: []string{"snapshotOnDelete"}},
-	{name: "somebody to take a snapshot of", script: "check.sh", args: []string{"answers"}, answers: []answer{{When: "server_version_num", Say: "160009\n"}}, says: []string{"answers"}},
+	{name: "no server to query", script: "check.sh", answers: []answer{{When: "server_version_num", Exit: down}}, says: []string{"nothing can be said"}},
+	{name: "no server for a snapshot", script: "check.sh", args: []string{"answers"}, answers: []answer{{When: "server_version_num", Exit: down}}, fails: true, says: []string{"snapshotOnDelete"}},
+	{name: "a server for a snapshot", script: "check.sh", args: []string{"answers"}, answers: []answer{{When: "server_version_num", Say: "160009\n"}}, says: []string{"answers"}},
 
 	{name: "no upgrade", script: "upgrade.sh", says: []string{"nothing to upgrade"}, never: []string{"CONNECTION LIMIT", "pg_dumpall"}},
 	{name: "no server to upgrade", script: "upgrade.sh", answers: []answer{{When: "server_version_num", Exit: down}}, says: []string{"nothing to upgrade"}},
@@ -285,7 +286,7 @@ var runs = []run{
 		leaves:  map[string]string{"backups/limits.sql": "ALTER DATABASE app CONNECTION LIMIT -1;\n", "backups/upgrade/14-16-x": ""},
 	},
 	{
-		name: "an upgrade after one that was cut short", script: "upgrade.sh", files: map[string]string{"backups/limits.sql": "the first"},
+		name: "an upgrade after an interrupted one", script: "upgrade.sh", files: map[string]string{"backups/limits.sql": "the first"},
 		answers: []answer{{When: "server_version_num", Say: "160009\n"}}, calls: []string{"CONNECTION LIMIT 0", "pg_dumpall", "text=17 upgrade/16-17-"}, never: []string{"datconnlimit"},
 		leaves: map[string]string{"backups/limits.sql": "the first"},
 	},
@@ -303,8 +304,8 @@ var runs = []run{
 		name: "helm test", script: "test.sh", env: []string{"PGDATABASE=app", "READ_HOST=db-read", "READ_PORT=5432"}, answers: []answer{{When: "psql", Say: "42\n"}},
 		says: []string{"takes what is written"},
 	},
-	{name: "helm test of what does not answer", script: "test.sh", env: []string{"PGDATABASE=app", "READ_HOST=db-read", "READ_PORT=5432"}, answers: []answer{{When: "psql", Exit: down}}, fails: true},
-	{name: "helm test of what forgets", script: "test.sh", env: []string{"PGDATABASE=app", "READ_HOST=db-read", "READ_PORT=5432"}, answers: []answer{{When: "psql", Say: "\n"}}, fails: true, says: []string{"wrote 42"}},
+	{name: "helm test without a response", script: "test.sh", env: []string{"PGDATABASE=app", "READ_HOST=db-read", "READ_PORT=5432"}, answers: []answer{{When: "psql", Exit: down}}, fails: true},
+	{name: "helm test with lost data", script: "test.sh", env: []string{"PGDATABASE=app", "READ_HOST=db-read", "READ_PORT=5432"}, answers: []answer{{When: "psql", Say: "\n"}}, fails: true, says: []string{"wrote 42"}},
 }
 
 func TestScripts(t *testing.T) {
@@ -329,18 +330,18 @@ func (r run) check(t *testing.T, shell string) {
 	}
 	out, err := s.run(shell, r.script, r.args...)
 	if (err != nil) != r.fails {
-		t.Errorf("it ends with %v", err)
+		t.Errorf("the script ended with %v", err)
 	}
 	for _, says := range r.says {
 		if !strings.Contains(out, says) {
-			t.Errorf("it does not say %q", says)
+			t.Errorf("the output does not contain %q", says)
 		}
 	}
 	calls := s.calls()
 	next := 0
-	var told strings.Builder
+	var text strings.Builder
 	for _, c := range calls {
-		told.WriteString(c.String() + "\n")
+		text.WriteString(c.String() + "\n")
 		for next < len(r.calls) && strings.Contains(c.String(), r.calls[next]) {
 			next++
 			if next < len(r.calls) && r.calls[next] == r.calls[next-1] {
@@ -349,28 +350,29 @@ func (r run) check(t *testing.T, shell string) {
 		}
 	}
 	if next < len(r.calls) {
-		t.Errorf("no call of %q, in its turn", r.calls[next])
+		t.Errorf("missing call, or wrong order: %q", r.calls[next])
 	}
 	for _, never := range r.never {
-		if strings.Contains(told.String(), never) {
-			t.Errorf("there is a call of %q", never)
+		if strings.Contains(text.String(), never) {
+			t.Errorf("unexpected call: %q", never)
 		}
 	}
 	for path, want := range r.leaves {
 		s.leaves(path, want)
 	}
 	if t.Failed() {
-		t.Logf("it prints\n%s\nand calls\n%s", out, told.String())
+		t.Logf("output:\n%s\ncalls:\n%s", out, text.String())
 	}
 }
 
-// leaves checks a file: "" is one that is gone, and a zero one that is empty.
+// leaves checks a file: "" means that it must not exist, and a zero byte that
+// it must be empty.
 func (s *stubs) leaves(path, want string) {
 	s.t.Helper()
 	info, err := os.Stat(s.at(path))
 	if want == "" {
 		if err == nil {
-			s.t.Errorf("%s is there", path)
+			s.t.Errorf("%s exists", path)
 		}
 		return
 	}
@@ -380,6 +382,6 @@ func (s *stubs) leaves(path, want string) {
 	}
 	got, err := os.ReadFile(s.at(path))
 	if err != nil || info.IsDir() || string(got) != strings.Trim(want, "\x00") {
-		s.t.Errorf("%s holds %q, %v; expected %q", path, got, err, want)
+		s.t.Errorf("%s contains %q, %v, want %q", path, got, err, want)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Scripts are held to shellcheck where it is installed.
-func TestScriptsPassShellcheck(t *testing.T) {
+// The scripts must pass shellcheck, if it is installed.
+func TestScripts_PassShellcheck(t *testing.T) {
 	if _, err := exec.LookPath("shellcheck"); err != nil {
 		t.Skip("shellcheck is not installed")
 	}

@@ -14,19 +14,18 @@ import (
 
 const chartDir = "../../../../charts/database"
 
-// The passwords of the tests, with all that a shell and SQL take for their own.
+// Passwords with special characters of the shell and SQL.
 const (
 	superuserPassword   = `su'p"e\r:$(word) x`
 	replicationPassword = `re:p\l'ica`
 	ownerPassword       = `own'er\ "s`
 )
 
-// In the place of PostgreSQL's programs stands this test's binary, by their
-// names: what it is called with goes into a file, and what it answers comes
-// from one.
+// This test's binary replaces PostgreSQL's programs under their names: it
+// writes its arguments to a file, and reads its output from another.
 const stubFolder = "CHARTWRIGHT_STUB_FOLDER"
 
-// programs are those that the scripts call, and sleep.
+// programs are the programs that the scripts call, including sleep.
 var programs = []string{
 	"initdb", "pg_basebackup", "pg_controldata", "pg_ctl", "pg_dump", "pg_dumpall", "pg_isready", "pg_restore", "postgres", "psql", "sleep", "vacuumdb",
 }
@@ -38,13 +37,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// answer is what a program says where its name, arguments and input have a
-// text in them.
+// answer is the output of a program whose name, arguments or input contain a
+// text.
 type answer struct {
 	When string
 	Say  string
 	Exit int
-	// Times is how often it counts; 0 is always.
+	// Times is how often the answer is used; 0 means always.
 	Times int
 }
 
@@ -59,7 +58,7 @@ func (c call) String() string { return c.Program + " " + strings.Join(c.Args, " 
 
 func stub(dir, program string, args []string) int {
 	c := call{Program: program, Args: args}
-	// Nobody writes to the others.
+	// The other programs get no input.
 	if program == "psql" {
 		input, err := io.ReadAll(os.Stdin)
 		if err != nil {
@@ -97,17 +96,17 @@ func stub(dir, program string, args []string) int {
 			}
 		}
 		if a.Exit == 0 {
-			leave(program, args)
+			createFiles(program, args)
 		}
 		fmt.Print(a.Say)
 		return a.Exit
 	}
-	leave(program, args)
+	createFiles(program, args)
 	return 0
 }
 
-// leave makes the files that a program makes.
-func leave(program string, args []string) {
+// leave creates the files that a program creates.
+func createFiles(program string, args []string) {
 	value := func(flag string) string {
 		if i := slices.Index(args, flag); i >= 0 && i+1 < len(args) {
 			return args[i+1]
@@ -135,7 +134,7 @@ func leave(program string, args []string) {
 	}
 }
 
-// stubs is a pod or Job whose programs are stubs.
+// stubs is a pod or Job with stubs as programs.
 type stubs struct {
 	t       *testing.T
 	dir     string
@@ -143,8 +142,8 @@ type stubs struct {
 	env     []string
 }
 
-// The programs are of PostgreSQL 17, and so is the server, unless answers that
-// come before these say otherwise.
+// newStubs returns stubs of PostgreSQL 17, programs and server. The given
+// answers take precedence.
 func newStubs(t *testing.T, answers ...answer) *stubs {
 	t.Helper()
 	s := &stubs{t: t, dir: t.TempDir(), answers: append(answers,
@@ -194,8 +193,8 @@ func (s *stubs) file(path, text string) {
 	s.must(os.WriteFile(s.at(path), []byte(text), 0o600))
 }
 
-// run runs a script and checks that no password is on a command line, in what
-// is sent to a server, or in what is printed.
+// run runs a script and checks that no command line, no input of a server and
+// no output contains a password.
 func (s *stubs) run(shell, script string, args ...string) (string, error) {
 	s.t.Helper()
 	text, err := json.Marshal(s.answers)
@@ -209,10 +208,10 @@ func (s *stubs) run(shell, script string, args ...string) (string, error) {
 	for _, c := range s.calls() {
 		all.WriteString(c.String())
 	}
-	told := all.String()
+	printed := all.String()
 	for _, password := range []string{superuserPassword, replicationPassword, ownerPassword} {
-		if strings.Contains(told, password) {
-			s.t.Errorf("a password is told: %s", told)
+		if strings.Contains(printed, password) {
+			s.t.Errorf("a password is disclosed: %s", printed)
 		}
 	}
 	return string(out), err

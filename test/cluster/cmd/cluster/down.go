@@ -6,11 +6,11 @@ import (
 	"github.com/chartwright/chartwright/test/cluster/internal/local"
 )
 
-// down is `cluster down`.
+// down returns the command `cluster down`.
 func down(dir *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
-		Short: "Stop the cluster and remove all of it but its logs",
+		Short: "Stop the cluster and remove its files except logs",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return local.Down(cmd.Context(), *dir, say(cmd))

@@ -11,13 +11,13 @@ import (
 	"github.com/chartwright/chartwright/test/cluster/internal/local"
 )
 
-// kubeconfig is `cluster kubeconfig`.
+// kubeconfig returns the command `cluster kubeconfig`.
 func kubeconfig(dir *string) *cobra.Command {
 	var account, out string
 	var lifetime time.Duration
 	cmd := &cobra.Command{
 		Use:   "kubeconfig",
-		Short: "Print a kubeconfig, for the admin or for a ServiceAccount",
+		Short: "Print a kubeconfig for the admin or for a ServiceAccount",
 		Args:  cobra.NoArgs,
 		Example: `  cluster kubeconfig
   cluster kubeconfig --serviceaccount chartwright-system/chartwright --out operator.kubeconfig`,
@@ -43,8 +43,8 @@ func kubeconfig(dir *string) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&account, "serviceaccount", "", "whom to log in as, written `NAMESPACE/NAME` (default: the admin)")
-	flags.StringVar(&out, "out", "", "the `file` to write (default: standard output)")
-	flags.DurationVar(&lifetime, "lifetime", 30*24*time.Hour, "how long the token of a ServiceAccount is valid")
+	flags.StringVar(&account, "serviceaccount", "", "ServiceAccount `NAMESPACE/NAME` (default: the admin)")
+	flags.StringVar(&out, "out", "", "write to this `file` (default: standard output)")
+	flags.DurationVar(&lifetime, "lifetime", 30*24*time.Hour, "validity of a ServiceAccount's token")
 	return cmd
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/chartwright/chartwright/test/cluster/internal/local"
 )
 
-// errSilent ends the program with an error that was told already.
-var errSilent = errors.New("not everything runs")
+// errSilent makes the program exit with an error that is already printed.
+var errSilent = errors.New("not all components are running")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -30,23 +30,23 @@ func main() {
 	}
 }
 
-// root is the command without a verb.
+// root returns the root command.
 func root() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:           "cluster",
-		Short:         "A real Kubernetes on this machine, without containers",
+		Short:         "Run a real Kubernetes on this machine, without containers",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	cmd.PersistentFlags().StringVar(&dir, "dir", local.DefaultDir, "the `folder` that the cluster lives in; two folders are two clusters")
+	cmd.PersistentFlags().StringVar(&dir, "dir", local.DefaultDir, "`folder` of the cluster; each folder is a separate cluster")
 	cmd.AddCommand(up(&dir), down(&dir), status(&dir), kubeconfig(&dir))
 	return cmd
 }
 
-// say prints one line for the user.
+// say returns a function that prints one line.
 func say(cmd *cobra.Command) func(format string, args ...any) {
 	return func(format string, args ...any) {
-		fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...) //nolint:errcheck // there is nowhere else to say it
+		fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...) //nolint:errcheck // there is no other output
 	}
 }

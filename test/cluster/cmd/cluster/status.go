@@ -6,11 +6,11 @@ import (
 	"github.com/chartwright/chartwright/test/cluster/internal/local"
 )
 
-// status is `cluster status`.
+// status returns the command `cluster status`.
 func status(dir *string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Say which parts run; exit with 1 when any does not",
+		Short: "Print the state of all components; exit with code 1 if one is not running",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			status, err := local.Check(cmd.Context(), *dir)
@@ -26,7 +26,7 @@ func status(dir *string) *cobra.Command {
 	}
 }
 
-// report prints one line per part.
+// report prints one line per component.
 func report(say func(string, ...any), status *local.Status) {
 	for _, part := range status.Parts {
 		if part.Problem != nil {
@@ -39,8 +39,8 @@ func report(say func(string, ...any), status *local.Status) {
 	case status.Up():
 		say("Ready at %s. To use it:\n\n  export KUBECONFIG=%s", status.Server, status.Kubeconfig)
 	case !status.Started:
-		say("The cluster was never ready: `cluster up` cleans it up and starts anew.")
+		say("The cluster was never ready: run `cluster up` to clean up and start again.")
 	default:
-		say("The cluster is broken: `cluster up` cleans it up and starts anew.")
+		say("The cluster is broken: run `cluster up` to clean up and start again.")
 	}
 }

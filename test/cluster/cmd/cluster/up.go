@@ -11,14 +11,16 @@ import (
 	"github.com/chartwright/chartwright/test/cluster/internal/local"
 )
 
-// up is `cluster up`.
+// up returns the command `cluster up`.
 func up(dir *string) *cobra.Command {
 	var options local.Options
 	cmd := &cobra.Command{
 		Use:   "up",
-		Short: "Start a new cluster and return when it is ready",
-		Long: `Start a new cluster and return when it is ready. It goes on running until
-"cluster down". A cluster that runs already is left as it is.`,
+		Short: "Start a cluster and wait until it is ready",
+		Long: `Start a cluster and wait until it is ready. It runs until "cluster down".
+A running cluster is not changed, and the remains of a crashed one are removed.`,
+		Example: `  cluster up
+  cluster up --dir .cluster --audit-log .cluster/audit.log --nodes 3`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			began := time.Now()
@@ -33,19 +35,20 @@ func up(dir *string) *cobra.Command {
 	}
 	bin, err := ownFolder()
 	flags := cmd.Flags()
-	flags.StringVar(&options.Bin, "bin", bin, "the `folder` with the programs (default: the one of this program)")
+	flags.StringVar(&options.Bin, "bin", bin, "`folder` with the Kubernetes programs (default: the folder of this program)")
 	if err != nil {
 		_ = cmd.MarkFlagRequired("bin")
 	}
 	flags.Lookup("bin").DefValue = ""
-	flags.IntVar(&options.Port, "port", 0, "the `port` of the API server (default: any free one)")
-	flags.IntVar(&options.Nodes, "nodes", 2, "how many nodes to play")
-	flags.StringVar(&options.AuditLog, "audit-log", "", "a `file` to add a line to for every request (default: none)")
-	flags.DurationVar(&options.Timeout, "timeout", time.Minute, "how long the start may take")
+	flags.IntVar(&options.Port, "port", 0, "`port` of the API server (default: a free port)")
+	flags.IntVar(&options.Nodes, "nodes", 2, "number of simulated nodes")
+	flags.StringVar(&options.AuditLog, "audit-log", "", "append an audit log entry for each request to this `file` (default: no audit log)")
+	flags.DurationVar(&options.Timeout, "timeout", time.Minute, "maximum duration of the start")
 	return cmd
 }
 
-// ownFolder is where this program is, also when called by a symbolic link.
+// ownFolder returns the folder of this program, also if it is called through a
+// symbolic link.
 func ownFolder() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -53,7 +56,7 @@ func ownFolder() (string, error) {
 	}
 	path, err = filepath.EvalSymlinks(path)
 	if err != nil {
-		return "", fmt.Errorf("cannot tell where this program is: %w", err)
+		return "", fmt.Errorf("cannot find the path of this program: %w", err)
 	}
 	return filepath.Dir(path), nil
 }

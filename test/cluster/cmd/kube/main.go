@@ -1,10 +1,10 @@
-// Command kube is etcd, kube-apiserver, kube-controller-manager,
-// kube-scheduler and kubectl in one file, chosen by the name that it is
-// called by, in the manner of busybox.
+// Command kube contains etcd, kube-apiserver, kube-controller-manager,
+// kube-scheduler and kubectl in one binary. The name with which it is called
+// selects the program, as in busybox.
 //
-// Each program is upstream's own, unchanged. One binary is built instead of
-// five because the five share nearly all of their code: linking it once makes
-// the build several times shorter and the result several times smaller.
+// Each program is upstream's own, unchanged. The five programs share nearly all
+// of their code, so one binary is several times smaller and faster to build
+// than five.
 package main
 
 import (
@@ -16,9 +16,9 @@ import (
 	"strings"
 )
 
-// programs says which upstream program each name stands for. A program is
-// made only when it is called, since making one registers flags and feature
-// gates for the whole process.
+// programs maps names to upstream programs. A program is only created when it
+// is called, because creating it registers flags and feature gates for the
+// whole process.
 var programs = map[string]func(args []string) int{
 	"etcd":                    etcd,
 	"kube-apiserver":          kubeAPIServer,
@@ -31,14 +31,14 @@ func main() {
 	name := filepath.Base(os.Args[0])
 	program, known := programs[name]
 	if !known {
-		fmt.Fprintf(os.Stderr, "this program is called as one of %s (by a symbolic link), not as %q\n",
+		fmt.Fprintf(os.Stderr, "call this program as one of %s (through a symbolic link), not as %q\n",
 			strings.Join(names(), ", "), name)
 		os.Exit(2)
 	}
 	os.Exit(program(os.Args))
 }
 
-// names lists the programs in a stable order.
+// names returns the sorted names of the programs.
 func names() []string {
 	return slices.Sorted(maps.Keys(programs))
 }

@@ -2,10 +2,10 @@ package main
 
 import (
 	"os"
-	_ "time/tzdata" // time zones of CronJobs, also on machines that have none
+	_ "time/tzdata" // time zones of CronJobs, for machines without time zone data
 
 	"go.etcd.io/etcd/server/v3/etcdmain"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // every way that kubectl can log in
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // all authentication methods of kubectl
 	"k8s.io/component-base/cli"
 	"k8s.io/component-base/logs"
 	_ "k8s.io/component-base/logs/json/register"          // --logging-format=json
@@ -18,7 +18,7 @@ import (
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 )
 
-// The functions below are the bodies of upstream's main functions.
+// The following functions are the bodies of upstream's main functions.
 
 func etcd(args []string) int {
 	etcdmain.Main(args)
@@ -38,8 +38,8 @@ func kubeScheduler([]string) int {
 }
 
 func kubectl([]string) int {
-	// Set before the command is made, so that making it can log already. A bad
-	// value is reported when the flags are parsed.
+	// Set before the command is created, because creating it may log. Parsing
+	// the flags reports an invalid value.
 	_, _ = logs.GlogSetter(kubectlcmd.GetLogVerbosity(os.Args))
 	if err := cli.RunNoErrOutput(kubectlcmd.NewDefaultKubectlCommand()); err != nil {
 		kubectlutil.CheckErr(err)

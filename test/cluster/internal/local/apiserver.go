@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// serviceRange is where the addresses of Services are taken from.
+// serviceRange is the range of the Services' addresses.
 const (
 	serviceRange  = "10.96.0.0/16"
 	serviceFirst  = "10.96.0.1"
@@ -15,9 +15,9 @@ const (
 	inFlightWrite = 1500
 )
 
-// apiServerPart is the API server as an ordinary cluster has it: RBAC, the
-// admission plugins that are on by default (Pod Security and admission
-// policies among them) and priority and fairness.
+// apiServerPart returns the API server with the configuration of a common
+// cluster: RBAC, the default admission plugins (including Pod Security and
+// admission policies), and priority and fairness.
 func (p *plan) apiServerPart(port *reservation, etcdPort int) *part {
 	f := p.folder
 	args := []string{
@@ -48,17 +48,17 @@ func (p *plan) apiServerPart(port *reservation, etcdPort int) *part {
 		"--proxy-client-cert-file=" + f.cert(frontProxyName),
 		"--proxy-client-key-file=" + f.key(frontProxyName),
 
-		// Many times the defaults: a test must never wait for another one.
+		// Many times the defaults, so that tests do not delay each other.
 		"--max-requests-inflight=" + strconv.Itoa(inFlight),
 		"--max-mutating-requests-inflight=" + strconv.Itoa(inFlightWrite),
-		// Do not hold a stop up for the watches of others.
+		// Do not delay a shutdown for open watches.
 		"--shutdown-delay-duration=0s",
 	}
 	if p.AuditLog != "" {
 		args = append(args,
 			"--audit-policy-file="+f.configFile(auditPolicyFile),
 			"--audit-log-path="+p.AuditLog,
-			// Large enough that it is never split while somebody reads it.
+			// Large enough that the log is never rotated while a test reads it.
 			"--audit-log-maxsize=4096",
 		)
 	}
@@ -73,8 +73,8 @@ func (p *plan) apiServerPart(port *reservation, etcdPort int) *part {
 
 const auditPolicyFile = "audit-policy.yaml"
 
-// auditPolicy notes who did what and when, once per request, when its answer
-// is complete. Bodies are left out: they hold Secrets.
+// auditPolicy logs each request once, when its response is complete. It omits
+// bodies, because they may contain Secrets.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
@@ -82,7 +82,7 @@ rules:
 - level: Metadata
 `
 
-// writeAudit prepares what the API server needs to keep an audit log.
+// writeAudit writes the files that the API server needs for an audit log.
 func (p *plan) writeAudit() error {
 	if p.AuditLog == "" {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// client talks to the API server as its admin.
+// client returns an admin client of the API server.
 func (f folder) client() (kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", f.kubeconfig())
 	if err != nil {
@@ -22,8 +22,8 @@ func (f folder) client() (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// healthClient asks parts how they are. It trusts nobody but this cluster, so
-// a port that was taken over by another one is not mistaken for it.
+// healthClient returns a client for health endpoints. It trusts only this
+// cluster's certificates, so that another process on the same port is detected.
 func (f folder) healthClient() (*http.Client, error) {
 	ca, err := os.ReadFile(f.cert(caName))
 	if err != nil {

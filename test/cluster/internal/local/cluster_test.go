@@ -18,15 +18,15 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// The programs that the Makefile builds, seen from here.
+// The programs that the Makefile builds, relative to this folder.
 const builtPrograms = "../../../../bin"
 
-// TestALifeOfACluster starts a real one: it is used, it crashes, it is started
-// again over what is left, and it is stopped.
-func TestALifeOfACluster(t *testing.T) {
+// TestCluster_StartCrashRestartStop starts a real cluster, uses it, kills a
+// component, starts the cluster again over the remains, and stops it.
+func TestCluster_StartCrashRestartStop(t *testing.T) {
 	options := realOptions(t)
 	t.Cleanup(func() {
-		// The context of the test has ended by now.
+		// The context of the test is canceled by now.
 		if err := Down(context.Background(), options.Dir, t.Logf); err != nil {
 			t.Error(err)
 		}
@@ -34,25 +34,25 @@ func TestALifeOfACluster(t *testing.T) {
 	up(t, options)
 
 	t.Run("pods run and services get addresses", func(t *testing.T) { useCluster(t, options.Dir) })
-	t.Run("a pod is held as one whose image cannot be pulled", func(t *testing.T) { holdPod(t, options.Dir) })
-	t.Run("a ServiceAccount can log in", func(t *testing.T) { logInAsServiceAccount(t, options.Dir) })
+	t.Run("a pod stays in ImagePullBackOff", func(t *testing.T) { holdPod(t, options.Dir) })
+	t.Run("a ServiceAccount can authenticate", func(t *testing.T) { logInAsServiceAccount(t, options.Dir) })
 	t.Run("requests are audited", func(t *testing.T) {
 		raw, err := os.ReadFile(options.AuditLog)
 		if err != nil || !strings.Contains(string(raw), `"stage":"ResponseComplete"`) {
 			t.Errorf("the audit log has %d bytes (%v), want complete requests", len(raw), err)
 		}
 		if strings.Contains(string(raw), `"stage":"RequestReceived"`) {
-			t.Error("the audit log has every request twice")
+			t.Error("the audit log contains requests twice")
 		}
 	})
 	t.Run("a second start changes nothing", func(t *testing.T) {
 		before := pids(check(t, options.Dir))
 		up(t, options)
 		if after := pids(check(t, options.Dir)); !slices.Equal(before, after) {
-			t.Errorf("parts were %v, are %v", before, after)
+			t.Errorf("process IDs were %v, now %v", before, after)
 		}
 	})
-	t.Run("a start after a crash begins anew", func(t *testing.T) {
+	t.Run("a start after a crash creates a new cluster", func(t *testing.T) {
 		before := check(t, options.Dir)
 		for _, part := range before.Parts {
 			if part.Name == apiServerName {
@@ -63,22 +63,22 @@ func TestALifeOfACluster(t *testing.T) {
 		}
 		eventually(t, func(context.Context) error {
 			if check(t, options.Dir).Up() {
-				return errors.New("the crash goes unnoticed")
+				return errors.New("the crash was not detected")
 			}
 			return nil
 		})
 		up(t, options)
 		for _, pid := range pids(before) {
 			if slices.Contains(pids(check(t, options.Dir)), pid) {
-				t.Errorf("process %d is left of the cluster that crashed", pid)
+				t.Errorf("process %d of the crashed cluster is still running", pid)
 			}
 		}
 	})
 }
 
-// TestAPartThatDiesEndsTheStart gives the API server a file that it cannot
-// write to.
-func TestAPartThatDiesEndsTheStart(t *testing.T) {
+// TestUp_FailsIfComponentExits gives the API server a file that it cannot
+// write.
+func TestUp_FailsIfComponentExits(t *testing.T) {
 	options := realOptions(t)
 	options.AuditLog = t.TempDir() // a folder is not a file
 	_, err := Up(t.Context(), options)
@@ -97,7 +97,7 @@ func realOptions(t *testing.T) Options {
 		AuditLog: filepath.Join(t.TempDir(), "audit.log"),
 	}
 	if err := options.complete(); err != nil {
-		t.Skipf("a real cluster is not started: %v", err)
+		t.Skipf("cannot start a real cluster: %v", err)
 	}
 	return options
 }
@@ -108,7 +108,7 @@ func up(t *testing.T, options Options) {
 		t.Fatal(err)
 	}
 	if status := check(t, options.Dir); !status.Up() {
-		t.Fatalf("it was started, but: %+v", status)
+		t.Fatalf("the status after the start is %+v", status)
 	}
 }
 
@@ -151,14 +151,15 @@ func useCluster(t *testing.T, dir string) {
 	eventually(t, func(ctx context.Context) error { return served(ctx, client) })
 }
 
-// served tells whether the pod runs and the service has an address.
+// served returns an error unless the pod is running and the Service has an
+// address.
 func served(ctx context.Context, client kubernetes.Interface) error {
 	pod, err := client.CoreV1().Pods("default").Get(ctx, "web", metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
 	if pod.Status.Phase != corev1.PodRunning {
-		return errors.New("the pod does not run yet")
+		return errors.New("the pod is not running yet")
 	}
 	service, err := client.CoreV1().Services("default").Get(ctx, "web", metav1.GetOptions{})
 	if err != nil {
@@ -171,7 +172,7 @@ func served(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// holdPod asks for a pod whose image cannot be pulled, then for one that can.
+// holdPod creates a pod whose image cannot be pulled, then changes the image.
 func holdPod(t *testing.T, dir string) {
 	client, err := folder(dir).client()
 	if err != nil {
@@ -196,12 +197,12 @@ func holdPod(t *testing.T, dir string) {
 		}
 		events, err := client.CoreV1().Events("default").List(ctx, warned)
 		if err != nil || len(events.Items) == 0 {
-			return errors.Join(err, errors.New("there is no event yet"))
+			return errors.Join(err, errors.New("no event yet"))
 		}
 		return nil
 	})
 	if pod.Status.Phase != corev1.PodPending {
-		t.Errorf("the pod is %s", pod.Status.Phase)
+		t.Errorf("the pod has phase %s", pod.Status.Phase)
 	}
 	patch := []byte(`{"metadata":{"annotations":null}}`)
 	if _, err := pods.Patch(t.Context(), "held", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -210,7 +211,7 @@ func holdPod(t *testing.T, dir string) {
 	eventually(t, func(ctx context.Context) error {
 		pod, err := pods.Get(ctx, "held", metav1.GetOptions{})
 		if err == nil && pod.Status.Phase != corev1.PodRunning {
-			err = errors.New("the pod does not run yet")
+			err = errors.New("the pod is not running yet")
 		}
 		return err
 	})
@@ -234,7 +235,7 @@ func logInAsServiceAccount(t *testing.T, dir string) {
 	}
 	for _, account := range []string{"default", "/default", "default/nobody"} {
 		if _, err := ServiceAccountKubeconfig(t.Context(), dir, account, time.Hour); err == nil {
-			t.Errorf("%q is taken for a ServiceAccount", account)
+			t.Errorf("%q is accepted as a ServiceAccount", account)
 		}
 	}
 }
@@ -243,7 +244,7 @@ func eventually(t *testing.T, ask func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	if err := waitFor(ctx, "what the test waits for", ask); err != nil {
+	if err := waitFor(ctx, "the condition of the test", ask); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// createNodes registers the nodes, as kubelets would do by themselves. Each is
-// in a zone of its own, for charts that spread their pods.
+// createNodes registers the nodes, as kubelets would. Each node has its own
+// zone, for charts that distribute their pods.
 func createNodes(ctx context.Context, client kubernetes.Interface, count int) error {
 	for i := range count {
 		name := fmt.Sprintf("node-%d", i+1)
@@ -36,8 +36,8 @@ func createNodes(ctx context.Context, client kubernetes.Interface, count int) er
 	return nil
 }
 
-// createStorageClass makes kwok's volumes the default, so that claims are
-// bound. The class is the one that came with kwok.
+// createStorageClass creates kwok's StorageClass as the default, so that claims
+// are bound. The manifest comes with kwok.
 func createStorageClass(ctx context.Context, client kubernetes.Interface, file string) error {
 	raw, err := os.ReadFile(file)
 	if err != nil {

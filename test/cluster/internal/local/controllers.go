@@ -2,13 +2,12 @@ package local
 
 import "strconv"
 
-// quickly lifts the limits that controllers put on their own requests. They
-// protect an API server with many clients; here they would only slow tests.
+// quickly removes the client-side rate limits of controllers. They protect an
+// API server with many clients, but would only slow down tests.
 var quickly = []string{"--kube-api-qps=1000", "--kube-api-burst=2000"}
 
-// controllerManagerPart runs every controller that is on by default, each as
-// the ServiceAccount that it has in an ordinary cluster, so that missing
-// permissions show.
+// controllerManagerPart runs all default controllers, each with its own
+// ServiceAccount as in a common cluster, so that missing permissions show.
 func (p *plan) controllerManagerPart(port *reservation) *part {
 	f := p.folder
 	own := p.componentPart(controllerManagerName, port)
@@ -20,19 +19,19 @@ func (p *plan) controllerManagerPart(port *reservation) *part {
 		"--cluster-signing-key-file="+f.key(caName),
 		"--service-cluster-ip-range="+serviceRange,
 		"--concurrent-gc-syncs=30",
-		// A machine that is busy with tests must not make its nodes look dead.
+		// On a busy machine, nodes must not become unready.
 		"--node-monitor-grace-period=5m",
 	)
 	return own
 }
 
-// schedulerPart places pods on nodes.
+// schedulerPart returns the scheduler.
 func (p *plan) schedulerPart(port *reservation) *part {
 	return p.componentPart(schedulerName, port)
 }
 
-// componentPart is what the controller manager and the scheduler have in
-// common: each is the only one of its kind, so it elects no leader.
+// componentPart returns the common configuration of the controller manager and
+// the scheduler. Each has only one replica and uses no leader election.
 func (p *plan) componentPart(name string, port *reservation) *part {
 	f := p.folder
 	kubeconfig := f.configFile(name + ".kubeconfig")

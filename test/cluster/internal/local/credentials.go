@@ -7,7 +7,7 @@ import (
 	"github.com/chartwright/chartwright/test/cluster/internal/pki"
 )
 
-// Names of the files in the folder with the certificates.
+// Names of files in the folder with the certificates.
 const (
 	caName             = "ca"
 	servingName        = "serving"
@@ -16,13 +16,14 @@ const (
 	frontProxyName     = "front-proxy"
 )
 
-// adminUser is who the kubeconfig of the cluster stands for.
+// adminUser is the user of the cluster's kubeconfig.
 const adminUser = "kubernetes-admin"
 
-// Kubernetes never refuses this group anything.
+// Kubernetes authorizes all requests of this group.
 const mastersGroup = "system:masters"
 
-// issueCredentials makes every key, certificate and kubeconfig of the cluster.
+// issueCredentials creates all keys, certificates and kubeconfigs of the
+// cluster.
 func (p *plan) issueCredentials() error {
 	authority, err := pki.NewAuthority("kubernetes")
 	if err != nil {
@@ -43,8 +44,8 @@ func (p *plan) issueCredentials() error {
 	return pki.WriteSigner(filepath.Join(p.folder.pki(), serviceAccountName), signer)
 }
 
-// issueServing makes one certificate for everything that serves TLS here. The
-// API server is also known by the names that pods would use.
+// issueServing creates one certificate for all servers of the cluster. It
+// includes the names of the API server that pods use.
 func (p *plan) issueServing(authority *pki.Authority) error {
 	pair, err := authority.Server("kube-apiserver",
 		[]string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
@@ -55,9 +56,9 @@ func (p *plan) issueServing(authority *pki.Authority) error {
 	return pair.Write(filepath.Join(p.folder.pki(), servingName))
 }
 
-// issueFrontProxy makes what the API server shows to aggregated API servers.
-// Its authority is one of its own, as Kubernetes asks for: whoever has a
-// certificate of it can pass for any user.
+// issueFrontProxy creates the client certificate that the API server uses for
+// aggregated API servers. It has a separate authority, as Kubernetes requires,
+// because a certificate of this authority can impersonate any user.
 func (p *plan) issueFrontProxy(*pki.Authority) error {
 	authority, err := pki.NewAuthority("kubernetes-front-proxy")
 	if err != nil {
@@ -73,8 +74,8 @@ func (p *plan) issueFrontProxy(*pki.Authority) error {
 	return pair.Write(filepath.Join(p.folder.pki(), frontProxyName))
 }
 
-// issueClients makes a kubeconfig for the admin and for each part that talks
-// to the API server, which knows them by these names.
+// issueClients creates kubeconfigs for the admin and for each component that
+// uses the API server, with the user names that the API server expects.
 func (p *plan) issueClients(authority *pki.Authority) error {
 	for _, client := range []struct {
 		file, user string

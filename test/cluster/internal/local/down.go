@@ -10,12 +10,12 @@ import (
 	"github.com/chartwright/chartwright/test/cluster/internal/process"
 )
 
-// grace is how long a part may take to end by itself. There is nothing to lose
-// in one that does not.
+// grace is the time for a component to exit before it is killed. Killing
+// it loses nothing.
 const grace = 5 * time.Second
 
-// Down stops the cluster, whatever is left of it, and removes everything but
-// its logs. A folder without a cluster is no error.
+// Down stops the cluster in any state, and removes everything except its logs.
+// A folder without a cluster is not an error.
 func Down(ctx context.Context, dir string, progress func(format string, args ...any)) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -23,7 +23,7 @@ func Down(ctx context.Context, dir string, progress func(format string, args ...
 	}
 	f := folder(dir)
 	if _, err := f.readState(); errors.Is(err, errNoCluster) {
-		progress("There is no cluster in %s.", f)
+		progress("No cluster in %s.", f)
 		return nil
 	}
 	release, err := f.acquire()
@@ -34,8 +34,8 @@ func Down(ctx context.Context, dir string, progress func(format string, args ...
 	return stop(ctx, f, progress)
 }
 
-// stop ends every part that is remembered, users of others before those, and
-// forgets them only when all have ended.
+// stop stops all components in the stored state, in reverse order of their
+// start, and removes the state when all have exited.
 func stop(ctx context.Context, f folder, progress func(string, ...any)) error {
 	s, err := f.readState()
 	if errors.Is(err, errNoCluster) {
@@ -56,7 +56,7 @@ func stop(ctx context.Context, f folder, progress func(string, ...any)) error {
 		case running:
 			progress("%-24s stopped", part.Name)
 		default:
-			progress("%-24s had ended before", part.Name)
+			progress("%-24s was not running", part.Name)
 		}
 	}
 	if len(failed) > 0 {

@@ -1,7 +1,7 @@
 package local
 
-// etcdPart is the database. Nothing in it has to survive the machine, so it
-// does not wait for the disk.
+// etcdPart returns the database. Its content need not survive a crash of the
+// machine, so that it does not sync to disk.
 func (p *plan) etcdPart(client, peer *reservation) *part {
 	clientURL, peerURL := "http://"+address(client.port), "http://"+address(peer.port)
 	return &part{
@@ -18,9 +18,10 @@ func (p *plan) etcdPart(client, peer *reservation) *part {
 			"--initial-advertise-peer-urls=" + peerURL,
 			"--initial-cluster=default=" + peerURL,
 			"--unsafe-no-fsync",
-			// Room for tests that make very many releases.
+			// Large enough for tests that create very many releases.
 			"--quota-backend-bytes=8589934592",
-			// Fewer snapshots: they only pay off in a cluster that lives long.
+			// Fewer snapshots, which are only useful in clusters that run for a
+			// long time.
 			"--snapshot-count=100000",
 			"--log-level=warn",
 		},

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// folder is where one cluster lives.
+// folder is the folder of a cluster.
 type folder string
 
 func (f folder) state() string           { return filepath.Join(string(f), "state.json") }
@@ -24,7 +24,7 @@ func (f folder) config() string          { return filepath.Join(string(f), "conf
 
 func (f folder) configFile(name string) string { return filepath.Join(f.config(), name) }
 
-// prepare makes the folder as empty as a new cluster needs it.
+// prepare creates the empty folders of a new cluster.
 func (f folder) prepare() error {
 	if err := f.clean(); err != nil {
 		return err
@@ -40,8 +40,8 @@ func (f folder) prepare() error {
 	return nil
 }
 
-// clean removes what a cluster left behind, save its logs. Only names that
-// belong to a cluster are touched: the folder may be one with other things.
+// clean removes the files of a cluster, except its logs. It only deletes names
+// that belong to a cluster, because the folder may contain other files.
 func (f folder) clean() error {
 	for _, path := range []string{f.data(), f.pki(), f.config(), f.kubeconfig(), f.state()} {
 		if err := os.RemoveAll(path); err != nil {
@@ -51,8 +51,8 @@ func (f folder) clean() error {
 	return nil
 }
 
-// acquire keeps others from starting or stopping the same cluster meanwhile.
-// The lock ends with this program, however that ends.
+// acquire prevents other processes from starting or stopping the same cluster.
+// The lock ends with this process, however the process ends.
 func (f folder) acquire() (release func(), err error) {
 	if err := os.MkdirAll(string(f), 0o700); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (f folder) acquire() (release func(), err error) {
 	if err != nil {
 		_ = file.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("another `cluster up` or `cluster down` works on %s at the moment: try again when it has ended", f)
+			return nil, fmt.Errorf("another `cluster up` or `cluster down` is using %s: try again when it has finished", f)
 		}
 		return nil, fmt.Errorf("cannot lock %s: %w", f.lock(), err)
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/chartwright/chartwright/test/cluster/internal/pki"
 )
 
-// clusterName is how the cluster is called in a kubeconfig.
+// clusterName is the cluster's name in kubeconfigs.
 const clusterName = "chartwright"
 
-// kubeconfigFor makes a kubeconfig that needs no other file, so that it can be
-// copied anywhere.
+// kubeconfigFor returns a kubeconfig that does not refer to other files, so
+// that it can be copied.
 func kubeconfigFor(server string, ca []byte, user, namespace string, login *clientcmdapi.AuthInfo) *clientcmdapi.Config {
 	return &clientcmdapi.Config{
 		CurrentContext: clusterName,
@@ -28,7 +28,7 @@ func kubeconfigFor(server string, ca []byte, user, namespace string, login *clie
 	}
 }
 
-// loginByCertificate logs in by a client certificate.
+// loginByCertificate returns the credentials of a client certificate.
 func loginByCertificate(pair pki.Pair) (*clientcmdapi.AuthInfo, error) {
 	key, err := pair.KeyPEM()
 	if err != nil {
@@ -37,7 +37,7 @@ func loginByCertificate(pair pki.Pair) (*clientcmdapi.AuthInfo, error) {
 	return &clientcmdapi.AuthInfo{ClientCertificateData: pair.CertPEM(), ClientKeyData: key}, nil
 }
 
-// writeKubeconfig stores a kubeconfig where only its owner can read it.
+// writeKubeconfig writes a kubeconfig that only its owner can read.
 func writeKubeconfig(file string, config *clientcmdapi.Config) error {
 	raw, err := clientcmd.Write(*config)
 	if err != nil {

@@ -14,7 +14,8 @@ var kwokConfig []byte
 
 const kwokConfigFile = "kwok.yaml"
 
-// kwokPart plays the kubelets, the storage provider and the cloud.
+// kwokPart returns kwok, which simulates the kubelets, the storage provider and
+// the cloud.
 func (p *plan) kwokPart(port *reservation) *part {
 	return &part{
 		name:    kwokName,
@@ -33,15 +34,15 @@ func (p *plan) kwokPart(port *reservation) *part {
 	}
 }
 
-// writeKwok stores our configuration and tells kwok of every stage that came
-// with it.
+// writeKwok writes kwok's configuration, including all stages that come with
+// kwok.
 func (p *plan) writeKwok() error {
 	stages, err := filepath.Glob(filepath.Join(stagesDir(p.Bin), "*.yaml"))
 	if err != nil {
 		return err
 	}
 	if len(stages) == 0 {
-		return fmt.Errorf("%s has no stages of kwok: run `make cluster-binaries`", stagesDir(p.Bin))
+		return fmt.Errorf("no kwok stages in %s: run `make cluster-binaries`", stagesDir(p.Bin))
 	}
 	for _, stage := range stages {
 		p.kwok.args = append(p.kwok.args, "--config="+stage)

@@ -8,35 +8,36 @@ import (
 	"time"
 )
 
-// DefaultDir is the folder of a cluster that was not given one.
+// DefaultDir is the default folder of a cluster.
 const DefaultDir = ".cluster"
 
-// Options say what cluster to start.
+// Options define a cluster.
 type Options struct {
-	// Dir is the folder that the cluster lives in.
+	// Dir is the folder of the cluster.
 	Dir string
-	// Bin holds the programs: kwok, and kube with Kubernetes' own.
+	// Bin contains the programs: kwok, and kube with the programs of
+	// Kubernetes.
 	Bin string
-	// Port of the API server; any free one when 0.
+	// Port of the API server; 0 means a free port.
 	Port int
-	// Nodes is how many nodes kwok plays.
+	// Nodes is the number of simulated nodes.
 	Nodes int
-	// AuditLog is a file that every request is noted in; none when empty.
+	// AuditLog is the file for the audit log; empty means no audit log.
 	AuditLog string
-	// Timeout is how long the start may take.
+	// Timeout is the maximum duration of the start.
 	Timeout time.Duration
-	// Progress is told every step that is done.
+	// Progress is called after each step.
 	Progress func(format string, args ...any)
 }
 
-// complete checks the options and makes their paths absolute, since the parts
-// of the cluster outlive the working folder of whoever starts it.
+// complete validates the options and makes their paths absolute, because the
+// components continue to run when the caller has exited.
 func (o *Options) complete() error {
 	if o.Nodes < 1 {
-		return errors.New("a cluster needs at least one node: use --nodes 1 or more")
+		return errors.New("--nodes: got less than 1, want at least 1")
 	}
 	if o.Port < 0 || o.Port > 65535 {
-		return fmt.Errorf("--port %d is not a port: use 1 to 65535, or 0 for any that is free", o.Port)
+		return fmt.Errorf("--port: got %d, want 1 to 65535, or 0 for a free port", o.Port)
 	}
 	for _, path := range []*string{&o.Dir, &o.Bin, &o.AuditLog} {
 		if *path == "" {
@@ -53,13 +54,13 @@ func (o *Options) complete() error {
 		kubeProgram(o.Bin, schedulerName), kwokProgram(o.Bin), stagesDir(o.Bin), storageClassFile(o.Bin),
 	} {
 		if _, err := os.Stat(program); err != nil {
-			return fmt.Errorf("%s is missing: run `make cluster-binaries`, or say where the programs are with --bin", program)
+			return fmt.Errorf("%s is missing: run `make cluster-binaries`, or set --bin to the folder with the programs", program)
 		}
 	}
 	return nil
 }
 
-// The layout of the folder with the programs, which the Makefile fills.
+// The layout of the folder with the programs, which the Makefile creates.
 
 func kubeProgram(bin, name string) string { return filepath.Join(bin, "kube", name) }
 func kwokProgram(bin string) string       { return filepath.Join(bin, "kwok") }

@@ -2,7 +2,7 @@ package local
 
 import "context"
 
-// Names of the parts, which are the names of their programs too.
+// Names of the components, which are also the names of their programs.
 const (
 	etcdName              = "etcd"
 	apiServerName         = "kube-apiserver"
@@ -11,18 +11,18 @@ const (
 	kwokName              = "kwok"
 )
 
-// part is one program of the cluster.
+// part is one component of the cluster.
 type part struct {
 	name    string
 	program string
 	args    []string
-	// health answers 200 as soon as the part does its work.
+	// health is a URL that responds with 200 when the component is ready.
 	health string
-	// ports are kept for the part until it starts.
+	// ports are reserved until the component starts.
 	ports []*reservation
 }
 
-// plan is every part of one cluster, and what they share.
+// plan contains all components of a cluster, and their common configuration.
 type plan struct {
 	Options
 	folder folder
@@ -32,8 +32,8 @@ type plan struct {
 	etcd, apiServer, controllerManager, scheduler, kwok *part
 }
 
-// newPlan decides which ports everything listens on. Close gives the ports of
-// parts that were never started back.
+// newPlan reserves the ports of all components. close releases the ports of
+// components that were never started.
 func newPlan(ctx context.Context, options Options) (*plan, error) {
 	p := &plan{Options: options, folder: folder(options.Dir)}
 	var ports []*reservation
@@ -56,7 +56,7 @@ func newPlan(ctx context.Context, options Options) (*plan, error) {
 	return p, nil
 }
 
-// close gives every port back. Doing so twice does no harm.
+// close releases all ports. It may be called twice.
 func (p *plan) close() {
 	for _, part := range []*part{p.etcd, p.apiServer, p.controllerManager, p.scheduler, p.kwok} {
 		closeAll(part.ports)

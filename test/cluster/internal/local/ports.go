@@ -10,30 +10,29 @@ import (
 	"syscall"
 )
 
-// loopback is the only address that anything listens on.
+// loopback is the only address on which components listen.
 const loopback = "127.0.0.1"
 
-// Ports are looked for below the range that systems hand out for outgoing
-// connections, so that none is taken between the moment it is found free and
-// the moment its part listens on it.
+// Ports are below the range that systems use for outgoing connections, so that
+// nothing else takes a port before its component listens on it.
 const (
 	firstPort = 20000
 	lastPort  = 32000
 )
 
-// reservation holds a port until the part that it is for starts.
+// reservation holds a port until its component starts.
 type reservation struct {
 	listener net.Listener
 	port     int
 }
 
-// reserve takes the wanted port, or any free one for 0.
+// reserve reserves the wanted port, or a free port for 0.
 func reserve(ctx context.Context, wanted int) (*reservation, error) {
 	var listen net.ListenConfig
 	if wanted != 0 {
 		listener, err := listen.Listen(ctx, "tcp", address(wanted))
 		if err != nil {
-			return nil, fmt.Errorf("port %d is in use: choose another with --port, or leave the flag out for any that is free: %w", wanted, err)
+			return nil, fmt.Errorf("port %d is in use: choose another with --port, or omit --port for a free port: %w", wanted, err)
 		}
 		return &reservation{listener, wanted}, nil
 	}
@@ -50,7 +49,7 @@ func reserve(ctx context.Context, wanted int) (*reservation, error) {
 	return nil, fmt.Errorf("no free port between %d and %d on %s", firstPort, lastPort, loopback)
 }
 
-// release gives the port up for the part that is about to listen on it.
+// release releases the port, so that the component can listen on it.
 func (r *reservation) release() { _ = r.listener.Close() }
 
 func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }

@@ -13,16 +13,16 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// askEvery is how often a condition that is waited for is looked at.
-const askEvery = 50 * time.Millisecond
+// pollInterval is the interval at which conditions are checked.
+const pollInterval = 50 * time.Millisecond
 
-// waitFor asks until there is no error left. When the context ends first, it
-// says why that did and what was still missing.
-func waitFor(ctx context.Context, what string, ask func(context.Context) error) error {
-	tick := time.NewTicker(askEvery)
+// waitFor calls check until it returns nil. If the context ends first, the
+// error contains the reason and the last error of check.
+func waitFor(ctx context.Context, what string, check func(context.Context) error) error {
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
-		missing := ask(ctx)
+		missing := check(ctx)
 		if missing == nil {
 			return nil
 		}
@@ -31,14 +31,14 @@ func waitFor(ctx context.Context, what string, ask func(context.Context) error) 
 		case <-ctx.Done():
 			cause := context.Cause(ctx)
 			if errors.Is(cause, context.DeadlineExceeded) {
-				return fmt.Errorf("%s took too long (allow more with --timeout): %w", what, missing)
+				return fmt.Errorf("timed out waiting for %s (increase --timeout): %w", what, missing)
 			}
 			return cause
 		}
 	}
 }
 
-// healthy asks a part once how it is.
+// healthy checks the health of a component once.
 func healthy(ctx context.Context, client *http.Client, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -48,14 +48,15 @@ func healthy(ctx context.Context, client *http.Client, url string) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() //nolint:errcheck // nothing was written
+	defer response.Body.Close() //nolint:errcheck // the response has no content to write
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, response.Status)
+		return fmt.Errorf("%s: status %s", url, response.Status)
 	}
 	return nil
 }
 
-// hasServiceAccount tells whether pods can be made in the default namespace.
+// hasServiceAccount returns a check that pods can be created in the default
+// namespace.
 func hasServiceAccount(client kubernetes.Interface) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
@@ -63,8 +64,8 @@ func hasServiceAccount(client kubernetes.Interface) func(context.Context) error 
 	}
 }
 
-// hasNodes tells whether pods can be scheduled: nodes are ready and rid of the
-// taint that new nodes start with.
+// hasNodes returns a check that pods can be scheduled: nodes are ready and do
+// not have the initial taint.
 func hasNodes(client kubernetes.Interface, wanted int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -96,7 +97,7 @@ func nodeReady(node *corev1.Node) bool {
 	return false
 }
 
-// unlessExists takes "there is one already" for success.
+// unlessExists returns nil for an "already exists" error.
 func unlessExists(err error) error {
 	if apierrors.IsAlreadyExists(err) {
 		return nil

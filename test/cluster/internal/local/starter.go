@@ -12,20 +12,21 @@ import (
 	"github.com/chartwright/chartwright/test/cluster/internal/process"
 )
 
-// lastLines is how much of a log is shown when its part died.
+// lastLines is the number of log lines in the error about a component that
+// exited.
 const lastLines = 15
 
-// starter starts parts and ends the whole start when one of them dies.
+// starter starts components, and cancels the start if one of them exits.
 type starter struct {
 	plan   *plan
 	state  *state
 	client *http.Client
-	// fail ends the context of the start.
+	// fail cancels the context of the start.
 	fail context.CancelCauseFunc
 }
 
-// start runs a part and remembers it before anything else happens, so that
-// whatever goes wrong later, it can be stopped.
+// start starts a component and stores its process ID immediately, so that it
+// can be stopped after any later failure.
 func (s *starter) start(p *part) error {
 	closeAll(p.ports)
 	log := s.plan.folder.log(p.name)
@@ -36,12 +37,12 @@ func (s *starter) start(p *part) error {
 	s.state.Parts = append(s.state.Parts, partState{Name: p.name, Process: started.Ref, Health: p.health})
 	go func() {
 		<-started.Done()
-		s.fail(fmt.Errorf("%s died: %w\nThe last it said (all of it is in %s):\n%s", p.name, started.Err(), log, tail(log)))
+		s.fail(fmt.Errorf("%s exited: %w\nThe last lines of its log (%s):\n%s", p.name, started.Err(), log, tail(log)))
 	}()
 	return s.plan.folder.writeState(s.state)
 }
 
-// await waits until a part does its work.
+// await waits until a component is ready.
 func (s *starter) await(ctx context.Context, p *part) error {
 	began := time.Now()
 	err := waitFor(ctx, p.name, func(ctx context.Context) error { return healthy(ctx, s.client, p.health) })
@@ -52,7 +53,7 @@ func (s *starter) await(ctx context.Context, p *part) error {
 	return nil
 }
 
-// awaitAll waits for several parts at once.
+// awaitAll waits for several components concurrently.
 func (s *starter) awaitAll(ctx context.Context, parts ...*part) error {
 	results := make(chan error)
 	for _, p := range parts {
@@ -62,7 +63,7 @@ func (s *starter) awaitAll(ctx context.Context, parts ...*part) error {
 	for range parts {
 		all = append(all, <-results)
 	}
-	// One that died is the reason that every other gave up: say it once.
+	// If a component exited, all waits fail for this reason: report it once.
 	for _, err := range all {
 		if err != nil && errors.Is(err, context.Cause(ctx)) {
 			return err

@@ -11,7 +11,7 @@ import (
 	"github.com/chartwright/chartwright/test/cluster/internal/process"
 )
 
-func TestStateIsReadBackAsItWasWritten(t *testing.T) {
+func TestState_RoundTrip(t *testing.T) {
 	f := folder(t.TempDir())
 	written := &state{Server: "https://127.0.0.1:1", Nodes: 3, Ready: true, Parts: []partState{
 		{Name: etcdName, Process: process.Ref{PID: 7, Started: "then"}, Health: "http://127.0.0.1:2/health"},
@@ -28,14 +28,14 @@ func TestStateIsReadBackAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestAFolderWithoutAClusterSaysHowToStartOne(t *testing.T) {
+func TestState_MissingIsReportedWithAdvice(t *testing.T) {
 	_, err := folder(t.TempDir()).readState()
 	if !errors.Is(err, errNoCluster) || !strings.Contains(err.Error(), "cluster up") {
 		t.Errorf("readState() = %v", err)
 	}
 }
 
-func TestADamagedStateIsNotTakenForNone(t *testing.T) {
+func TestState_CorruptIsNotMissing(t *testing.T) {
 	f := folder(t.TempDir())
 	if err := os.WriteFile(f.state(), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
@@ -45,13 +45,13 @@ func TestADamagedStateIsNotTakenForNone(t *testing.T) {
 	}
 }
 
-func TestCleaningSparesLogsAndTheFilesOfOthers(t *testing.T) {
+func TestClean_KeepsLogsAndForeignFiles(t *testing.T) {
 	f := folder(t.TempDir())
 	if err := f.prepare(); err != nil {
 		t.Fatal(err)
 	}
-	theirs := filepath.Join(string(f), "notes.txt")
-	for _, file := range []string{theirs, f.log(etcdName), f.kubeconfig(), f.key(caName)} {
+	foreign := filepath.Join(string(f), "notes.txt")
+	for _, file := range []string{foreign, f.log(etcdName), f.kubeconfig(), f.key(caName)} {
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -59,31 +59,31 @@ func TestCleaningSparesLogsAndTheFilesOfOthers(t *testing.T) {
 	if err := f.clean(); err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]bool{theirs: true, f.log(etcdName): true, f.kubeconfig(): false, f.key(caName): false} {
+	for file, want := range map[string]bool{foreign: true, f.log(etcdName): true, f.kubeconfig(): false, f.key(caName): false} {
 		if _, err := os.Stat(file); (err == nil) != want {
-			t.Errorf("%s: %v, want it to stay: %v", file, err, want)
+			t.Errorf("%s: %v, want it to be kept: %v", file, err, want)
 		}
 	}
 }
 
-func TestOneClusterIsWorkedOnByOneAtATime(t *testing.T) {
+func TestAcquire_IsExclusive(t *testing.T) {
 	f := folder(t.TempDir())
 	release, err := f.acquire()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.acquire(); err == nil {
-		t.Error("a second one got the lock")
+		t.Error("a second process got the lock")
 	}
 	release()
 	release, err = f.acquire()
 	if err != nil {
-		t.Fatalf("after the first one ended: %v", err)
+		t.Fatalf("after the first process released the lock: %v", err)
 	}
 	release()
 }
 
-func TestAPortInUseIsRefusedAndOthersDiffer(t *testing.T) {
+func TestReserve_RefusesPortInUse(t *testing.T) {
 	first, err := reserve(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -98,11 +98,11 @@ func TestAPortInUseIsRefusedAndOthersDiffer(t *testing.T) {
 	}
 	defer second.release()
 	if first.port == second.port {
-		t.Error("the same port twice")
+		t.Error("got the same port twice")
 	}
 }
 
-func TestMissingProgramsAreNamedWithTheWayToGetThem(t *testing.T) {
+func TestOptions_MissingProgramsAreReportedWithAdvice(t *testing.T) {
 	options := Options{Dir: t.TempDir(), Bin: t.TempDir(), Nodes: 1}
 	err := options.complete()
 	if err == nil || !strings.Contains(err.Error(), "make cluster-binaries") {

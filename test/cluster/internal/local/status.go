@@ -5,29 +5,29 @@ import (
 	"path/filepath"
 )
 
-// Status tells which parts of a cluster do their work.
+// Status is the state of a cluster's components.
 type Status struct {
 	// Server is the address of the API server.
 	Server string
-	// Kubeconfig is the file to log in with.
+	// Kubeconfig is the path of the admin's kubeconfig.
 	Kubeconfig string
-	// Started tells whether the start was completed.
+	// Started reports whether the start was completed.
 	Started bool
-	// Parts are in the order that they were started in.
+	// Parts are in the order of their start.
 	Parts []PartStatus
 }
 
-// PartStatus tells how one part is.
+// PartStatus is the state of one component.
 type PartStatus struct {
 	Name string
 	PID  int
-	// Problem is what is wrong with the part; nil when nothing is.
+	// Problem is the reason why the component is not ready, or nil.
 	Problem error
-	// Log is the file with what the part said.
+	// Log is the path of the component's log.
 	Log string
 }
 
-// Up tells whether nothing is wrong.
+// Up reports whether the start was completed and all components are ready.
 func (s *Status) Up() bool {
 	for _, part := range s.Parts {
 		if part.Problem != nil {
@@ -37,7 +37,7 @@ func (s *Status) Up() bool {
 	return s.Started
 }
 
-// Check looks at every part of the cluster in a folder.
+// Check checks all components of the cluster in a folder.
 func Check(ctx context.Context, dir string) (*Status, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -60,8 +60,8 @@ func Check(ctx context.Context, dir string) (*Status, error) {
 	return status, nil
 }
 
-// problem tells what is wrong with a part. One that runs but does not answer is
-// as useless as one that died.
+// problem returns why a component is not ready. A process that does not respond
+// counts as not ready.
 func (f folder) problem(ctx context.Context, part partState) error {
 	running, err := part.Process.Running()
 	if err != nil {

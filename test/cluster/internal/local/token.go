@@ -14,7 +14,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Kubeconfig returns a kubeconfig for the admin of the cluster.
+// Kubeconfig returns the admin's kubeconfig.
 func Kubeconfig(dir string) ([]byte, error) {
 	f := folder(dir)
 	if _, err := f.readState(); err != nil {
@@ -23,12 +23,12 @@ func Kubeconfig(dir string) ([]byte, error) {
 	return os.ReadFile(f.kubeconfig())
 }
 
-// ServiceAccountKubeconfig returns a kubeconfig that logs in as a
-// ServiceAccount, given as NAMESPACE/NAME, as if from one of its pods.
+// ServiceAccountKubeconfig returns a kubeconfig with a token of a
+// ServiceAccount, given as NAMESPACE/NAME, like that of its pods.
 func ServiceAccountKubeconfig(ctx context.Context, dir, account string, lifetime time.Duration) ([]byte, error) {
 	namespace, name, found := strings.Cut(account, "/")
 	if !found || namespace == "" || name == "" {
-		return nil, fmt.Errorf("%q does not name a ServiceAccount: write NAMESPACE/NAME", account)
+		return nil, fmt.Errorf("ServiceAccount: got %q, want NAMESPACE/NAME", account)
 	}
 	f := folder(dir)
 	s, err := f.readState()
@@ -43,7 +43,7 @@ func ServiceAccountKubeconfig(ctx context.Context, dir, account string, lifetime
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
 	token, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, request, metav1.CreateOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("there is no such ServiceAccount: make it with `kubectl create serviceaccount --namespace %s %s`: %w", namespace, name, err)
+		return nil, fmt.Errorf("ServiceAccount not found: create it with `kubectl create serviceaccount --namespace %s %s`: %w", namespace, name, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot get a token for ServiceAccount %s: %w", account, err)

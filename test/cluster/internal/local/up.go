@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Up starts a cluster and returns when it is ready for use; its parts go on
-// running. A cluster that runs already is left alone, and what is left of one
-// that crashed is cleaned up first. A start that fails leaves nothing running.
+// Up starts a cluster and returns when it is ready. Its components continue to
+// run. A running cluster is not changed, and the remains of a crashed one are
+// removed first. A failed start leaves no processes behind.
 func Up(ctx context.Context, options Options) (kubeconfig string, err error) {
 	if err := options.complete(); err != nil {
 		return "", err
@@ -36,14 +36,14 @@ func Up(ctx context.Context, options Options) (kubeconfig string, err error) {
 	}
 	defer plan.close()
 	if err := plan.boot(ctx); err != nil {
-		// The caller may have been interrupted: the clean-up must not be.
+		// The caller's context may be canceled: clean up anyway.
 		return "", errors.Join(err, stop(context.WithoutCancel(ctx), f, func(string, ...any) {}))
 	}
 	return f.kubeconfig(), nil
 }
 
-// settle finds out whether the cluster runs already, and stops what is left of
-// it if it does only in part.
+// settle checks whether the cluster is running, and stops the remains of a
+// cluster that is only partly running.
 func settle(ctx context.Context, f folder, progress func(string, ...any)) (running bool, err error) {
 	status, err := Check(ctx, string(f))
 	if errors.Is(err, errNoCluster) {
@@ -53,14 +53,14 @@ func settle(ctx context.Context, f folder, progress func(string, ...any)) (runni
 		return false, err
 	}
 	if status.Up() {
-		progress("The cluster in %s runs already, at %s.", f, status.Server)
+		progress("The cluster in %s is already running at %s.", f, status.Server)
 		return true, nil
 	}
-	progress("Cleaning up what is left of a cluster in %s.", f)
+	progress("Removing the remains of a cluster in %s.", f)
 	return false, stop(ctx, f, progress)
 }
 
-// boot starts every part in the order that they need each other in.
+// boot starts the components in the order of their dependencies.
 func (p *plan) boot(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
@@ -109,18 +109,18 @@ func (p *plan) boot(ctx context.Context) error {
 	return p.folder.writeState(s.state)
 }
 
-// fill gives the cluster what a new one has.
+// fill creates the initial objects of a cluster.
 func (p *plan) fill(ctx context.Context, client kubernetes.Interface) error {
 	if err := createNodes(ctx, client, p.Nodes); err != nil {
 		return err
 	}
 	if err := createStorageClass(ctx, client, storageClassFile(p.Bin)); err != nil {
-		return fmt.Errorf("cannot make the StorageClass: %w", err)
+		return fmt.Errorf("cannot create the StorageClass: %w", err)
 	}
 	return nil
 }
 
-// awaitContents waits for what the controllers make.
+// awaitContents waits for objects that controllers create.
 func (p *plan) awaitContents(ctx context.Context, client kubernetes.Interface) error {
 	began := time.Now()
 	if err := waitFor(ctx, "the default ServiceAccount", hasServiceAccount(client)); err != nil {

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// validity is long enough for a cluster that a developer leaves running.
+// validity is long enough for a cluster that keeps running on a developer's
+// machine.
 const validity = 365 * 24 * time.Hour
 
 // Pair is a certificate and its private key.
@@ -24,7 +25,7 @@ type Pair struct {
 // Authority signs certificates.
 type Authority struct{ Pair }
 
-// NewAuthority makes an authority that trusts itself.
+// NewAuthority creates a self-signed authority.
 func NewAuthority(name string) (*Authority, error) {
 	pair, err := sign(&x509.Certificate{
 		Subject:               pkix.Name{CommonName: name},
@@ -38,8 +39,8 @@ func NewAuthority(name string) (*Authority, error) {
 	return &Authority{pair}, nil
 }
 
-// Client makes the certificate that a user logs in with: Kubernetes takes its
-// common name for the user and its organizations for the groups.
+// Client creates a client certificate. Kubernetes reads the user from its
+// common name and the groups from its organizations.
 func (a *Authority) Client(user string, groups ...string) (Pair, error) {
 	return sign(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: user, Organization: groups},
@@ -48,7 +49,7 @@ func (a *Authority) Client(user string, groups ...string) (Pair, error) {
 	}, a)
 }
 
-// Server makes the certificate of a server that is reached by these names and
+// Server creates the certificate of a server with the given names and
 // addresses.
 func (a *Authority) Server(name string, dnsNames []string, addresses []net.IP) (Pair, error) {
 	return sign(&x509.Certificate{
@@ -60,8 +61,8 @@ func (a *Authority) Server(name string, dnsNames []string, addresses []net.IP) (
 	}, a)
 }
 
-// sign completes a certificate and signs it, with its own key when there is no
-// authority.
+// sign completes and signs a certificate. Without an authority, the certificate
+// is self-signed.
 func sign(cert *x509.Certificate, by *Authority) (Pair, error) {
 	key, err := NewKey()
 	if err != nil {
@@ -69,10 +70,10 @@ func sign(cert *x509.Certificate, by *Authority) (Pair, error) {
 	}
 	cert.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
-		return Pair{}, fmt.Errorf("no random serial number: %w", err)
+		return Pair{}, fmt.Errorf("cannot create a serial number: %w", err)
 	}
 	now := time.Now()
-	// A minute's grace for clocks that are set back a little.
+	// Tolerate clocks that are one minute slow.
 	cert.NotBefore, cert.NotAfter = now.Add(-time.Minute), now.Add(validity)
 
 	parent, parentKey := cert, key
@@ -90,8 +91,8 @@ func sign(cert *x509.Certificate, by *Authority) (Pair, error) {
 	return Pair{Cert: signed, Key: key}, nil
 }
 
-// NewKey makes a private key. P-256 is made in microseconds, where an RSA key
-// would cost a noticeable part of the cluster's start.
+// NewKey creates a private key. Creating a P-256 key takes microseconds; an RSA
+// key would slow down the start of the cluster.
 func NewKey() (*ecdsa.PrivateKey, error) {
 	return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 }

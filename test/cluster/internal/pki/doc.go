@@ -1,5 +1,5 @@
-// Package pki makes the keys and certificates of one local cluster.
+// Package pki creates the keys and certificates of one local cluster.
 //
-// They are made anew for every cluster and live as long as its folder, so
-// there is nothing to renew, nothing to share and nothing worth stealing.
+// Each cluster has new certificates, which are valid as long as its folder
+// exists, so that nothing has to be renewed or shared.
 package pki

@@ -21,8 +21,8 @@ func (p Pair) KeyPEM() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 }
 
-// Write stores certificate and key as stem.crt and stem.key, the key readable
-// by nobody else.
+// Write writes the certificate and the key to stem.crt and stem.key. Only the
+// owner can read the key.
 func (p Pair) Write(stem string) error {
 	key, err := p.KeyPEM()
 	if err != nil {
@@ -34,8 +34,8 @@ func (p Pair) Write(stem string) error {
 	return os.WriteFile(stem+".crt", p.CertPEM(), 0o600)
 }
 
-// WriteSigner stores a key that signs tokens as stem.key, and the half that
-// checks them as stem.pub.
+// WriteSigner writes a key for signing tokens to stem.key, and its public key
+// to stem.pub.
 func WriteSigner(stem string, key *ecdsa.PrivateKey) error {
 	private, err := Pair{Key: key}.KeyPEM()
 	if err != nil {

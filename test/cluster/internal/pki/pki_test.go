@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-func TestAServerIsTrustedByItsNamesOnly(t *testing.T) {
+func TestServer_TrustedForItsNamesOnly(t *testing.T) {
 	authority := newAuthority(t)
 	pair, err := authority.Server("api", []string{"localhost"}, []net.IP{net.ParseIP("127.0.0.1")})
 	if err != nil {
@@ -25,7 +25,7 @@ func TestAServerIsTrustedByItsNamesOnly(t *testing.T) {
 	}
 }
 
-func TestAClientIsWhoItSaysAndCannotServe(t *testing.T) {
+func TestClient_CertificateCannotServe(t *testing.T) {
 	authority := newAuthority(t)
 	pair, err := authority.Client("ada", "engineers")
 	if err != nil {
@@ -33,7 +33,7 @@ func TestAClientIsWhoItSaysAndCannotServe(t *testing.T) {
 	}
 	subject := pair.Cert.Subject
 	if subject.CommonName != "ada" || !slices.Equal(subject.Organization, []string{"engineers"}) {
-		t.Errorf("it is for %s", subject)
+		t.Errorf("the subject is %s", subject)
 	}
 	for usage, want := range map[x509.ExtKeyUsage]bool{x509.ExtKeyUsageClientAuth: true, x509.ExtKeyUsageServerAuth: false} {
 		_, err := pair.Cert.Verify(x509.VerifyOptions{Roots: roots(authority), KeyUsages: []x509.ExtKeyUsage{usage}})
@@ -43,7 +43,7 @@ func TestAClientIsWhoItSaysAndCannotServe(t *testing.T) {
 	}
 }
 
-func TestAnotherAuthorityIsNotTrusted(t *testing.T) {
+func TestServer_OtherAuthorityIsNotTrusted(t *testing.T) {
 	pair, err := newAuthority(t).Client("ada")
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestAnotherAuthorityIsNotTrusted(t *testing.T) {
 	}
 }
 
-func TestWrittenPairsFitAndAreSecret(t *testing.T) {
+func TestWrite_KeyMatchesAndIsPrivate(t *testing.T) {
 	stem := filepath.Join(t.TempDir(), "ca")
 	if err := newAuthority(t).Write(stem); err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestWrittenPairsFitAndAreSecret(t *testing.T) {
 	}
 }
 
-func TestASignersHalvesBelongTogether(t *testing.T) {
+func TestWriteSigner_KeysMatch(t *testing.T) {
 	stem := filepath.Join(t.TempDir(), "signer")
 	key, err := NewKey()
 	if err != nil {
@@ -92,7 +92,7 @@ func TestASignersHalvesBelongTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !key.PublicKey.Equal(public) {
-		t.Error("the public half is another key's")
+		t.Error("the public key does not match")
 	}
 }
 

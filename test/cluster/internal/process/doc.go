@@ -1,7 +1,7 @@
-// Package process starts programs that outlive the one that started them, and
-// finds and stops them again later.
+// Package process starts programs that continue to run when the caller exits,
+// and finds and stops them later.
 //
-// A process is remembered by its id together with the moment it started. An
-// id alone is not enough: after a crash or a reboot the same number may belong
-// to somebody else's program, which must never be signaled.
+// A process is identified by its ID together with its start time. The ID is not
+// sufficient: after a crash or a reboot it may belong to another program, which
+// must never be signaled.
 package process

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestAProcessIsFoundAgainAndStopped(t *testing.T) {
+func TestStop_FindsProcessByReference(t *testing.T) {
 	started := sleeper(t)
 
 	running, err := started.Ref.Running()
@@ -26,23 +26,23 @@ func TestAProcessIsFoundAgainAndStopped(t *testing.T) {
 	}
 }
 
-func TestAProcessThatIgnoresTheFirstSignalIsKilled(t *testing.T) {
+func TestStop_KillsProcessThatIgnoresSIGTERM(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	stubborn, err := Start(log, "sh", "-c", `trap "" TERM; echo deaf; while :; do sleep 1; done`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, func() bool { said, _ := os.ReadFile(log); return len(said) > 0 })
+	until(t, func() bool { printed, _ := os.ReadFile(log); return len(printed) > 0 })
 	if err := Stop(t.Context(), stubborn.Ref, 50*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	<-stubborn.Done()
 	if !strings.Contains(stubborn.Err().Error(), "killed") {
-		t.Errorf("it ended by %q, want a kill", stubborn.Err())
+		t.Errorf("the process ended with %q, want a kill", stubborn.Err())
 	}
 }
 
-func TestAnotherProcessWithTheSameIDIsLeftAlone(t *testing.T) {
+func TestStop_IgnoresOtherProcessWithSameID(t *testing.T) {
 	bystander := sleeper(t)
 	stale := Ref{PID: bystander.Ref.PID, Started: "an earlier moment"}
 
@@ -54,11 +54,11 @@ func TestAnotherProcessWithTheSameIDIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if running, err := bystander.Ref.Running(); err != nil || !running {
-		t.Fatalf("the bystander: Running() = %v, %v; want true", running, err)
+		t.Fatalf("the other process: Running() = %v, %v; want true", running, err)
 	}
 }
 
-func TestRefsThatNameNobodyDoNotRun(t *testing.T) {
+func TestRunning_FalseForInvalidReference(t *testing.T) {
 	for _, ref := range []Ref{{}, {PID: 1, Started: "x"}, {PID: -1, Started: "x"}, {PID: 1 << 30, Started: "x"}} {
 		if running, err := ref.Running(); err != nil || running {
 			t.Errorf("%+v.Running() = %v, %v; want false", ref, running, err)
@@ -66,7 +66,7 @@ func TestRefsThatNameNobodyDoNotRun(t *testing.T) {
 	}
 }
 
-func TestAZombieDoesNotRun(t *testing.T) {
+func TestRunning_FalseForZombie(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "sleep", "60")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -78,14 +78,14 @@ func TestAZombieDoesNotRun(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// Not waited for yet: it has ended, but keeps its id.
+	// Not reaped yet: the process has ended, but keeps its ID.
 	until(t, func() bool { running, err := ref.Running(); return err == nil && !running })
 	if err := cmd.Wait(); err == nil {
-		t.Error("a killed process ended well")
+		t.Error("no error for a killed process")
 	}
 }
 
-func TestAProgramThatIsMissingIsNamed(t *testing.T) {
+func TestStart_NamesMissingProgram(t *testing.T) {
 	_, err := Start(filepath.Join(t.TempDir(), "log"), "/no/such/program")
 	if err == nil || !strings.Contains(err.Error(), "/no/such/program") {
 		t.Errorf("Start() = %v, want the name of the program", err)
@@ -100,7 +100,7 @@ func sleeper(t *testing.T) *Process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// The context of the test has ended by now.
+		// The context of the test is canceled by now.
 		if err := Stop(context.Background(), started.Ref, time.Second); err != nil {
 			t.Error(err)
 		}
@@ -119,7 +119,7 @@ func until(t *testing.T, holds func() bool) {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			t.Fatal("waited in vain")
+			t.Fatal("timed out")
 		}
 	}
 }

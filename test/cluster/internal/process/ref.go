@@ -6,29 +6,30 @@ import (
 	"io/fs"
 )
 
-// Ref names one process for as long as the machine is up, and longer: it never
-// comes to mean another process.
+// Ref identifies one process, also across reboots: it never refers to another
+// process.
 type Ref struct {
 	PID int `json:"pid"`
-	// Started is opaque. It differs between two processes that had the same
-	// id, also across a reboot.
+	// Started is opaque. It distinguishes processes with the same ID, also
+	// across a reboot.
 	Started string `json:"started"`
 }
 
 // errGone is returned by started for a process that has ended.
 var errGone = errors.New("no such process")
 
-// RefTo describes a process that runs now.
+// RefTo returns a reference to a running process.
 func RefTo(pid int) (Ref, error) {
 	moment, err := started(pid)
 	if err != nil {
-		return Ref{}, fmt.Errorf("cannot tell when process %d started: %w", pid, err)
+		return Ref{}, fmt.Errorf("cannot find the start time of process %d: %w", pid, err)
 	}
 	return Ref{PID: pid, Started: moment}, nil
 }
 
-// Running tells whether this very process still runs. A process that ended but
-// was not reaped yet does not run, nor does another one with the same id.
+// Running reports whether this process is still running. A process that has
+// ended but is not reaped, and another process with the same ID, do not count
+// as running.
 func (r Ref) Running() (bool, error) {
 	if r.PID <= 1 || r.Started == "" {
 		return false, nil
@@ -38,7 +39,7 @@ func (r Ref) Running() (bool, error) {
 	case errors.Is(err, errGone), errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
-		return false, fmt.Errorf("cannot tell whether process %d still runs: %w", r.PID, err)
+		return false, fmt.Errorf("cannot check whether process %d is running: %w", r.PID, err)
 	}
 	return moment == r.Started, nil
 }

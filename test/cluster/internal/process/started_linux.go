@@ -9,15 +9,15 @@ import (
 	"syscall"
 )
 
-// Positions in /proc/PID/stat, counted from the field after the command name,
-// which is in parentheses and may itself contain spaces and parentheses.
+// Positions in /proc/PID/stat, counted from the field after the command name.
+// The command name is in parentheses and may contain spaces and parentheses.
 const (
 	fieldState     = 0
 	fieldStartTime = 19
 )
 
-// started reads when a process began, in clock ticks since boot, and prefixes
-// the boot's own id because ticks start again at every boot.
+// started returns the start time of a process, in clock ticks since boot, with
+// the boot's ID as a prefix because the ticks restart at each boot.
 func started(pid int) (string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if errors.Is(err, syscall.ESRCH) {
@@ -28,7 +28,7 @@ func started(pid int) (string, error) {
 	}
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) <= fieldStartTime {
-		return "", fmt.Errorf("/proc/%d/stat is not in the form that proc(5) describes", pid)
+		return "", fmt.Errorf("/proc/%d/stat does not have the format of proc(5)", pid)
 	}
 	if state := fields[fieldState]; state == "Z" || state == "X" {
 		return "", errGone

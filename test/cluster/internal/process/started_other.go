@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// started asks ps(1), which every Unix has, when a process began.
+// started returns the start time of a process from ps(1), which every Unix has.
 func started(pid int) (string, error) {
 	out, err := exec.CommandContext(context.Background(), "ps", "-o", "stat=,lstart=", "-p", strconv.Itoa(pid)).Output()
 	var exit *exec.ExitError

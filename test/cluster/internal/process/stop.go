@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// pollEvery is how often a process that was asked to end is looked at. It is
-// not a child of the caller in general, so it cannot be waited for.
+// pollEvery is the interval at which a terminating process is checked. It is
+// usually not a child of the caller, so the caller cannot wait for it.
 const pollEvery = 20 * time.Millisecond
 
-// Stop asks a process and its group to end, and insists when it has not after
-// the grace. A process that no longer runs is no error.
+// Stop terminates a process and its group, and kills them if they are still running after the grace period. A process that is not running is not an error.
 func Stop(ctx context.Context, ref Ref, grace time.Duration) error {
 	for _, step := range []struct {
 		signal  syscall.Signal
@@ -30,10 +29,10 @@ func Stop(ctx context.Context, ref Ref, grace time.Duration) error {
 			return err
 		}
 	}
-	return fmt.Errorf("process %d does not end, not even by SIGKILL", ref.PID)
+	return fmt.Errorf("process %d did not exit, even after SIGKILL", ref.PID)
 }
 
-// signalGroup signals the group that Start made the process the leader of.
+// signalGroup signals the process group that Start created for the process.
 func signalGroup(pid int, signal syscall.Signal) error {
 	if err := syscall.Kill(-pid, signal); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("cannot send %s to process %d: %w", signal, pid, err)
@@ -41,7 +40,7 @@ func signalGroup(pid int, signal syscall.Signal) error {
 	return nil
 }
 
-// waitGone reports whether the process ended within the given time.
+// waitGone reports whether the process exited within the given time.
 func waitGone(ctx context.Context, ref Ref, within time.Duration) (bool, error) {
 	deadline := time.After(within)
 	tick := time.NewTicker(pollEvery)

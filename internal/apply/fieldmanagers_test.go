@@ -16,12 +16,12 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// at returns where others reach an object.
+// at returns a client for an object that other field managers use.
 func at(o apply.Object) dynamic.ResourceInterface {
 	return apiServer.client.Dynamic.Resource(o.Mapping.Resource).Namespace(o.GetNamespace())
 }
 
-// live reads an object as it is.
+// live returns the live object.
 func live(t *testing.T, o apply.Object) *unstructured.Unstructured {
 	t.Helper()
 	got, err := apiServer.client.Read(t.Context(), o)
@@ -31,7 +31,7 @@ func live(t *testing.T, o apply.Object) *unstructured.Unstructured {
 	return got
 }
 
-// patch changes an object as somebody else does.
+// patch patches an object with another field manager.
 func patch(t *testing.T, o apply.Object, manager string, kind types.PatchType, text string, subresources ...string) {
 	t.Helper()
 	if _, err := at(o).Patch(t.Context(), o.GetName(), kind, []byte(text), metav1.PatchOptions{FieldManager: manager}, subresources...); err != nil {
@@ -39,7 +39,7 @@ func patch(t *testing.T, o apply.Object, manager string, kind types.PatchType, t
 	}
 }
 
-// create makes an object as somebody does without server-side apply.
+// create creates an object with another field manager, without server-side apply.
 func create(t *testing.T, o apply.Object, manager string) {
 	t.Helper()
 	if _, err := at(o).Create(t.Context(), o.Unstructured, metav1.CreateOptions{FieldManager: manager}); err != nil {
@@ -47,7 +47,7 @@ func create(t *testing.T, o apply.Object, manager string) {
 	}
 }
 
-// field returns what stands at a path, as JSON.
+// field returns the value at a path as JSON.
 func field(t *testing.T, o *unstructured.Unstructured, path ...string) string {
 	t.Helper()
 	value, found, err := unstructured.NestedFieldNoCopy(o.Object, path...)
@@ -61,7 +61,7 @@ func field(t *testing.T, o *unstructured.Unstructured, path ...string) string {
 	return string(data)
 }
 
-// managers returns who holds something of an object: "<manager> <operation>
+// managers returns the managed fields entries of an object, as "<manager> <operation>
 // <subresource>".
 func managers(o *unstructured.Unstructured) []string {
 	var found []string
@@ -72,7 +72,7 @@ func managers(o *unstructured.Unstructured) []string {
 	return found
 }
 
-// pods is a Deployment with what is put into its first container and its spec.
+// pods returns a Deployment with additional fields in its container and its spec.
 func pods(t *testing.T, of apply.Owner, container, spec string) apply.Object {
 	t.Helper()
 	return object(t, of, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{`+spec+`
@@ -80,7 +80,7 @@ func pods(t *testing.T, of apply.Owner, container, spec string) apply.Object {
 		"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{`+container+`"name":"web","image":"web:1"}]}}}}`)
 }
 
-func TestApplyMends(t *testing.T) {
+func TestApply_NormalizesRejectedObject(t *testing.T) {
 	startAPIServer(t)
 	of := namespace(t)
 	o := pods(t, of, `"bogus":1,
@@ -89,7 +89,7 @@ func TestApplyMends(t *testing.T) {
 		`"alsoBogus":{"a":1},`)
 	sent := o.DeepCopy()
 	var warnings []string
-	applied, err := apiServer.client.Apply(t.Context(), o, apply.Options{Warn: func(what string) { warnings = append(warnings, what) }})
+	applied, err := apiServer.client.Apply(t.Context(), o, apply.Options{Warn: func(warning string) { warnings = append(warnings, warning) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,16 +113,16 @@ func TestApplyMends(t *testing.T) {
 		t.Errorf("warnings\n%s\nwant\n%s", strings.Join(warnings, "\n"), strings.Join(want, "\n"))
 	}
 	if field(t, o.Unstructured) != field(t, sent) {
-		t.Error("what the caller gave was changed")
+		t.Error("the given object was changed")
 	}
-	// The same again changes nothing.
+	// A second apply changes nothing.
 	again := mustApply(t, o)
 	if again.GetResourceVersion() != applied.GetResourceVersion() {
-		t.Error("the second apply of the same wrote again")
+		t.Error("the second apply has written the object")
 	}
 }
 
-func TestApplyLeavesReplicas(t *testing.T) {
+func TestApply_LeavesReplicasToAutoscaler(t *testing.T) {
 	startAPIServer(t)
 	o := pods(t, namespace(t), "", `"replicas":2,`)
 	mustApply(t, o)
@@ -130,7 +130,7 @@ func TestApplyLeavesReplicas(t *testing.T) {
 	patch(t, o, "kube-controller-manager", types.MergePatchType, `{"spec":{"replicas":5}}`, "scale")
 	after := apply.StateOf(o.GroupVersionKind().GroupKind(), live(t, o))
 	if !after.Scaled || !after.Matches(before) {
-		t.Fatalf("an autoscaler's work is damage: %+v", after)
+		t.Fatalf("scaling by an autoscaler is drift: %+v", after)
 	}
 	applied, err := apiServer.client.Apply(t.Context(), o, apply.Options{LeaveReplicas: true})
 	if err != nil {
@@ -140,30 +140,30 @@ func TestApplyLeavesReplicas(t *testing.T) {
 		t.Errorf("replicas are %s, want the autoscaler's 5", got)
 	}
 	if left := apply.StateOf(o.GroupVersionKind().GroupKind(), applied); !left.Matches(before) || !after.Matches(left) {
-		t.Errorf("leaving the replicas out is damage: %+v", left)
+		t.Errorf("an apply without replicas is drift: %+v", left)
 	}
 	if field(t, o.Unstructured, "spec", "replicas") != "2" {
-		t.Error("what the caller gave was changed")
+		t.Error("the given object was changed")
 	}
-	// A person scales back.
+	// A user scales the object.
 	patch(t, o, "kubectl", types.MergePatchType, `{"spec":{"replicas":7}}`, "scale")
 	if now := apply.StateOf(o.GroupVersionKind().GroupKind(), live(t, o)); now.Scaled {
-		t.Errorf("a person's work passes for an autoscaler's: %+v", now)
+		t.Errorf("scaling by a user counts as that of an autoscaler: %+v", now)
 	}
 }
 
-func TestScaledByAPersonIsDamage(t *testing.T) {
+func TestApply_CorrectsReplicasSetByUser(t *testing.T) {
 	startAPIServer(t)
 	o := pods(t, namespace(t), "", `"replicas":2,`)
 	before := apply.StateOf(o.GroupVersionKind().GroupKind(), mustApply(t, o))
 	patch(t, o, "kubectl", types.MergePatchType, `{"spec":{"replicas":5}}`, "scale")
-	damaged := live(t, o)
-	if now := apply.StateOf(o.GroupVersionKind().GroupKind(), damaged); now.Matches(before) {
-		t.Errorf("it is intact: %+v", now)
+	drifted := live(t, o)
+	if now := apply.StateOf(o.GroupVersionKind().GroupKind(), drifted); now.Matches(before) {
+		t.Errorf("scaling by a user is not drift: %+v", now)
 	}
 	after := mustApply(t, o)
-	if got := apply.CorrectedFields(damaged, after, 5); !slices.Equal(got, []string{"spec.replicas"}) {
-		t.Errorf("lost: %q", got)
+	if got := apply.CorrectedFields(drifted, after, 5); !slices.Equal(got, []string{"spec.replicas"}) {
+		t.Errorf("got corrected fields %q", got)
 	}
 	if got := field(t, live(t, o), "spec", "replicas"); got != "2" {
 		t.Errorf("replicas are %s, want 2", got)
@@ -176,35 +176,34 @@ func service(t *testing.T, of apply.Owner) apply.Object {
 		"ports":[{"name":"http","port":80,"protocol":"TCP","targetPort":8080},{"name":"admin","port":81,"protocol":"TCP","targetPort":8081}]}}`)
 }
 
-// Somebody who changes a port changes the key of a list's item: an apply alone
-// would leave theirs beside ours, with the same name.
-func TestApplyRestoresAKey(t *testing.T) {
+// A change of a port changes the key of a list item. A plain apply would add a second port
+// with the same name.
+func TestApply_RestoresKeyOfListItem(t *testing.T) {
 	startAPIServer(t)
 	o := service(t, namespace(t))
 	before := apply.StateOf(o.GroupVersionKind().GroupKind(), mustApply(t, o))
 	ports := field(t, live(t, o), "spec", "ports")
 	patch(t, o, "kubectl-edit", types.JSONPatchType, `[{"op":"replace","path":"/spec/ports/0/port","value":8000},{"op":"add","path":"/metadata/labels/theirs","value":"a"}]`)
 	if now := apply.StateOf(o.GroupVersionKind().GroupKind(), live(t, o)); now.Matches(before) {
-		t.Fatalf("a changed port is no damage: %+v", now)
+		t.Fatalf("a changed port is not drift: %+v", now)
 	}
 	if got, err := apiServer.client.Apply(t.Context(), o, apply.Options{DryRun: true}); err != nil || got != nil {
-		t.Errorf("as a dry run: %v, %v", got, err)
+		t.Errorf("dry run: %v, %v", got, err)
 	}
 	if got := field(t, live(t, o), "spec", "ports"); !strings.Contains(got, "8000") {
-		t.Errorf("the dry run changed it to %s", got)
+		t.Errorf("the dry run changed the ports to %s", got)
 	}
 	after := apply.StateOf(o.GroupVersionKind().GroupKind(), mustApply(t, o))
 	if got := field(t, live(t, o), "spec", "ports"); got != ports {
 		t.Errorf("ports are %s, want %s", got, ports)
 	}
 	if !after.Matches(before) {
-		t.Errorf("it is not intact: %+v, want %+v", after, before)
+		t.Errorf("got state %+v, want %+v", after, before)
 	}
 }
 
-// What a chart does not say stays others' business when keys are restored,
-// where others wrote it through a subresource or as a controller.
-func TestApplyRestoresAKeyAndLeavesControllers(t *testing.T) {
+// When keys are restored, fields of controllers and of subresources must not change.
+func TestApply_RestoresKeyWithoutFieldsOfControllers(t *testing.T) {
 	startAPIServer(t)
 	o := service(t, namespace(t))
 	mustApply(t, o)
@@ -214,18 +213,18 @@ func TestApplyRestoresAKeyAndLeavesControllers(t *testing.T) {
 	mustApply(t, o)
 	now := live(t, o)
 	if now.GetAnnotations()["example.com/a"] != "b" {
-		t.Error("a controller's annotation is gone")
+		t.Error("the annotation of a controller was removed")
 	}
 	if field(t, now, "status", "conditions") == "" {
-		t.Error("the status is gone")
+		t.Error("the status was removed")
 	}
 	want := []string{"a-cloud Update status", "chartwright Apply", "kube-controller-manager Update"}
 	if got := managers(now); !slices.Equal(got, want) {
-		t.Errorf("held by %q, want %q", got, want)
+		t.Errorf("got managers %q, want %q", got, want)
 	}
 }
 
-func TestHandOver(t *testing.T) {
+func TestHandOver_KeepsValues(t *testing.T) {
 	startAPIServer(t)
 	of := namespace(t)
 	full := object(t, of, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","annotations":{"example.com/a":"1"}},"data":{"a":"1","b":"1"}}`)
@@ -247,7 +246,7 @@ func TestHandOver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// It is made with them, and keeps them when we no longer send them.
+	// The object is created with the fields, and keeps them when they are no longer applied.
 	handOver(t)
 	check(t, `"1"`, "1")
 	mustApply(t, rest)
@@ -255,27 +254,26 @@ func TestHandOver(t *testing.T) {
 	if got := field(t, live(t, full), "data", "b"); got != `"2"` {
 		t.Errorf("b is %s", got)
 	}
-	// Handing over once more changes nothing, whoever holds them.
+	// A second call changes nothing.
 	version := live(t, full).GetResourceVersion()
 	handOver(t)
 	if now := live(t, full).GetResourceVersion(); now != version {
-		t.Error("it was handed over twice")
+		t.Error("the second call has written the object")
 	}
-	// What others make of them survives our applies.
+	// Changes by another client survive an apply.
 	patch(t, full, "kubectl", types.MergePatchType, `{"data":{"a":"theirs"},"metadata":{"annotations":{"example.com/a":"theirs"}}}`)
 	handOver(t)
 	mustApply(t, rest)
 	check(t, `"theirs"`, "theirs")
-	// They may remove them, too.
+	// Another client may also remove the fields.
 	patch(t, full, "kubectl", types.MergePatchType, `{"data":{"a":null}}`)
 	handOver(t)
 	mustApply(t, rest)
 	check(t, "", "theirs")
 }
 
-// A rule that comes after the object was made takes fields from us that others
-// may have changed by force meanwhile.
-func TestHandOverOfWhatWeHold(t *testing.T) {
+// The fields of an existing object are handed over, unless another client has taken them over.
+func TestHandOver_ExistingObject(t *testing.T) {
 	startAPIServer(t)
 	of := namespace(t)
 	full := pods(t, of, "", `"replicas":2,"paused":true,`)
@@ -290,16 +288,16 @@ func TestHandOverOfWhatWeHold(t *testing.T) {
 	if got := field(t, now, "spec", "replicas"); got != "2" {
 		t.Errorf("replicas are %s, want 2", got)
 	}
-	// It is no field of theirs that we could have handed over.
+	// The field of another client was not handed over.
 	if got := field(t, now, "spec", "paused"); got != "" && got != "false" {
-		t.Errorf("paused is %s, want theirs", got)
+		t.Errorf("paused is %s, want false or no value", got)
 	}
 	if got := managers(now); !slices.Contains(got, api.FieldManagerInitial+" Apply") {
-		t.Errorf("held by %q", got)
+		t.Errorf("got managers %q", got)
 	}
 }
 
-func TestHandOverOfAnObjectThatIsNotOurs(t *testing.T) {
+func TestHandOver_IgnoresUnmanagedObject(t *testing.T) {
 	startAPIServer(t)
 	o := configMap(t, namespace(t), "theirs")
 	create(t, o, "kubectl")
@@ -308,13 +306,13 @@ func TestHandOverOfAnObjectThatIsNotOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if live(t, o).GetResourceVersion() != before.GetResourceVersion() {
-		t.Error("it was written")
+		t.Error("the object was written")
 	}
 }
 
-// Releases that the helm CLI or the operator-sdk's operator made are taken over
-// with all their fields, so that what a chart drops later goes.
-func TestUpgrade(t *testing.T) {
+// After the adoption of a release of the helm CLI or of operator-sdk, a field that the chart no
+// longer renders is removed.
+func TestTakeOverFields_OfHelm(t *testing.T) {
 	startAPIServer(t)
 	for _, manager := range []string{"helm", "helm-operator", "helm-controller"} {
 		t.Run(manager, func(t *testing.T) {
@@ -333,10 +331,10 @@ func TestUpgrade(t *testing.T) {
 			}
 			now := live(t, wide)
 			if want := []string{"chartwright Apply", "kube-controller-manager Update", "kube-controller-manager Update status", "kubectl-edit Update"}; !slices.Equal(managers(now), want) {
-				t.Errorf("held by %q, want %q", managers(now), want)
+				t.Errorf("got managers %q, want %q", managers(now), want)
 			}
 			if got := entries(now, "kube-controller-manager"); got != controllers {
-				t.Errorf("the controllers' entries became\n%s, they were\n%s", got, controllers)
+				t.Errorf("got entries of controllers\n%s\nwant\n%s", got, controllers)
 			}
 			mustApply(t, narrow)
 			now = live(t, wide)
@@ -350,23 +348,23 @@ func TestUpgrade(t *testing.T) {
 			}
 			for _, kept := range []string{"example.com/theirs", "deployment.kubernetes.io/revision"} {
 				if now.GetAnnotations()[kept] != "1" {
-					t.Errorf("%s is gone", kept)
+					t.Errorf("%s was removed", kept)
 				}
 			}
-			// There is nothing more to take.
+			// A second call changes nothing.
 			version := now.GetResourceVersion()
 			if _, err := apiServer.client.TakeOverFields(t.Context(), narrow, get(t, narrow), []string{manager}); err != nil {
 				t.Fatal(err)
 			}
 			if live(t, wide).GetResourceVersion() != version {
-				t.Error("it was taken over twice")
+				t.Error("the second call has written the object")
 			}
 		})
 	}
 }
 
-// What was read some time ago is read again where somebody has written it since.
-func TestUpgradeOfWhatHasChanged(t *testing.T) {
+// If the object was written after it was read, it is read again.
+func TestTakeOverFields_RereadsChangedObject(t *testing.T) {
 	o := configMap(t, namespace(t), "a")
 	create(t, o, "helm")
 	read := get(t, o)
@@ -376,16 +374,16 @@ func TestUpgradeOfWhatHasChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := managers(live(t, o)); !slices.Equal(got, []string{"chartwright Apply", "kubectl Update"}) || upgraded.ResourceVersion != get(t, o).ResourceVersion {
-		t.Errorf("held by %q", got)
+		t.Errorf("got managers %q", got)
 	}
 	patch(t, o, "kubectl", types.MergePatchType, `{"data":{"more":"again"}}`)
 	remove(t, apply.Owner{Namespace: o.GetNamespace()})
 	if upgraded, err := apiServer.client.TakeOverFields(t.Context(), o, read, []string{"helm"}); upgraded != nil || err != nil {
-		t.Errorf("of what is gone: %v, %v", upgraded, err)
+		t.Errorf("missing object: %v, %v", upgraded, err)
 	}
 }
 
-// entries returns what a manager holds, as the server wrote it down.
+// entries returns the fields of the managed fields entries of a manager.
 func entries(o *unstructured.Unstructured, manager string) string {
 	var found []string
 	for _, e := range o.GetManagedFields() {

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// minLength is the length from which a value is redacted. Shorter values such as "true"
-	// and "8080" occur in many messages.
+	// minLength is the minimum length of redacted values. Shorter values such as "true" and
+	// "8080" occur in many messages.
 	minLength = 8
 	// redacted replaces private values.
 	redacted = "[redacted]"
@@ -31,7 +31,7 @@ func (p *redactor) add(meta *metav1.ObjectMeta, spec *corev1.PodSpec) {
 	texts := slices.Collect(maps.Values(meta.Annotations))
 	for _, c := range all {
 		public = append(public, c.Name, c.Image)
-		texts = append(texts, given(&c)...)
+		texts = append(texts, valuesOf(&c)...)
 	}
 	for _, text := range texts {
 		isPublic := func(known string) bool { return strings.Contains(known, text) }
@@ -41,8 +41,8 @@ func (p *redactor) add(meta *metav1.ObjectMeta, spec *corev1.PodSpec) {
 	}
 }
 
-// given returns the values of a container that may be private.
-func given(c *corev1.Container) []string {
+// valuesOf returns the values of a container that may be private.
+func valuesOf(c *corev1.Container) []string {
 	texts := slices.Clone(c.Args)
 	for _, variable := range c.Env {
 		texts = append(texts, variable.Value)

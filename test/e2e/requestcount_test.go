@@ -74,7 +74,7 @@ func TestRequests_InstallNeedsFew(t *testing.T) {
 			t.Logf("%d objects: %d requests: %v", objects, len(requests), requests)
 			return len(requests)
 		}
-		// On a busy machine one install may take over a second, but not three
+		// On a busy machine one install can last over a second, but not three
 		// in a row.
 		most := 2*objects + 5
 		if install(1) > most && install(2) > most && install(3) > most {

@@ -9,7 +9,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-func TestLostNamesAtMostSoManyFields(t *testing.T) {
+func TestCorrectedFields_Limit(t *testing.T) {
 	with := func(fields string) *metav1.ObjectMeta {
 		return &metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{
 			Manager: api.FieldManager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(fields),

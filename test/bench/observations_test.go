@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// seen is a custom resource of a generation, with a status.
+// seen returns a custom resource with a generation and a status.
 func seen(n name, generation int64, status map[string]any) *unstructured.Unstructured {
 	cr := n.object("hello")
 	cr.SetGeneration(generation)
@@ -34,16 +34,16 @@ func TestIsDone(t *testing.T) {
 		{"ready", ready(2, "True"), true},
 		{"not ready", ready(2, "False"), false},
 		{"ready for another spec", ready(1, "True"), false},
-		{"the operator-sdk's, with the manifest of this spec", map[string]any{
+		{"operator-sdk, with the manifest of this spec", map[string]any{
 			"conditions": deployed, "deployedRelease": map[string]any{"manifest": "data:\n  message: \"hello\"\n"},
 		}, true},
-		{"the operator-sdk's, with that of another", map[string]any{
+		{"operator-sdk, with the manifest of another spec", map[string]any{
 			"conditions": deployed, "deployedRelease": map[string]any{"manifest": "data:\n  message: \"bye\"\n"},
 		}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := isDone(seen(name{"a", "b"}, 2, test.status)); got != test.want {
-				t.Errorf("it is done: %v", got)
+				t.Errorf("isDone = %v", got)
 			}
 		})
 	}
@@ -56,64 +56,65 @@ func TestChartOf(t *testing.T) {
 		firstVersion: {"deployedRelease": map[string]any{"manifest": "  chart: \"0.1.0\"\n"}},
 	} {
 		if got := chartOf(seen(name{"a", "b"}, 1, status)); got != want {
-			t.Errorf("it is %q, expected %q", got, want)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
 
 func TestAwait(t *testing.T) {
 	one, two := name{"a", "one"}, name{"a", "two"}
-	s := &sights{seen: map[name]sight{}, awaits: map[*await]bool{}}
+	s := &observations{seen: map[name]observation{}, awaits: map[*await]bool{}}
 	begin := time.Now()
 	both := s.expect([]name{one, two}, served)
-	s.note(seen(one, 1, ready(1, "True")), false, begin.Add(time.Second))
-	s.note(seen(one, 1, ready(1, "True")), false, begin.Add(2*time.Second))
+	s.record(seen(one, 1, ready(1, "True")), false, begin.Add(time.Second))
+	s.record(seen(one, 1, ready(1, "True")), false, begin.Add(2*time.Second))
 	if !waiting(both) {
-		t.Fatal("it is over, and one is missing")
+		t.Fatal("the wait ended although one resource is missing")
 	}
-	s.note(seen(two, 1, ready(1, "True")), false, begin.Add(3*time.Second))
+	s.record(seen(two, 1, ready(1, "True")), false, begin.Add(3*time.Second))
 	last, err := s.wait(t.Context(), both)
 	if err != nil || !last.Equal(begin.Add(3*time.Second)) {
-		t.Errorf("it was over after %s, %v", last.Sub(begin), err)
+		t.Errorf("the wait ended after %s, %v", last.Sub(begin), err)
 	}
 	if at := s.get(one).at; !at.Equal(begin.Add(time.Second)) {
 		t.Errorf("the first was served after %s", at.Sub(begin))
 	}
 
-	// What holds already is not waited for; what an edit asks for is.
+	// States that were observed before the wait count; those before an edit do
+	// not.
 	if waiting(s.expect([]name{one}, served)) {
-		t.Error("it waits for what is so")
+		t.Error("it waits although the state was already observed")
 	}
 	edited := s.expect([]name{one}, s.servedNext([]name{one}))
-	s.note(seen(one, 2, ready(1, "True")), false, begin.Add(4*time.Second))
+	s.record(seen(one, 2, ready(1, "True")), false, begin.Add(4*time.Second))
 	if !waiting(edited) {
-		t.Error("the status of the last spec is taken for that of the next")
+		t.Error("the status of the previous spec counts for the edited one")
 	}
-	s.note(seen(one, 2, ready(2, "True")), false, begin.Add(5*time.Second))
+	s.record(seen(one, 2, ready(2, "True")), false, begin.Add(5*time.Second))
 	if waiting(edited) {
-		t.Error("an edit that is served is not seen")
+		t.Error("the wait continues after the edit was served")
 	}
 
-	// One that is made again under the name of another begins anew.
+	// A recreated resource starts from zero.
 	deleted := s.expect([]name{one}, gone)
-	s.note(seen(one, 2, ready(2, "True")), true, begin.Add(6*time.Second))
+	s.record(seen(one, 2, ready(2, "True")), true, begin.Add(6*time.Second))
 	if waiting(deleted) || !waiting(s.expect([]name{one}, served)) {
-		t.Error("one that is gone counts as there")
+		t.Error("a deleted resource counts as existing")
 	}
-	s.note(seen(one, 1, nil), false, begin.Add(7*time.Second))
+	s.record(seen(one, 1, nil), false, begin.Add(7*time.Second))
 	if now := s.get(one); now.served != 0 {
-		t.Errorf("one that was made again is taken for the first: %+v", now)
+		t.Errorf("a recreated resource has the old state: %+v", now)
 	}
 
 	short, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
 	if _, err := s.wait(short, s.expect([]name{one}, served)); err == nil {
-		t.Error("a wait that was cut short is no error")
+		t.Error("no error for a canceled wait")
 	}
 	open := s.expect([]name{one}, served)
-	s.end(errors.New("no more"))
+	s.end(errors.New("watch ended"))
 	if _, err := s.wait(t.Context(), open); err == nil {
-		t.Error("a watch that has ended is no error")
+		t.Error("no error after the watch ended")
 	}
 }
 

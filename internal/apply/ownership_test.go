@@ -9,8 +9,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// TestOwns_NeedsAnApplyEntry of the operator's field manager, beside the label.
-func TestOwns_NeedsAnApplyEntry(t *testing.T) {
+func TestOwns_RequiresApplyEntry(t *testing.T) {
 	owner := apply.Owner{Namespace: "apps", Name: "web", UID: "uid", Operator: "chartwright"}
 	entry := func(manager string, operation metav1.ManagedFieldsOperationType, subresource string) []metav1.ManagedFieldsEntry {
 		return []metav1.ManagedFieldsEntry{{Manager: manager, Operation: operation, Subresource: subresource, FieldsV1: &metav1.FieldsV1{}}}
@@ -24,11 +23,11 @@ func TestOwns_NeedsAnApplyEntry(t *testing.T) {
 	}{
 		{"applied", "uid", ours, true},
 		{"no label", "", ours, false},
-		{"another owner's", "another", ours, false},
-		{"the label was copied", "uid", nil, false},
-		{"another manager applied it", "uid", entry("another", metav1.ManagedFieldsOperationApply, ""), false},
-		{"our manager created it, as a hook", "uid", entry(api.FieldManager, metav1.ManagedFieldsOperationUpdate, ""), false},
-		{"our manager applied a subresource", "uid", entry(api.FieldManager, metav1.ManagedFieldsOperationApply, "status"), false},
+		{"label of another owner", "another", ours, false},
+		{"copied label", "uid", nil, false},
+		{"applied by another manager", "uid", entry("another", metav1.ManagedFieldsOperationApply, ""), false},
+		{"created as a hook", "uid", entry(api.FieldManager, metav1.ManagedFieldsOperationUpdate, ""), false},
+		{"subresource applied", "uid", entry(api.FieldManager, metav1.ManagedFieldsOperationApply, "status"), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			live := &metav1.ObjectMeta{ManagedFields: test.entries}

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// secretive returns a pod spec that holds what is not to be told, in every place.
-func secretive() corev1.PodSpec {
+// privateSpec returns a pod spec with private values in all fields that may contain them.
+func privateSpec() corev1.PodSpec {
 	run := func(word string) *corev1.ExecAction { return &corev1.ExecAction{Command: []string{"/bin/check", word}} }
 	return corev1.PodSpec{
 		InitContainers: []corev1.Container{{Name: "migrate", Args: []string{"--token=of-the-init"}}},
@@ -31,34 +31,33 @@ func secretive() corev1.PodSpec {
 	}
 }
 
-func TestWhatPodsKeepIsHidden(t *testing.T) {
+func TestRedactor_HidesPrivateValues(t *testing.T) {
 	object := meta("a-long-name", "")
 	object.Annotations = map[string]string{"note": "of-the-annotation", "name": "a-long-name"}
-	spec := secretive()
+	spec := privateSpec()
 	var kept redactor
 	kept.add(&object, &spec)
-	for _, hide := range []string{
+	for _, private := range []string{
 		"--token=of-the-init", "--key=of-the-command", "--password=of-the-args", `postgres://me:"secret"@db`, `postgres://me:\"secret\"@db`,
 		"of-the-env", "of-the-env-and-more", "of-liveness", "of-readiness", "of-startup", "of-poststart", "of-prestop", "of-the-annotation",
 	} {
-		if got := kept.redact("it said: " + hide + "!"); got != "it said: [redacted]!" {
-			t.Errorf("%s: got %s", hide, got)
+		if got := kept.redact("it said: " + private + "!"); got != "it said: [redacted]!" {
+			t.Errorf("%s: got %s", private, got)
 		}
 	}
-	for _, tell := range []string{
+	for _, keep := range []string{
 		"true", "a-long-name", `Back-off pulling image "registry.example.com/web:1"`, `exec: "/usr/bin/server": not found`, `exec: "/bin/check": not found`,
 	} {
-		if got := kept.redact(tell); got != tell {
-			t.Errorf("%s: got %s", tell, got)
+		if got := kept.redact(keep); got != keep {
+			t.Errorf("%s: got %s", keep, got)
 		}
 	}
 }
 
-// TestAnswersHoldNothingPrivate asks for every object on the way: what they say
-// may quote the template of their pods.
-func TestAnswersHoldNothingPrivate(t *testing.T) {
+// The messages of workloads may quote the template of their pods.
+func TestWhy_RedactsPrivateValues(t *testing.T) {
 	const quoting = "it said of-the-env and --password=of-the-args"
-	template := corev1.PodTemplateSpec{Spec: secretive()}
+	template := corev1.PodTemplateSpec{Spec: privateSpec()}
 	pod := makePod("a", "web-1", waits("RunContainerError", quoting))
 	pod.Spec = template.Spec
 	d := deployment(func(d *appsv1.Deployment) { d.Spec.Template = template })
@@ -74,8 +73,8 @@ func TestAnswersHoldNothingPrivate(t *testing.T) {
 	ofDeployment := cluster(d, warning("web", "Odd", "again "+quoting, 1))
 	ofJob := cluster(load, warning("load", "Odd", "again "+quoting, 1))
 	for _, got := range []string{
-		ask(t, ofPod, kindDeployment, "web"), ask(t, ofPod, kindReplicaSet, "web-1"), ask(t, ofPod, kindPod, "a"),
-		ask(t, ofSet, kindDeployment, "web"), ask(t, ofSet, kindReplicaSet, "web-1"), ask(t, ofDeployment, kindDeployment, "web"), ask(t, ofJob, kindJob, "load"),
+		diagnose(t, ofPod, kindDeployment, "web"), diagnose(t, ofPod, kindReplicaSet, "web-1"), diagnose(t, ofPod, kindPod, "a"),
+		diagnose(t, ofSet, kindDeployment, "web"), diagnose(t, ofSet, kindReplicaSet, "web-1"), diagnose(t, ofDeployment, kindDeployment, "web"), diagnose(t, ofJob, kindJob, "load"),
 	} {
 		if strings.Contains(got, "of-the") || !strings.Contains(got, "it said [redacted] and [redacted]") {
 			t.Errorf("got %s", got)

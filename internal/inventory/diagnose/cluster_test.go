@@ -19,7 +19,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// Kinds of the objects of tests.
+// Kinds of the objects in the tests.
 var (
 	kindDeployment  = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	kindReplicaSet  = schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
@@ -29,14 +29,13 @@ var (
 	kindClaim       = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 )
 
-// start is when the first object of a test was made.
+// start is the creation time of the first object of a test.
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// minute returns a time after the start.
+// minute returns the time n minutes after the start.
 func minute(n int) metav1.Time { return metav1.NewTime(start.Add(time.Duration(n) * time.Minute)) }
 
-// labels are those of all pods of a test: what belongs to whom is told by
-// controllers alone.
+// labels are the labels of all pods, so that only the controller reference shows the owner.
 var labels = map[string]string{"app": "web"}
 
 var selector = &metav1.LabelSelector{MatchLabels: labels}
@@ -51,12 +50,12 @@ func meta(name string, controller types.UID) metav1.ObjectMeta {
 	return m
 }
 
-// at changes when a pod was made.
+// at returns a change of the creation time of a pod.
 func at(n int) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.CreationTimestamp = minute(n) }
 }
 
-// makePod returns a pod of one container that runs and is not ready.
+// makePod returns a running pod with one container that is not ready.
 func makePod(name string, controller types.UID, with ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: meta(name, controller)}
 	p.Spec.NodeName = "node-1"
@@ -85,14 +84,14 @@ func deleted(p *corev1.Pod) {
 	p.DeletionTimestamp, p.Finalizers = &now, []string{"example.com/hold"}
 }
 
-// waits lets a container wait for a reason.
+// waits returns a change that makes a container wait for a reason.
 func waits(reason, message string) func(*corev1.Pod) {
 	return status(corev1.ContainerStatus{Name: "web", State: corev1.ContainerState{
 		Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message},
 	}})
 }
 
-// ended lets a container be over.
+// ended returns a change that terminates a container.
 func ended(reason string, code int32) func(*corev1.Pod) {
 	return status(corev1.ContainerStatus{Name: "web", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
 		Reason: reason, ExitCode: code, Message: "what the container wrote",
@@ -103,11 +102,11 @@ func status(s corev1.ContainerStatus) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, s) }
 }
 
-// event returns one about an object whose UID is its name.
+// event returns an event about the object whose UID is its name.
 func event(about, kind, reason, message string, n int) *corev1.Event {
 	return &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("%s.%s.%d", about, reason, n)},
-		InvolvedObject: corev1.ObjectReference{UID: types.UID(about), Name: about, Kind: "Whatever"},
+		InvolvedObject: corev1.ObjectReference{UID: types.UID(about), Name: about, Kind: "Other"},
 		Type:           kind, Reason: reason, Message: message, LastTimestamp: minute(n),
 	}
 }
@@ -116,8 +115,8 @@ func warning(about, reason, message string, n int) *corev1.Event {
 	return event(about, corev1.EventTypeWarning, reason, message, n)
 }
 
-// cluster returns a client of an API server that holds these objects. The fake
-// itself gives every event, whichever are asked for.
+// cluster returns a fake client with these objects. It adds field selectors for events, which
+// the fake client ignores.
 func cluster(objects ...runtime.Object) *fake.Clientset {
 	client := fake.NewClientset(objects...)
 	client.PrependReactor("list", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -137,7 +136,7 @@ func cluster(objects ...runtime.Object) *fake.Clientset {
 	return client
 }
 
-// forbid refuses a kind of request.
+// forbid makes requests fail with Forbidden.
 func forbid(client *fake.Clientset, verb, resource string) {
 	fail(client, verb, resource, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", nil))
 }
@@ -150,8 +149,8 @@ func key(gk schema.GroupKind, name string) apply.Key {
 	return apply.Key{Group: gk.Group, Kind: gk.Kind, Namespace: "default", Name: name}
 }
 
-// ask returns the answer about an object whose UID is its name.
-func ask(t *testing.T, client *fake.Clientset, gk schema.GroupKind, name string) string {
+// diagnose returns the cause of the object whose UID is its name.
+func diagnose(t *testing.T, client *fake.Clientset, gk schema.GroupKind, name string) string {
 	t.Helper()
 	cause, err := Why(t.Context(), client, key(gk, name), types.UID(name))
 	if err != nil {

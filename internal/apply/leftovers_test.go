@@ -11,28 +11,26 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// workload is a Deployment with fields of its spec and of its pods' spec.
+// workload returns a Deployment with additional fields in its spec and its pod spec.
 func workload(spec, pod string) string {
 	return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {" + spec + "selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {" +
 		pod + "containers: [{name: c, image: i}]}}}}"
 }
 
-// TestApply_RemovesDefaultsOfTheOldUnionMember however the object got them, in a
-// dry run as in the real one.
-func TestApply_RemovesDefaultsOfTheOldUnionMember(t *testing.T) {
+func TestApply_RemovesDefaultsOfOldUnionMember(t *testing.T) {
 	for _, test := range []struct {
 		name, from, edit, to string
-		// left is what must be in the result, and gone what must not.
+		// left must be in the result, gone must not.
 		left, gone string
 	}{
 		{name: "strategy", from: workload("", ""), to: workload("strategy: {type: Recreate}, ", ""), gone: "rollingUpdate"},
 		{name: "volume", from: workload("", "volumes: [{name: v}], "), to: workload("", "volumes: [{name: v, secret: {secretName: a}}], "), gone: "emptyDir"},
 		{
-			name: "strategy that others have edited", from: workload("", ""), edit: `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":3}},"revisionHistoryLimit":3}}`,
+			name: "strategy edited by another client", from: workload("", ""), edit: `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":3}},"revisionHistoryLimit":3}}`,
 			to: workload("strategy: {type: Recreate}, ", ""), gone: "rollingUpdate", left: `"revisionHistoryLimit":3`,
 		},
 		{
-			name: "volume that others have edited", from: workload("", "volumes: [{name: v}], "),
+			name: "volume edited by another client", from: workload("", "volumes: [{name: v}], "),
 			edit: `{"spec":{"template":{"spec":{"volumes":[{"name":"v","emptyDir":{"medium":"Memory"}}]}}}}`,
 			to:   workload("", "volumes: [{name: v, secret: {secretName: a}}], "), gone: "emptyDir",
 		},
@@ -72,9 +70,7 @@ func TestApply_RemovesDefaultsOfTheOldUnionMember(t *testing.T) {
 	}
 }
 
-// TestApply_ReportsOtherRefusalsBesideALeftover in the dry run, which changes
-// nothing.
-func TestApply_ReportsOtherRefusalsBesideALeftover(t *testing.T) {
+func TestApply_ReportsOtherErrorsOfObjectWithLeftover(t *testing.T) {
 	for name, to := range map[string]string{
 		"an invalid field":    workload("strategy: {type: Recreate}, progressDeadlineSeconds: -1, ", ""),
 		"an immutable field":  strings.ReplaceAll(workload("strategy: {type: Recreate}, ", ""), "{a: b}", "{a: c}"),
@@ -87,15 +83,15 @@ func TestApply_ReportsOtherRefusalsBesideALeftover(t *testing.T) {
 			mustApply(t, first)
 			before := text(t, first)
 			if _, err := apiServer.client.Apply(t.Context(), object(t, of, to), apply.Options{DryRun: true}); !apierrors.IsInvalid(err) {
-				t.Errorf("dry run: got %v, want the API server's refusal", err)
+				t.Errorf("dry run: got error %v, want Invalid", err)
 			} else if !strings.Contains(err.Error(), `"a" is invalid`) {
-				t.Errorf("dry run: %v does not have the object's name", err)
+				t.Errorf("dry run: %v does not contain the name of the object", err)
 			}
 			if after := text(t, first); after != before {
 				t.Errorf("changed by a dry run: %s", after)
 			}
 			if _, err := apiServer.client.Apply(t.Context(), object(t, of, to), apply.Options{}); !apierrors.IsInvalid(err) {
-				t.Errorf("apply: got %v, want the API server's refusal", err)
+				t.Errorf("apply: got error %v, want Invalid", err)
 			}
 		})
 	}

@@ -31,8 +31,8 @@ func TestConflict_ObjectsOfOtherResourcesAreNotAdopted(t *testing.T) {
 	env.WaitReady(owner)
 	live := env.Get(harness.ConfigMap("web-1"))
 
-	thief := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web-1}\ndata: {message: stolen}"
-	ofOtherKind := harness.MakeCR(other, "thief").Set("extraDeploy", []any{thief}).Obj()
+	stolen := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web-1}\ndata: {message: stolen}"
+	ofOtherKind := harness.MakeCR(other, "thief").Set("extraDeploy", []any{stolen}).Obj()
 	// The object of the other chart has the same name as the release.
 	sameName := harness.MakeCR(other, "web-0").Obj()
 	env.Create(ofOtherKind, sameName)

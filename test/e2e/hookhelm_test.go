@@ -24,7 +24,7 @@ func TestHooks_RunAsWithHelmCLI(t *testing.T) {
 	kind, operator := serve(env, "Phases", "phases", keepsHookObjects)
 	chart := harness.Chart("phases")
 	cr := func(message string) harness.CR { return harness.MakeCR(kind, "ours").Set("message", message) }
-	ours := cr("one").Obj()
+	served := cr("one").Obj()
 	const admin = "kubernetes-admin"
 	for _, stage := range []struct {
 		name string
@@ -36,23 +36,23 @@ func TestHooks_RunAsWithHelmCLI(t *testing.T) {
 	}{
 		{
 			name: "install", cli: []string{"install", "cli", chart, "--set", "message=one"},
-			request: func() { env.Create(ours) },
-			wait:    func() { env.WaitRevision(ours, 1) },
+			request: func() { env.Create(served) },
+			wait:    func() { env.WaitRevision(served, 1) },
 		},
 		{
 			name: "upgrade", cli: []string{"upgrade", "cli", chart, "--set", "message=two"},
 			request: func() { env.SetSpec(cr("two").Obj()) },
-			wait:    func() { env.WaitRevision(ours, 2) },
+			wait:    func() { env.WaitRevision(served, 2) },
 		},
 		{
 			name: "test", cli: []string{"test", "cli"},
-			request: func() { env.Annotate(ours, "test", "1") },
-			wait:    func() { env.WaitCondition(ours, "Tested", metav1.ConditionTrue, "TestsPassed") },
+			request: func() { env.Annotate(served, "test", "1") },
+			wait:    func() { env.WaitCondition(served, "Tested", metav1.ConditionTrue, "TestsPassed") },
 		},
 		{
 			name: "rollback", cli: []string{"rollback", "cli", "1"},
-			request: func() { env.Annotate(ours, "rollback-to", "1") },
-			wait:    func() { waitHeld(env, ours, 3, 1) },
+			request: func() { env.Annotate(served, "rollback-to", "1") },
+			wait:    func() { waitHeld(env, served, 3, 1) },
 		},
 		{
 			name: "upgrade with failing hook", fails: true,
@@ -66,14 +66,14 @@ func TestHooks_RunAsWithHelmCLI(t *testing.T) {
 					return nil
 				})
 				// The failed upgrade should not be retried.
-				env.Annotate(ours, "pause", "true")
+				env.Annotate(served, "pause", "true")
 			},
 			wait: func() { env.WaitRevisions("ours", "1 superseded, 2 superseded, 3 deployed, 4 failed") },
 		},
 		{
 			name: "uninstall", cli: []string{"uninstall", "cli"},
-			request: func() { env.Delete(ours) },
-			wait:    func() { env.WaitGone(ours) },
+			request: func() { env.Delete(served) },
+			wait:    func() { env.WaitGone(served) },
 		},
 	} {
 		audit, own := env.Audit(admin), env.Audit(operator.User())
@@ -82,12 +82,12 @@ func TestHooks_RunAsWithHelmCLI(t *testing.T) {
 			t.Fatalf("helm %v: %v\n%s", stage.cli, err, output)
 		}
 		stage.wait()
-		theirs := hookSteps(audit, "cli")
-		if diff := cmp.Diff(theirs, hookSteps(own, "ours")); diff != "" {
+		byHelm := hookSteps(audit, "cli")
+		if diff := cmp.Diff(byHelm, hookSteps(own, "ours")); diff != "" {
 			t.Errorf("%s (-helm +operator):\n%s", stage.name, diff)
 		}
-		if len(theirs) < 5 {
-			t.Errorf("%s: helm did only %v", stage.name, theirs)
+		if len(byHelm) < 5 {
+			t.Errorf("%s: helm did only %v", stage.name, byHelm)
 		}
 	}
 	if diff := cmp.Diff(leftOf(env, "cli"), leftOf(env, "ours")); diff != "" {

@@ -11,9 +11,9 @@ import (
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 )
 
-// TestHiding: what a stored revision has beside the spec is secret to an action
-// that goes by it, where values come from elsewhere.
-func TestHiding(t *testing.T) {
+// TestRedactor_StoredValuesOutsideTheSpecAreSecret: if values come from valuesFrom, an
+// action on a stored revision redacts values that are not in the spec.
+func TestRedactor_StoredValuesOutsideTheSpecAreSecret(t *testing.T) {
 	stored := map[string]any{"image": "nginx", "zone": "north", "password": "canary", "port": float64(7654321)}
 	const said = "nginx north canary 7654321 known"
 	for name, test := range map[string]struct {

@@ -2,10 +2,10 @@ package e2e
 
 import "github.com/chartwright/chartwright/test/e2e/harness"
 
-// neverUsed are the permissions that "chartwright rbac" grants to the operators
+// unusedPermissions are the permissions that "chartwright rbac" grants to the operators
 // of these tests and that no request of the whole suite needs. There must be at
 // most five.
-var neverUsed = []harness.Unused{
+var unusedPermissions = []harness.Unused{
 	{Permission: "get nodes", Purpose: "a ClusterRole in the chart everything grants it, and RBAC requires that its creator has it"},
 	{Permission: "list namespaces", Purpose: "the same"},
 }

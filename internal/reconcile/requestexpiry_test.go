@@ -10,9 +10,9 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// TestAnEditEndsARequestInVain: a rollback that failed before a record of it was
-// stored keeps no later edit from being followed, and is not tried any more.
-func TestAnEditEndsARequestInVain(t *testing.T) {
+// TestRollbackRequest_EditAfterFailureEndsIt: after a rollback that failed before a
+// record was stored, a later edit is followed and the rollback is not retried.
+func TestRollbackRequest_EditAfterFailureEndsIt(t *testing.T) {
 	r, _ := concluding()
 	next := func(spec, asked string, marks release.Marks) (*snapshot, plan.Decision) {
 		v := viewOf([]string{dep, sup}, asking("rollback-to", asked), withSpec(map[string]any{"a": spec}), marked(marks))
@@ -46,7 +46,7 @@ func TestAnEditEndsARequestInVain(t *testing.T) {
 	marks := r.marksAfter(v, plan.Decision{State: plan.StateRollbackRequested, Step: plan.StepRefuse})
 	v, d = next("two", "1", marks)
 	if marks.Rollback != status.Token("1") || d.State == plan.StateRollbackRequested {
-		t.Errorf("its marks are %+v, and next comes %+v", marks, d)
+		t.Errorf("marks %+v, next decision %+v", marks, d)
 	}
 	if s := status.Compute(&v.Snapshot, d, nil); s.Rollback != nil || status.Refused(&v.Snapshot) != "" || s.Answered == nil || s.Answered.RollbackTo != "1" {
 		t.Errorf("%s: %q, answered is %+v", api.ConditionRollbackRefused, status.Refused(&v.Snapshot), s.Answered)

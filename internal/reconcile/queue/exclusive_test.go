@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestExclusive_IsOneAndLendsTheSlot(t *testing.T) {
+func TestExclusive_AdmitsOneAndLendsTheSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pool, lent := NewPool(1, true, time.Now, nil), 0
 		lend := func() func() {
@@ -29,18 +29,18 @@ func TestExclusive_IsOneAndLendsTheSlot(t *testing.T) {
 		}()
 		synctest.Wait()
 		if len(second) > 0 || lent != 1 {
-			t.Fatalf("another large action runs, or its slot is not lent: %d", lent)
+			t.Fatalf("a second large action runs, or its slot is not lent: %d", lent)
 		}
 		back := lendBoth()
 		synctest.Wait()
 		if len(second) != 1 {
-			t.Fatal("no other large action runs while the first waits for a hook")
+			t.Fatal("no second large action runs while the first waits for a hook")
 		}
 		(<-second)()
 		back()
 		end()
 		if lent != 0 || len(pool.large) != 0 {
-			t.Errorf("%d slots lent, %d turns taken", lent, len(pool.large))
+			t.Errorf("%d slots lent, %d exclusive accesses held", lent, len(pool.large))
 		}
 	})
 }

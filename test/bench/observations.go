@@ -12,54 +12,55 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// sight is what was last seen of a custom resource.
-type sight struct {
-	// generation is that of the spec, and served that of the newest spec that
-	// was ever seen to be done, by any of its charts.
+// observation is the last observed state of a custom resource.
+type observation struct {
+	// generation is the observed generation. served is the newest generation
+	// that was ever observed as complete, with any version of the chart.
 	generation, served int64
-	// at is when served was seen first.
+	// at is the time at which served was first observed.
 	at time.Time
-	// chart is the version that runs, where the operator tells, and ready that
-	// all is done now.
+	// chart is the version of the deployed chart, if the operator reports it.
+	// ready reports whether the current generation is complete.
 	chart       string
 	ready, gone bool
 }
 
-// sights watches all custom resources, by one request.
-type sights struct {
+// observations watches all custom resources with one request.
+type observations struct {
 	mu     sync.Mutex
-	seen   map[name]sight
+	seen   map[name]observation
 	awaits map[*await]bool
 	failed error
 }
 
-// await is a wait for custom resources to satisfy a condition.
+// await is a wait until custom resources satisfy a condition.
 type await struct {
 	left map[name]bool
-	want func(name, sight) bool
-	// done is closed when none is left, with last the time of the last.
+	want func(name, observation) bool
+	// done is closed when no resource is missing; last is the time of the last
+	// one.
 	done chan struct{}
 	last time.Time
 }
 
-// newSights begins to watch; until the context ends.
-func newSights(ctx context.Context, client dynamic.Interface) *sights {
-	s := &sights{seen: map[name]sight{}, awaits: map[*await]bool{}}
+// newObservations starts to watch until the context ends.
+func newObservations(ctx context.Context, client dynamic.Interface) *observations {
+	s := &observations{seen: map[name]observation{}, awaits: map[*await]bool{}}
 	go func() {
-		err := watchAll(ctx, client, func(cr *unstructured.Unstructured, gone bool) { s.note(cr, gone, time.Now()) })
+		err := watchAll(ctx, client, func(cr *unstructured.Unstructured, gone bool) { s.record(cr, gone, time.Now()) })
 		s.end(err)
 	}()
 	return s
 }
 
-func (s *sights) note(cr *unstructured.Unstructured, gone bool, at time.Time) {
+func (s *observations) record(cr *unstructured.Unstructured, gone bool, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	about := name{cr.GetNamespace(), cr.GetName()}
 	now := s.seen[about].next(cr, gone, at)
 	s.seen[about] = now
 	if gone {
-		// A later one of the name begins anew.
+		// A new resource of the same name starts from zero.
 		defer delete(s.seen, about)
 	}
 	for a := range s.awaits {
@@ -74,8 +75,8 @@ func (s *sights) note(cr *unstructured.Unstructured, gone bool, at time.Time) {
 	}
 }
 
-// next is what is known of a custom resource after it was seen again.
-func (s sight) next(cr *unstructured.Unstructured, gone bool, at time.Time) sight {
+// next returns the state of a custom resource after an event.
+func (s observation) next(cr *unstructured.Unstructured, gone bool, at time.Time) observation {
 	s.generation, s.gone, s.chart, s.ready = cr.GetGeneration(), gone, chartOf(cr), isDone(cr)
 	if s.ready && s.served < s.generation {
 		s.served, s.at = s.generation, at
@@ -83,9 +84,9 @@ func (s sight) next(cr *unstructured.Unstructured, gone bool, at time.Time) sigh
 	return s
 }
 
-// isDone tells whether the operator has done what the spec asks for. Most say
-// so by the condition Ready for a generation; those of the operator-sdk tell
-// the manifest that is deployed.
+// isDone reports whether the operator has applied the current spec. Most
+// operators report that by the condition Ready with a generation; those of
+// operator-sdk by the deployed manifest in the status.
 func isDone(cr *unstructured.Unstructured) bool {
 	if observed, found, err := unstructured.NestedInt64(cr.Object, "status", "observedGeneration"); found && err == nil {
 		return observed == cr.GetGeneration() && conditionTrue(cr, "Ready")
@@ -99,7 +100,7 @@ func manifestOf(cr *unstructured.Unstructured) string {
 	return manifest
 }
 
-// chartOf returns the version of the chart that runs.
+// chartOf returns the version of the deployed chart.
 func chartOf(cr *unstructured.Unstructured) string {
 	if chart, _, _ := unstructured.NestedString(cr.Object, "status", "release", "chartVersion"); chart != "" {
 		return chart
@@ -122,8 +123,8 @@ func conditionTrue(object *unstructured.Unstructured, kind string) bool {
 	return false
 }
 
-// end lets nobody wait for ever.
-func (s *sights) end(err error) {
+// end ends all waits with an error.
+func (s *observations) end(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failed = err
@@ -136,9 +137,9 @@ func (s *sights) end(err error) {
 	}
 }
 
-// expect begins to wait. What is seen from now on counts, and what was seen
-// before where sooner.
-func (s *sights) expect(of []name, want func(name, sight) bool) *await {
+// expect starts a wait. Resources that satisfy the condition already count,
+// too.
+func (s *observations) expect(of []name, want func(name, observation) bool) *await {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := &await{left: map[name]bool{}, want: want, done: make(chan struct{}), last: time.Now()}
@@ -155,8 +156,9 @@ func (s *sights) expect(of []name, want func(name, sight) bool) *await {
 	return a
 }
 
-// wait waits for what is expected, and returns when the last of it was seen.
-func (s *sights) wait(ctx context.Context, a *await) (time.Time, error) {
+// wait waits until all resources satisfy the condition, and returns the time of
+// the last one.
+func (s *observations) wait(ctx context.Context, a *await) (time.Time, error) {
 	select {
 	case <-a.done:
 	case <-ctx.Done():
@@ -164,7 +166,7 @@ func (s *sights) wait(ctx context.Context, a *await) (time.Time, error) {
 		defer s.mu.Unlock()
 		delete(s.awaits, a)
 		for about := range a.left {
-			return a.last, fmt.Errorf("%d custom resources are not as they should be, %s of them, which was last seen as %+v: %w",
+			return a.last, fmt.Errorf("%d custom resources are not in the expected state, for example %s with state %+v: %w",
 				len(a.left), about, s.seen[about], context.Cause(ctx))
 		}
 	}
@@ -176,36 +178,36 @@ func (s *sights) wait(ctx context.Context, a *await) (time.Time, error) {
 	return a.last, nil
 }
 
-// get returns what was last seen of a custom resource.
-func (s *sights) get(about name) sight {
+// get returns the last observed state of a custom resource.
+func (s *observations) get(about name) observation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seen[about]
 }
 
-// Conditions to wait for.
+// Conditions of waits.
 
-func served(_ name, s sight) bool { return s.ready && !s.gone }
+func served(_ name, s observation) bool { return s.ready && !s.gone }
 
-func gone(_ name, s sight) bool { return s.gone }
+func gone(_ name, s observation) bool { return s.gone }
 
-// servedAt is served for a generation or a later one.
-func servedAt(generation int64) func(name, sight) bool {
-	return func(_ name, s sight) bool { return s.served >= generation }
+// servedAt is served with at least the given generation.
+func servedAt(generation int64) func(name, observation) bool {
+	return func(_ name, s observation) bool { return s.served >= generation }
 }
 
-// runs is served by a version of the chart.
-func runs(chart string) func(name, sight) bool {
-	return func(n name, s sight) bool { return served(n, s) && s.chart == chart }
+// runs is served with a version of the chart.
+func runs(chart string) func(name, observation) bool {
+	return func(n name, s observation) bool { return served(n, s) && s.chart == chart }
 }
 
-// servedNext is served for a spec that is about to be edited.
-func (s *sights) servedNext(of []name) func(name, sight) bool {
+// servedNext is served with the generation after the next edit.
+func (s *observations) servedNext(of []name) func(name, observation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := make(map[name]int64, len(of))
 	for _, about := range of {
 		next[about] = s.seen[about].generation + 1
 	}
-	return func(n name, s sight) bool { return s.served >= next[n] }
+	return func(n name, s observation) bool { return s.served >= next[n] }
 }

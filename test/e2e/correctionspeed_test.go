@@ -73,17 +73,17 @@ func TestDrift_CorrectionSpeed(t *testing.T) {
 	for i := range damaged {
 		waitData(env, fmt.Sprintf("web-%d-%d", i, i%objects), "message", "ours")
 	}
-	damage, took := map[string]time.Time{}, []time.Duration{}
+	change, took := map[string]time.Time{}, []time.Duration{}
 	for _, request := range audit.AllUsers() {
 		if request.Verb != "patch" || request.ObjectRef.Resource != "configmaps" {
 			continue
 		}
 		name := request.ObjectRef.Name
 		if strings.Contains(request.RequestURI, "fieldManager=somebody") {
-			damage[name] = request.StageTimestamp.Time
-		} else if at, ok := damage[name]; ok && request.User.Username == operator.User() {
+			change[name] = request.StageTimestamp.Time
+		} else if at, ok := change[name]; ok && request.User.Username == operator.User() {
 			took = append(took, request.StageTimestamp.Sub(at))
-			delete(damage, name)
+			delete(change, name)
 		}
 	}
 	if len(took) != damaged {

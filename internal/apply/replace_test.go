@@ -23,12 +23,12 @@ const (
 	aClaim       = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, spec: {storageClassName: VALUE, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}"
 )
 
-// refused applies what the API server does not take, and returns why.
+// refused applies an object that the API server must reject, and returns the error.
 func refused(t *testing.T, o apply.Object) error {
 	t.Helper()
 	_, err := apiServer.client.Apply(t.Context(), o, apply.Options{})
 	if !apierrors.IsInvalid(err) {
-		t.Fatalf("the API server answers %v, and was to refuse it", err)
+		t.Fatalf("got error %v, want Invalid", err)
 	}
 	return err
 }
@@ -42,7 +42,7 @@ func get(t *testing.T, o apply.Object) *metav1.PartialObjectMetadata {
 	return live
 }
 
-func TestUnchangeable(t *testing.T) {
+func TestIsImmutable_ImmutableField(t *testing.T) {
 	for _, test := range []struct {
 		name, text, before, after string
 		want                      bool
@@ -51,7 +51,7 @@ func TestUnchangeable(t *testing.T) {
 		{"a Job's template", aJob, "one", "two", true},
 		{"a Service's address", aService, "None", "10.0.0.77", true},
 		{"a StatefulSet's Service", aSet, "one", "two", true},
-		{"a claim, which holds data", aClaim, "one", "two", false},
+		{"a PersistentVolumeClaim", aClaim, "one", "two", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			of := namespace(t)
@@ -62,21 +62,20 @@ func TestUnchangeable(t *testing.T) {
 			refusal := refused(t, with(test.after))
 			got, err := apiServer.client.IsImmutable(t.Context(), with(test.after), refusal)
 			if err != nil || got != test.want {
-				t.Errorf("unchangeable: %v, %v, want %v", got, err, test.want)
+				t.Errorf("IsImmutable: %v, %v, want %v", got, err, test.want)
 			}
 			if after := get(t, with(test.before)); after == nil || after.ResourceVersion != before.ResourceVersion {
-				t.Errorf("to ask has changed it: %+v", after)
+				t.Errorf("the check has changed the object: %+v", after)
 			}
 			list, err := apiServer.client.Metadata.Resource(with("x").Mapping.Resource).Namespace(of.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: api.LabelOwnerUID})
 			if err != nil || len(list.Items) != 1 {
-				t.Errorf("to ask has made %d objects, %v", len(list.Items)-1, err)
+				t.Errorf("the check has created %d objects, %v", len(list.Items)-1, err)
 			}
 		})
 	}
 }
 
-// TestChangeable: only what is refused for what it is now is worth deleting.
-func TestChangeable(t *testing.T) {
+func TestIsImmutable_OtherErrors(t *testing.T) {
 	of := namespace(t)
 	with := func(value string) apply.Object {
 		return object(t, of, strings.ReplaceAll(immutableMap, "VALUE", value))
@@ -85,42 +84,41 @@ func TestChangeable(t *testing.T) {
 	check := func(name string, o apply.Object, refusal error, want bool) {
 		t.Helper()
 		if got, err := apiServer.client.IsImmutable(t.Context(), o, refusal); got != want || err != nil {
-			t.Errorf("%s: unchangeable %v, %v, want %v", name, got, err, want)
+			t.Errorf("%s: IsImmutable: %v, %v, want %v", name, got, err, want)
 		}
 	}
-	check("what is not there", with("one"), apierrors.NewInvalid(with("").GroupVersionKind().GroupKind(), "a", nil), false)
+	check("missing object", with("one"), apierrors.NewInvalid(with("").GroupVersionKind().GroupKind(), "a", nil), false)
 	mustApply(t, with("one"))
 	refusal := refused(t, with("two"))
-	check("what is refused for what it is", with("two"), refusal, true)
-	check("what is refused for what it shall be", invalid, refused(t, invalid), false)
-	check("what is forbidden", with("two"), apierrors.NewForbidden(with("").Mapping.Resource.GroupResource(), "a", errors.New("no")), false)
-	check("what is not answered", with("two"), errors.New("connection refused"), false)
+	check("immutable field", with("two"), refusal, true)
+	check("invalid field", invalid, refused(t, invalid), false)
+	check("forbidden", with("two"), apierrors.NewForbidden(with("").Mapping.Resource.GroupResource(), "a", errors.New("no")), false)
+	check("no response", with("two"), errors.New("connection refused"), false)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if got, err := apiServer.client.IsImmutable(ctx, with("two"), refusal); got || !errors.Is(err, context.Canceled) {
-		t.Errorf("nobody answers: %v, %v", got, err)
+		t.Errorf("with an ended context: %v, %v", got, err)
 	}
 	long := object(t, of, strings.ReplaceAll(strings.ReplaceAll(aService, "VALUE", "None"), "name: a", "name: "+strings.Repeat("s", 63)))
 	mustApply(t, long)
 	long = object(t, of, strings.ReplaceAll(strings.ReplaceAll(aService, "VALUE", "10.0.0.78"), "name: a", "name: "+strings.Repeat("s", 63)))
-	check("what has the longest name", long, refused(t, long), true)
+	check("name of maximum length", long, refused(t, long), true)
 	dotted := func(value string) apply.Object {
 		return object(t, of, strings.ReplaceAll(strings.ReplaceAll(immutableMap, "VALUE", value), "name: a", "name: "+strings.Repeat("s", 39)+".dot"))
 	}
 	mustApply(t, dotted("one"))
-	check("what has a name that cannot end anywhere", dotted("two"), refused(t, dotted("two")), true)
+	check("name that is truncated at a dot", dotted("two"), refused(t, dotted("two")), true)
 }
 
-// TestUnchangeableWhatOnlyOneCanHave: what is asked for under another name has to
-// do without what the live Service has.
-func TestUnchangeableWhatOnlyOneCanHave(t *testing.T) {
+// The dry run with another name must not request addresses and ports of the live Service.
+func TestIsImmutable_ServiceWithUniqueFields(t *testing.T) {
 	for _, test := range []struct{ name, spec string }{
 		{"nothing", "{ports: [{port: 80}]}"},
-		{"ports of the nodes", "{ports: [{name: one, port: 80, nodePort: 30080}, {name: two, port: 81, nodePort: 30081}]}"},
-		{"a port for health checks", "{externalTrafficPolicy: Local, healthCheckNodePort: 30082, ports: [{port: 80}]}"},
-		{"an address", "{clusterIP: 10.0.0.64, ports: [{port: 80}]}"},
-		{"a list of addresses", "{clusterIP: 10.0.0.65, clusterIPs: [10.0.0.65], ports: [{port: 80}]}"},
+		{"node ports", "{ports: [{name: one, port: 80, nodePort: 30080}, {name: two, port: 81, nodePort: 30081}]}"},
+		{"health check port", "{externalTrafficPolicy: Local, healthCheckNodePort: 30082, ports: [{port: 80}]}"},
+		{"address", "{clusterIP: 10.0.0.64, ports: [{port: 80}]}"},
+		{"list of addresses", "{clusterIP: 10.0.0.65, clusterIPs: [10.0.0.65], ports: [{port: 80}]}"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			of := namespace(t)
@@ -134,19 +132,19 @@ func TestUnchangeableWhatOnlyOneCanHave(t *testing.T) {
 			after := with("two")
 			got, err := apiServer.client.IsImmutable(t.Context(), after, refused(t, after))
 			if err != nil || !got {
-				t.Errorf("unchangeable: %v, %v", got, err)
+				t.Errorf("IsImmutable: %v, %v", got, err)
 			}
 			if diff := cmp.Diff(with("two").Object, after.Object); diff != "" {
-				t.Errorf("to ask has changed what is to be applied:\n%s", diff)
+				t.Errorf("the check has changed the given object:\n%s", diff)
 			}
 			if _, err := apiServer.client.Replace(t.Context(), after, of, apply.Options{}); err != nil {
-				t.Errorf("it cannot be made again: %v", err)
+				t.Errorf("Replace: %v", err)
 			}
 		})
 	}
 }
 
-func TestReplace(t *testing.T) {
+func TestReplace_RecreatesObject(t *testing.T) {
 	of := namespace(t)
 	with := func(value string) apply.Object {
 		return object(t, of, strings.ReplaceAll(immutableMap, "VALUE", value))
@@ -157,30 +155,29 @@ func TestReplace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after.UID == before.UID || data(t, of)["k"] != "two" || after.Labels[api.LabelOwnerUID] != string(of.UID) {
-		t.Errorf("it is %+v with %v", after, data(t, of))
+		t.Errorf("got %+v with %v", after, data(t, of))
 	}
 	if made, err := apiServer.client.Replace(t.Context(), object(t, of, strings.ReplaceAll(aJob, "VALUE", "i")), of, apply.Options{}); err != nil || made == nil {
-		t.Errorf("what was not there: %v", err)
+		t.Errorf("missing object: %v", err)
 	}
 
 	other := of
 	other.UID, other.Name = "another-uid", "other"
 	if _, err := apiServer.client.Replace(t.Context(), with("three"), other, apply.Options{}); !errors.Is(err, apply.ErrForeign) {
-		t.Errorf("another's: %v, want ErrForeign", err)
+		t.Errorf("object of another owner: %v, want ErrForeign", err)
 	}
 	if live := get(t, with("two")); live.UID != after.UID {
-		t.Error("another's object was made again")
+		t.Error("the object of another owner was recreated")
 	}
 
 	wrong := with("three")
 	wrong.Object["data"] = map[string]any{"not a key": "v"}
 	if _, err := apiServer.client.Replace(t.Context(), wrong, of, apply.Options{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "recreate: deleted, but not created again") {
-		t.Errorf("the error does not say what has become of it: %v", err)
+		t.Errorf("the error does not describe the state: %v", err)
 	}
 }
 
-// TestReplaceWaitsUntilItIsGone: the name is free only then.
-func TestReplaceWaitsUntilItIsGone(t *testing.T) {
+func TestReplace_WaitsForDeletion(t *testing.T) {
 	of := namespace(t)
 	with := func(value string) apply.Object {
 		return object(t, of, strings.ReplaceAll(immutableMap, "VALUE", value))
@@ -211,7 +208,7 @@ func TestReplaceWaitsUntilItIsGone(t *testing.T) {
 		}
 		if live.DeletionTimestamp != nil {
 			if live.Data["k"] != "one" {
-				t.Errorf("%s: it was changed while it goes: %v", event.Type, live.Data)
+				t.Errorf("%s: changed while it is being deleted: %v", event.Type, live.Data)
 			}
 			patch(`{"metadata": {"finalizers": null}}`)
 			break
@@ -222,15 +219,13 @@ func TestReplaceWaitsUntilItIsGone(t *testing.T) {
 	}
 }
 
-// TestReplaceLeavesPodsToTheNextStatefulSet: what they do goes on.
-func TestReplaceLeavesPodsToTheNextStatefulSet(t *testing.T) {
+func TestReplace_OrphansPodsOfStatefulSet(t *testing.T) {
 	of := namespace(t)
 	with := func(value string) apply.Object {
 		return object(t, of, strings.ReplaceAll(aSet, "VALUE", value))
 	}
 	mustApply(t, with("one"))
-	// Nobody collects garbage here, so that what is to be orphaned stays and
-	// says so.
+	// Without a garbage collector, the finalizer for orphaning stays.
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -241,58 +236,58 @@ func TestReplaceLeavesPodsToTheNextStatefulSet(t *testing.T) {
 	for live.DeletionTimestamp == nil {
 		select {
 		case err := <-done:
-			t.Fatalf("it is replaced before its pods are let go of: %v", err)
+			t.Fatalf("replaced before its pods are orphaned: %v", err)
 		default:
 		}
 		live = get(t, with("one"))
 	}
 	if len(live.Finalizers) != 1 || live.Finalizers[0] != metav1.FinalizerOrphanDependents {
-		t.Errorf("it goes with the finalizers %v", live.Finalizers)
+		t.Errorf("got finalizers %v", live.Finalizers)
 	}
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("it does not wait: %v", err)
+		t.Errorf("got error %v, want Canceled", err)
 	}
 }
 
-func TestUnrefer(t *testing.T) {
+func TestRemoveOwnerReference_KeepsOtherReferences(t *testing.T) {
 	of := namespace(t)
 	ours := configMap(t, of, "one")
 	mustApply(t, ours)
 	maps := apiServer.plain.CoreV1().ConfigMaps(of.Namespace)
-	theirs := `{"metadata": {"ownerReferences": [
+	foreign := `{"metadata": {"ownerReferences": [
 		{"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "their-uid"},
 		{"apiVersion": "app.example.com/v1", "kind": "PodSet", "name": "web", "uid": "` + string(of.UID) + `"}]}}`
-	if _, err := maps.Patch(t.Context(), "a", types.MergePatchType, []byte(theirs), metav1.PatchOptions{}); err != nil {
+	if _, err := maps.Patch(t.Context(), "a", types.MergePatchType, []byte(foreign), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	before := get(t, ours)
-	if err := apiServer.client.RemoveOwnerReference(t.Context(), ours, "nobody"); err != nil {
+	if err := apiServer.client.RemoveOwnerReference(t.Context(), ours, "unknown"); err != nil {
 		t.Fatal(err)
 	}
 	if after := get(t, ours); after.ResourceVersion != before.ResourceVersion {
-		t.Errorf("it is written for nothing: %v", after.OwnerReferences)
+		t.Errorf("written without a change: %v", after.OwnerReferences)
 	}
 	if err := apiServer.client.RemoveOwnerReference(t.Context(), ours, of.UID); err != nil {
 		t.Fatal(err)
 	}
 	after := get(t, ours)
 	if len(after.OwnerReferences) != 1 || after.OwnerReferences[0].UID != "their-uid" {
-		t.Errorf("left are the owners %v", after.OwnerReferences)
+		t.Errorf("got owners %v", after.OwnerReferences)
 	}
 	if after.Labels[api.LabelOwnerUID] != string(of.UID) || data(t, of)["k"] != "one" {
-		t.Errorf("more than the reference has changed: %v", after.Labels)
+		t.Errorf("other fields have changed: %v", after.Labels)
 	}
 	if err := apiServer.client.RemoveOwnerReference(t.Context(), ours, of.UID); err != nil {
-		t.Errorf("once more: %v", err)
+		t.Errorf("second call: %v", err)
 	}
 	if err := apiServer.client.RemoveOwnerReference(t.Context(), ours, "their-uid"); err != nil || len(get(t, ours).OwnerReferences) > 0 {
-		t.Errorf("the last one: %v, %v", err, get(t, ours).OwnerReferences)
+		t.Errorf("last reference: %v, %v", err, get(t, ours).OwnerReferences)
 	}
 	gone := ours
 	gone.Unstructured = ours.DeepCopy()
 	gone.SetName("gone")
 	if err := apiServer.client.RemoveOwnerReference(t.Context(), gone, of.UID); err != nil {
-		t.Errorf("what is gone: %v", err)
+		t.Errorf("missing object: %v", err)
 	}
 }

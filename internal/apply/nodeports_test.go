@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestGiveUpPorts(t *testing.T) {
+func TestClearNodePorts_RemovesUniqueFields(t *testing.T) {
 	for _, test := range []struct{ name, before, after string }{
 		{
 			"a Service",
@@ -15,7 +15,7 @@ func TestGiveUpPorts(t *testing.T) {
 			"{kind: Service, spec: {type: NodePort, ports: [{port: 80}, {port: 81}]}}",
 		},
 		{
-			"a Service that has none of it",
+			"a Service without unique fields",
 			"{kind: Service, spec: {selector: {app: web}, ports: [{port: 80, targetPort: http}]}}",
 			"{kind: Service, spec: {selector: {app: web}, ports: [{port: 80, targetPort: http}]}}",
 		},
@@ -30,12 +30,12 @@ func TestGiveUpPorts(t *testing.T) {
 			"{kind: Service}",
 		},
 		{
-			"a Service whose ports are none",
+			"a Service with invalid ports",
 			"{kind: Service, spec: {ports: [80]}}",
 			"{kind: Service, spec: {ports: [80]}}",
 		},
 		{
-			"what is no Service",
+			"another kind",
 			"{kind: Proxy, spec: {clusterIP: 10.0.0.1, healthCheckNodePort: 30000, ports: [{port: 80, nodePort: 30001}]}}",
 			"{kind: Proxy, spec: {clusterIP: 10.0.0.1, healthCheckNodePort: 30000, ports: [{port: 80, nodePort: 30001}]}}",
 		},

@@ -13,9 +13,9 @@ import (
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 )
 
-// TestNoPassIsMadeInVain: where a look is due and something keeps it from being
-// taken, the end of that calls for the next pass, and not the clock.
-func TestNoPassIsMadeInVain(t *testing.T) {
+// TestReconcile_RequeuesNotForADelayedDiagnosis: if another state delays a due
+// diagnosis, the end of that state causes the next reconciliation, and not the clock.
+func TestReconcile_RequeuesNotForADelayedDiagnosis(t *testing.T) {
 	now := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 	failed := func(v *snapshot) {
 		withFailure(ofSpec, api.EventUpgradeFailed, false)(v)
@@ -30,13 +30,13 @@ func TestNoPassIsMadeInVain(t *testing.T) {
 		state          plan.State
 		want           time.Duration
 	}{
-		{"a look is to come", observed(isPaused), 5 * time.Second, time.Minute, plan.StatePaused, 5 * time.Second},
-		{"the deadline is nearer", observed(isPaused), 5 * time.Second, 2 * time.Second, plan.StatePaused, 2 * time.Second},
+		{"before the diagnosis", observed(isPaused), 5 * time.Second, time.Minute, plan.StatePaused, 5 * time.Second},
+		{"before the deadline", observed(isPaused), 5 * time.Second, 2 * time.Second, plan.StatePaused, 2 * time.Second},
 		{"paused", observed(isPaused), -time.Second, time.Minute, plan.StatePaused, time.Minute},
 		{"paused, overdue", observed(isPaused), -time.Second, -time.Second, plan.StatePaused, 0},
-		{"paused, due at this moment", observed(isPaused), 0, 0, plan.StatePaused, 0},
+		{"paused, due now", observed(isPaused), 0, 0, plan.StatePaused, 0},
 		{"invalid", invalid, -time.Second, -time.Second, plan.StateInvalid, 0},
-		{"a try has failed", failed, -time.Second, -time.Second, plan.StateFailed, 256 * time.Second},
+		{"failed", failed, -time.Second, -time.Second, plan.StateFailed, 256 * time.Second},
 		{"busy", runningStep(plan.StepDiagnose), -time.Second, -time.Second, plan.StateBusy, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestNoPassIsMadeInVain(t *testing.T) {
 			}, test.change)
 			counted := metrics.New(nil, metrics.Sources{})
 			r := &Reconciler{Shared: Shared{Metrics: counted, Pool: queue.NewPool(1, false, time.Now, counted), Now: func() time.Time { return now }}}
-			v.progress = progress{since: now.Add(test.deadline - r.Kind.ReadyWithin()), lookAt: now.Add(test.look)}
+			v.progress = progress{since: now.Add(test.deadline - r.Kind.ReadyWithin()), diagnoseAt: now.Add(test.look)}
 			d := plan.Next(v.Observation)
 			if d.State != test.state || d.Step != plan.StepWait {
 				t.Fatalf("%+v, expected it to wait as %s", d, test.state)
@@ -57,13 +57,13 @@ func TestNoPassIsMadeInVain(t *testing.T) {
 			v.CR.Object["status"] = asMap(t, status.Compute(&v.Snapshot, d, nil))
 			result, err := r.finish(t.Context(), v, d)
 			if err != nil || result.RequeueAfter != test.want {
-				t.Errorf("the next pass is made after %s (%v), expected %s", result.RequeueAfter, err, test.want)
+				t.Errorf("RequeueAfter %s (%v), want %s", result.RequeueAfter, err, test.want)
 			}
 		})
 	}
 }
 
-// asMap returns a status as it is read back, so that nothing is to be written.
+// asMap returns a status as the API server returns it.
 func asMap(t *testing.T, s api.Status) (read map[string]any) {
 	t.Helper()
 	text, err := json.Marshal(s)

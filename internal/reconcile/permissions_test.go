@@ -17,24 +17,24 @@ import (
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 )
 
-// someRights knows two words of advice.
-type someRights struct {
+// fixedPermissions returns fixed missing rules and advice.
+type fixedPermissions struct {
 	missing string
 	known   bool
-	// account is the one that was last asked for.
+	// account is the last account that Refused was called with.
 	account string
 }
 
 var errForbidden = errors.New("forbidden")
 
-func (r *someRights) Missing(namespace string) (string, bool) {
+func (r *fixedPermissions) Missing(namespace string) (string, bool) {
 	if namespace != "apps" {
 		return "", r.known
 	}
 	return r.missing, r.known
 }
 
-func (r *someRights) Refused(err error, account string) string {
+func (r *fixedPermissions) Refused(err error, account string) string {
 	r.account = account
 	if errors.Is(err, errForbidden) {
 		return "Add a rule"
@@ -45,46 +45,46 @@ func (r *someRights) Refused(err error, account string) string {
 func TestConditionRightsMissing(t *testing.T) {
 	stands := []metav1.Condition{{Type: api.ConditionRightsMissing, Status: metav1.ConditionTrue, Reason: api.ReasonForbidden, Message: "of an earlier process"}}
 	for _, test := range []struct {
-		name       string
-		rights     Rights
-		conditions []metav1.Condition
-		want       string
-		// looks: a pass is called for, that will know more.
-		looks bool
+		name        string
+		permissions Permissions
+		conditions  []metav1.Condition
+		want        string
+		// woken reports that the custom resource is reconciled again.
+		woken bool
 	}{
-		{"nobody looks", nil, nil, "", false},
-		{"not known yet", &someRights{}, nil, "", false},
-		{"not known yet, and told before", &someRights{missing: "x"}, stands, "of an earlier process", true},
-		{"known", &someRights{missing: "{a rule}", known: true}, stands, "Add to the rules of the operator's role: {a rule}", false},
-		{"nothing is missing", &someRights{known: true}, stands, "", false},
+		{"no permission check", nil, nil, "", false},
+		{"not known yet", &fixedPermissions{}, nil, "", false},
+		{"not known yet, reported before", &fixedPermissions{missing: "x"}, stands, "of an earlier process", true},
+		{"known", &fixedPermissions{missing: "{a rule}", known: true}, stands, "Add to the rules of the operator's role: {a rule}", false},
+		{"nothing is missing", &fixedPermissions{known: true}, stands, "", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := viewOf([]string{api.StatusDeployed})
-			looks := false
-			r := &Reconciler{Rights: test.rights, Wake: func(types.NamespacedName, time.Duration) { looks = true }}
-			if r.Rights != nil {
-				v.MissingRules, v.RulesKnown = r.Rights.Missing(v.Release.Namespace)
+			woken := false
+			r := &Reconciler{Permissions: test.permissions, Wake: func(types.NamespacedName, time.Duration) { woken = true }}
+			if r.Permissions != nil {
+				v.MissingRules, v.RulesKnown = r.Permissions.Missing(v.Release.Namespace)
 			}
-			r.lookAtRights(v, test.conditions)
+			r.recheckPermissions(v, test.conditions)
 			s := status.Compute(&v.Snapshot, plan.Decision{State: plan.StateInSync}, test.conditions)
 			c := meta.FindStatusCondition(s.Conditions, api.ConditionRightsMissing)
 			if c == nil {
 				c = &metav1.Condition{}
 			}
-			if c.Message != test.want || looks != test.looks {
-				t.Errorf("it says %q and looks again: %v", c.Message, looks)
+			if c.Message != test.want || woken != test.woken {
+				t.Errorf("message %q, reconciled again: %v", c.Message, woken)
 			}
-			// What is running runs.
+			// Missing rules do not affect Ready.
 			if !meta.IsStatusConditionTrue(s.Conditions, api.ConditionReady) {
-				t.Error("it is not Ready")
+				t.Error("Ready is not True")
 			}
 		})
 	}
 }
 
-// TestForbiddenActions are told with the advice, once, and are due at once when
-// the rights have changed; other failures wait on.
-func TestForbiddenActions(t *testing.T) {
+// TestForbiddenActions_RetriedWhenPermissionsChange: a forbidden action emits one event
+// with the advice, and is retried when permissions change. Other failures keep their backoff.
+func TestForbiddenActions_RetriedWhenPermissionsChange(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		err   error
@@ -96,28 +96,28 @@ func TestForbiddenActions(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			events := record.NewFakeRecorder(10)
-			rights := &someRights{known: true}
+			permissions := &fixedPermissions{known: true}
 			now := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-			r := &Reconciler{Rights: rights, Shared: Shared{Recorder: events, Now: func() time.Time { return now }}}
+			r := &Reconciler{Permissions: permissions, Shared: Shared{Recorder: events, Now: func() time.Time { return now }}}
 			v := viewOf(nil, func(v *snapshot) { v.serviceAccount = "deployer" })
 			d := plan.Decision{Step: plan.StepInstall}
 			r.conclude(t.Context(), v, d, test.err)
 			r.conclude(t.Context(), v, d, test.err)
 			if len(events.Events) != 1 || !strings.HasSuffix(<-events.Events, " InstallFailed "+test.says) {
-				t.Error("it is not told once")
+				t.Error("want exactly one event")
 			}
-			if rights.account != "system:serviceaccount:apps:deployer" {
-				t.Errorf("asked for %s", rights.account)
+			if permissions.account != "system:serviceaccount:apps:deployer" {
+				t.Errorf("advice for account %s", permissions.account)
 			}
 			before := r.memory.of(v.CR.GetUID()).failure
-			r.RightsChanged()
+			r.PermissionsChanged()
 			after := r.memory.of(v.CR.GetUID()).failure
 			if !before.At.Equal(now) || after.At.IsZero() != test.isDue {
-				t.Errorf("it failed at %s, and then at %s", before.At, after.At)
+				t.Errorf("failed at %s, and then at %s", before.At, after.At)
 			}
 			after.At, after.Forbidden = before.At, before.Forbidden
 			if diff := cmp.Diff(before, after, cmp.AllowUnexported(status.Failure{})); diff != "" {
-				t.Errorf("something else is remembered:\n%s", diff)
+				t.Errorf("the failure has changed:\n%s", diff)
 			}
 		})
 	}

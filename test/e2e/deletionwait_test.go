@@ -56,8 +56,7 @@ func removeFinalizers(env *harness.Env, name string) {
 	}
 }
 
-// No record lists the objects of the release, and the new process has not
-// observed it before. With delete hooks, objects have no ownerReference, so the
+// No record lists the objects of the release, and the new process never observed it. With delete hooks, objects have no ownerReference, so the
 // garbage collector does not delete them.
 func TestDelete_WithoutRecordsFindsObjectsByLabel(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestRails(t *testing.T) {
+func TestGuardRails(t *testing.T) {
 	good := func() Report {
 		return Report{CRs: 50, Objects: 4, Results: []Result{
 			{Scenario: "install", Subject: floorAccount, CRs: 50, CPUSeconds: 0.2, Requests: counts{Total: 350}},
@@ -21,28 +21,28 @@ func TestRails(t *testing.T) {
 		change func(*Report)
 		says   []string
 	}{
-		{"all is well", func(*Report) {}, nil},
+		{"all passed", func(*Report) {}, nil},
 		{"a few installs took over a second", func(r *Report) { r.Results[1].Requests.Total += 24 }, nil},
-		{"most did", func(r *Report) { r.Results[1].Requests.Total += 26 }, []string{"takes 13.52 requests: expected at most 13"}},
+		{"most installs took over a second", func(r *Report) { r.Results[1].Requests.Total += 26 }, []string{"takes 13.52 requests, want at most 13"}},
 		{"an install costs too much", func(r *Report) { r.Results[1].CPUSeconds = 1.4 }, []string{"28.00 ms of CPU time, 7.0 times the 4.00 ms of the floor"}},
 		{"the floor is too short to be measured", func(r *Report) { r.Results[0].CPUSeconds = 0 }, []string{"more than 50 custom resources"}},
-		{"it asks while it is idle", func(r *Report) { r.Results[2].Requests.Total = 1 }, []string{"made 1 requests within 10 s"}},
-		{"it writes after a restart", func(r *Report) { r.Results[3].Requests.Writes = 2 }, []string{"wrote 2 times"}},
-		{"two at once", func(r *Report) { r.Results[2].Requests.Total, r.Results[3].Requests.Writes = 1, 1 }, []string{"made 1 requests", "wrote 1 times"}},
-		{"it writes twice to sign", func(r *Report) { r.Results[4].Requests.Writes = 51 }, []string{"wrote 51 times"}},
-		{"it signs all at once", func(r *Report) { r.Results[4].Seconds = 3 }, []string{"within 3.0 s: expected 4.0 s or more"}},
-		{"something is missing", func(r *Report) { r.Results = slices.Delete(r.Results, 2, 3) }, []string{"was not measured"}},
+		{"requests while idle", func(r *Report) { r.Results[2].Requests.Total = 1 }, []string{"made 1 requests within 10 s"}},
+		{"writes after a restart", func(r *Report) { r.Results[3].Requests.Writes = 2 }, []string{"made 2 writes"}},
+		{"two at once", func(r *Report) { r.Results[2].Requests.Total, r.Results[3].Requests.Writes = 1, 1 }, []string{"made 1 requests", "made 1 writes"}},
+		{"two writes per signature", func(r *Report) { r.Results[4].Requests.Writes = 51 }, []string{"made 51 writes"}},
+		{"all signatures at once", func(r *Report) { r.Results[4].Seconds = 3 }, []string{"within 3.0 s, want at least 4.0 s"}},
+		{"a missing measurement", func(r *Report) { r.Results = slices.Delete(r.Results, 2, 3) }, []string{"Measurements are missing"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			report := good()
 			test.change(&report)
-			broken := rails(report, 6)
+			broken := guardRails(report, 6)
 			if len(broken) != len(test.says) {
-				t.Fatalf("it says %q", broken)
+				t.Fatalf("got %q", broken)
 			}
 			for i, text := range test.says {
 				if !strings.Contains(broken[i], text) {
-					t.Errorf("it says %q, expected %q", broken[i], text)
+					t.Errorf("got %q, want %q", broken[i], text)
 				}
 			}
 		})
