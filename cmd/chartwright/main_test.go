@@ -186,7 +186,7 @@ func TestRunRefuses(t *testing.T) {
 			file + ":5: the entry has no chart",
 		}},
 		{"a watches file that is not there", []string{"--watches-file", filepath.Join(folder, "none")}, []string{"no such file"}},
-		{"a watches file without a kind", []string{"--watches-file", empty}, []string{"the watches file names no kind"}},
+		{"a watches file without a kind", []string{"--watches-file", empty}, []string{"no kinds to serve"}},
 		{"options that cannot be", []string{"--operator-name", "No Name", "--max-concurrent-reconciles", "0", "--max-concurrent-actions", "-1", "--reconcile-period", "-1s", "--min-reconcile-period", "99ms"}, []string{
 			`--operator-name "No Name"`, "--max-concurrent-reconciles is 0", "--max-concurrent-actions is -1", "--reconcile-period is -1s",
 			"--min-reconcile-period is 99ms: expected 100ms or more",
@@ -195,7 +195,7 @@ func TestRunRefuses(t *testing.T) {
 			`--pprof-bind-address ":6060": expected a loopback address, 127.0.0.1, [::1] or localhost`,
 		}},
 		{"metrics for everybody", []string{"--metrics-bind-address", ":8080", "--metrics-secure=false"}, []string{
-			`--metrics-secure=false: metrics without TLS are served on a loopback address alone`,
+			`--metrics-secure=false: metrics without TLS require a loopback address`,
 		}},
 		{"a token in the clear", []string{"--metrics-require-rbac"}, []string{"--metrics-require-rbac: without TLS a token"}},
 		{"a certificate that is not there", []string{"--metrics-bind-address", ":8443", "--metrics-cert-path", folder}, []string{
@@ -227,7 +227,7 @@ func TestRunRefuses(t *testing.T) {
 func TestRunRefusesWhatIsNoNamespace(t *testing.T) {
 	t.Setenv(watchNamespace, "team-a team-b")
 	code, _, stderr := program(t, "run")
-	if want := `$WATCH_NAMESPACE: "team-a team-b" is no namespace`; code != 1 || !strings.Contains(stderr, want) {
+	if want := `$WATCH_NAMESPACE: "team-a team-b" is not a namespace name`; code != 1 || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, expected %q:\n%s", code, want, stderr)
 	}
 }

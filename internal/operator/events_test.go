@@ -52,7 +52,7 @@ func TestNotices_ShortenLongTexts(t *testing.T) {
 	n := notices{recorder: recorder, pod: ownPod(func(string) string { return "a" }, nil, nil)}
 	n.warn("Reason", strings.Repeat("ä", maxEvent))
 	text := strings.TrimPrefix(<-recorder.Events, "Warning Reason ")
-	if len(text) > maxEvent || !utf8.ValidString(text) || !strings.HasSuffix(text, "at /readyz)") {
+	if len(text) > maxEvent || !utf8.ValidString(text) || !strings.HasSuffix(text, "(complete text: /readyz)") {
 		t.Errorf("%d bytes: %s", len(text), text)
 	}
 	n.warn("Reason", "short")

@@ -27,9 +27,9 @@ func TestOptionsValidate(t *testing.T) {
 		"--max-concurrent-actions is 0: expected at least 1",
 		"--reconcile-period is -1s: expected 0 (never) or more",
 		"--min-reconcile-period is 0s: expected 100ms or more",
-		"the watches file names no kind",
-		`$WATCH_NAMESPACE: "team-a team-b" is no namespace: `,
-		"put commas between several",
+		"no kinds to serve",
+		`$WATCH_NAMESPACE: "team-a team-b" is not a namespace name: `,
+		"separate several namespaces by commas",
 		`--metrics-bind-address "none": `,
 	} {
 		if !strings.Contains(err.Error(), want) {
