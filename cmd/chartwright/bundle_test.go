@@ -53,10 +53,10 @@ func TestBundleCommand(t *testing.T) {
 
 	for args, want := range map[string]string{
 		"bundle":                                          `required flag(s) "version" not set`,
-		"bundle --version 1.2.3":                          "say by --image which",
-		"bundle --version 1 --image a":                    `the version "1": expected one of Semantic Versioning`,
+		"bundle --version 1.2.3":                          "set --image",
+		"bundle --version 1 --image a":                    `version "1": want a semantic version`,
 		"bundle --version 1.2.3 --created-at today":       "--created-at today: expected a time such as 2026-01-31T12:00:00Z",
-		"bundle --version 1.2.3 --watches-file gone.yaml": "gone.yaml is not there: run the command in the folder of a project",
+		"bundle --version 1.2.3 --watches-file gone.yaml": "gone.yaml not found: run the command in the folder of a project",
 		"bundle --version 1.2.3 --config-dir gone":        "gone",
 	} {
 		if stdout, _, err := execute(t, strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), want) || stdout != "" {

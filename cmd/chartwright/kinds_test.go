@@ -161,7 +161,7 @@ func TestCommandsKnowTheFolder(t *testing.T) {
 
 func TestRunRefusesAFolderOfNothing(t *testing.T) {
 	for want, args := range map[string][]string{
-		"no folder of --charts-dir holds one": {"--charts-dir", t.TempDir(), "--watches-file="},
+		"--charts-dir has no charts": {"--charts-dir", t.TempDir(), "--watches-file="},
 		"--charts-dir: read the folder":       {"--charts-dir", filepath.Join(t.TempDir(), "none")},
 		// Kinds that are broken are told by an operator that runs.
 		"find the cluster": {"--charts-dir", charts(t, map[string]string{"bad/kind.yaml": "[]"}), "--watches-file="},

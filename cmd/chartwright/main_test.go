@@ -197,7 +197,7 @@ func TestRunRefuses(t *testing.T) {
 		{"metrics for everybody", []string{"--metrics-bind-address", ":8080", "--metrics-secure=false"}, []string{
 			`--metrics-secure=false: metrics without TLS require a loopback address`,
 		}},
-		{"a token in the clear", []string{"--metrics-require-rbac"}, []string{"--metrics-require-rbac: without TLS a token"}},
+		{"a token in the clear", []string{"--metrics-require-rbac"}, []string{"--metrics-require-rbac: without TLS tokens"}},
 		{"a certificate that is not there", []string{"--metrics-bind-address", ":8443", "--metrics-cert-path", folder}, []string{
 			"expected a certificate tls.crt and its key tls.key: open " + filepath.Join(folder, "tls.crt"),
 		}},

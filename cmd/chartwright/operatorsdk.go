@@ -87,5 +87,5 @@ func wouldBeRefused(kind catalog.Kind) []string {
 		// It is told when it is rendered for a resource.
 		return []string{fmt.Sprintf("not known: %v", err)}
 	}
-	return append(scaffold.Lacks(kind.Allow, need), notes...)
+	return append(scaffold.MissingAllow(kind.Allow, need), notes...)
 }

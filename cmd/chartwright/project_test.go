@@ -109,7 +109,7 @@ func TestProject(t *testing.T) {
 	}
 	for args, fails := range map[string]bool{"generate": false, "generate --check": false, "generate --strict": true, "generate --check --strict": true} {
 		_, stderr, err := execute(t, strings.Fields(args)...)
-		if !strings.Contains(stderr, "Note: config/rbac/web_editor_role.yaml is left as it is") || (err != nil) != fails {
+		if !strings.Contains(stderr, "Note: config/rbac/web_editor_role.yaml was not updated") || (err != nil) != fails {
 			t.Errorf("%s: %v, stderr %q", args, err, stderr)
 		}
 	}
@@ -124,8 +124,8 @@ func TestProjectCommandsRefuse(t *testing.T) {
 		{[]string{"init"}, "accepts 1 arg"},
 		{[]string{"add"}, "say which chart to add"},
 		{[]string{"add", "a", "--new", "b"}, "say which chart to add"},
-		{[]string{"add", "--new", "b", "--group", "a.b", "--version", "v1"}, "watches.yaml is not there: run the command in the folder of a project"},
-		{[]string{"generate"}, "watches.yaml is not there: run the command in the folder of a project"},
+		{[]string{"add", "--new", "b", "--group", "a.b", "--version", "v1"}, "watches.yaml not found: run the command in the folder of a project"},
+		{[]string{"generate"}, "watches.yaml not found: run the command in the folder of a project"},
 		{[]string{"generate", "now"}, "unknown command"},
 	} {
 		if stdout, _, err := execute(t, test.args...); err == nil || !strings.Contains(err.Error(), test.err) || stdout != "" {

@@ -56,7 +56,7 @@ func TestRender(t *testing.T) {
 		stdout, stderr []string
 		lacks          string
 	}{
-		{name: "one", args: []string{"one.yaml"}, stdout: []string{renderedOne, renderedHook}, lacks: "One.", stderr: []string{"Warning: one.yaml: document 1: Box default/one: values may come from Secret default/shared, which is not in the file\n"}},
+		{name: "one", args: []string{"one.yaml"}, stdout: []string{renderedOne, renderedHook}, lacks: "One.", stderr: []string{"Warning: one.yaml: document 1: Box default/one: the optional source of values Secret default/shared is not in the file\n"}},
 		{name: "without hooks", args: []string{"one.yaml", "--no-hooks"}, stdout: []string{renderedOne}, lacks: "kind: Pod"},
 		{name: "with notes", args: []string{"one.yaml", "--show-notes"}, stdout: []string{renderedHook + "# Notes:\n# One.\n# Two.\n"}},
 		{name: "elsewhere", args: []string{"one.yaml", "-n", "shop"}, stdout: []string{"namespace: shop"}},
@@ -66,11 +66,11 @@ func TestRender(t *testing.T) {
 			name: "what is wrong with one is told beside the other", args: []string{"two.yaml", "one.yaml", "--validate"}, code: 1,
 			stdout: []string{"# Box default/one: release one in namespace default\n---\n", "data: {word: secret"}, lacks: "name: two",
 			stderr: []string{
-				"Warning: two.yaml: document 1: Box shop/two: spec.none: the CRD has no such field",
-				"Error: two.yaml: document 1: Box shop/two: refused: the API server would refuse it:\n  spec.word: Invalid value: \"integer\"",
+				"Warning: two.yaml: document 1: Box shop/two: spec.none: the CRD does not have this field",
+				"Error: two.yaml: document 1: Box shop/two: rejected: the API server would not accept the custom resource:\n  spec.word: Invalid value: \"integer\"",
 			},
 		},
-		{name: "nothing to render", args: []string{"none.yaml"}, code: 1, stderr: []string{"Warning: none.yaml: document 1: Service one is of no kind that the watches file names\n", "Error: there is no custom resource in none.yaml: expected one of example.com/v1 Box\n"}},
+		{name: "nothing to render", args: []string{"none.yaml"}, code: 1, stderr: []string{"Warning: none.yaml: document 1: Service one is ignored: the watches file does not have its kind\n", "Error: there is no custom resource in none.yaml: expected one of example.com/v1 Box\n"}},
 		{name: "a file that is not there", args: []string{"nowhere.yaml"}, code: 1, stderr: []string{"Error: open nowhere.yaml: no such file"}},
 		{name: "no file", code: 1, stderr: []string{"Error: requires at least 1 arg"}},
 	} {

@@ -1,4 +1,4 @@
-// Package testenv helps tests. It starts API servers (Start), and compares pages of
-// docs/ with the code that they describe (Whole, Part). "make generate" runs the tests
-// with -update, which writes those pages instead.
+// Package testenv has helpers for tests. Start starts an API server. Whole and Part
+// compare pages of docs/ with texts that are generated from code. "make generate" runs
+// the tests with -update, which writes these pages.
 package testenv

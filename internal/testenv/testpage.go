@@ -10,19 +10,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write what follows from the code: parts of docs/, and testdata")
+var update = flag.Bool("update", false, "write files that are generated from code: parts of docs/, and testdata")
 
-// Update reports whether files are to be written instead of compared.
+// Update reports whether tests write generated files instead of comparing them.
 func Update() bool { return *update }
 
-// Whole expects that a page of docs/ is the text.
+// Whole checks that a page of docs/ equals a text.
 func Whole(t testing.TB, page, text string) {
 	t.Helper()
-	hold(t, page, read(t, page), text)
+	compare(t, page, read(t, page), text)
 }
 
-// Part expects the text in the part of a page that stands between two comments
-// with its name:
+// Part checks that the part of a page between two comments equals a text:
 //
 //	<!-- NAME: written by make generate -->
 //	<!-- end of NAME -->
@@ -33,20 +32,20 @@ func Part(t testing.TB, page, name, text string) {
 	before, rest, begun := strings.Cut(is, begin)
 	_, after, ended := strings.Cut(rest, end)
 	if !begun || !ended {
-		t.Fatalf("docs/%s has no place for the %s: expected the lines\n%s%s", page, name, begin, end)
+		t.Fatalf("docs/%s has no part %s: want the lines\n%s%s", page, name, begin, end)
 	}
-	hold(t, page, is, before+begin+text+end+after)
+	compare(t, page, is, before+begin+text+end+after)
 }
 
-func hold(t testing.TB, page, is, wanted string) {
+func compare(t testing.TB, page, got, want string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file(t, page), []byte(wanted), 0o600); err != nil {
+		if err := os.WriteFile(file(t, page), []byte(want), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if diff := cmp.Diff(wanted, is); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("docs/%s is not up to date, run 'make generate' (-want +got):\n%s", page, diff)
 	}
 }
@@ -60,7 +59,7 @@ func read(t testing.TB, page string) string {
 	return string(data)
 }
 
-// file returns the path of a page.
+// file returns the path of a page of docs/.
 func file(t testing.TB, page string) string {
 	t.Helper()
 	root, err := repository()

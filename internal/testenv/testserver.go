@@ -10,12 +10,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// ErrMissing marks that there is no program to start. A test skips then.
+// ErrMissing means that the programs of the API server are missing. Tests skip then.
 var ErrMissing = errors.New("no kube-apiserver: run 'make cluster-binaries', or name the folder in KUBEBUILDER_ASSETS")
 
-// New returns an environment that is not started yet. Its programs are those
-// in $KUBEBUILDER_ASSETS, or in bin/kube of this repository. The error is
-// ErrMissing where there are none.
+// New returns an environment that is not started yet. It uses the programs in
+// $KUBEBUILDER_ASSETS, or in bin/kube of this repository. Without programs, the error is
+// ErrMissing.
 func New() (*envtest.Environment, error) {
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
 	if assets == "" {
@@ -30,13 +30,13 @@ func New() (*envtest.Environment, error) {
 	}
 	env := &envtest.Environment{BinaryAssetsDirectory: assets}
 	env.ControlPlane.Etcd = &envtest.Etcd{}
-	// What a test stores need not outlive the machine.
+	// Tests need no durable storage.
 	env.ControlPlane.Etcd.Configure().Set("unsafe-no-fsync", "true")
 	return env, nil
 }
 
-// Start starts an environment for one test, and stops it afterwards. The test is
-// skipped where there is nothing to start, and in -short.
+// Start starts an environment for one test, and stops it afterwards. It skips the test if
+// the programs are missing, and in -short.
 func Start(t testing.TB) *envtest.Environment {
 	t.Helper()
 	if testing.Short() {
@@ -60,8 +60,8 @@ func Start(t testing.TB) *envtest.Environment {
 	return env
 }
 
-// repository returns the root of the repository, above the folder of the test. Other
-// folders have a go.mod, too.
+// repository returns the root of the repository: the closest parent folder of the test
+// with cmd/chartwright. A go.mod does not identify the root, because test/ has one too.
 func repository() (string, error) {
 	dir, err := os.Getwd()
 	for err == nil {

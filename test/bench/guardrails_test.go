@@ -17,9 +17,9 @@ func TestGuardRails(t *testing.T) {
 		}}
 	}
 	for _, test := range []struct {
-		name   string
-		change func(*Report)
-		says   []string
+		name     string
+		change   func(*Report)
+		wantText []string
 	}{
 		{"all passed", func(*Report) {}, nil},
 		{"a few installs took over a second", func(r *Report) { r.Results[1].Requests.Total += 24 }, nil},
@@ -37,10 +37,10 @@ func TestGuardRails(t *testing.T) {
 			report := good()
 			test.change(&report)
 			broken := guardRails(report, 6)
-			if len(broken) != len(test.says) {
+			if len(broken) != len(test.wantText) {
 				t.Fatalf("got %q", broken)
 			}
-			for i, text := range test.says {
+			for i, text := range test.wantText {
 				if !strings.Contains(broken[i], text) {
 					t.Errorf("got %q, want %q", broken[i], text)
 				}

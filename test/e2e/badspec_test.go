@@ -19,38 +19,38 @@ func TestBadSpec(t *testing.T) {
 		name   string
 		cr     harness.CR
 		reason string
-		// says is the beginning of the condition's message.
-		says []string
+		// wantText is the beginning of the condition's message.
+		wantText []string
 	}{
 		{
-			name:   "a-number-out-of-range",
-			cr:     good("a-number-out-of-range").Set("port", 70000),
-			reason: "InvalidValues",
-			says:   []string{"the chart's schema refuses the spec: spec.port: maximum: got 70,000, want 65,535"},
+			name:     "a-number-out-of-range",
+			cr:       good("a-number-out-of-range").Set("port", 70000),
+			reason:   "InvalidValues",
+			wantText: []string{"the chart's schema refuses the spec: spec.port: maximum: got 70,000, want 65,535"},
 		},
 		{
-			name:   "an-unknown-field",
-			cr:     good("an-unknown-field").Set("prot", 81),
-			reason: "InvalidValues",
-			says:   []string{"spec: additional properties 'prot' not allowed"},
+			name:     "an-unknown-field",
+			cr:       good("an-unknown-field").Set("prot", 81),
+			reason:   "InvalidValues",
+			wantText: []string{"spec: additional properties 'prot' not allowed"},
 		},
 		{
-			name:   "a-field-missing-in-a-list",
-			cr:     good("a-field-missing-in-a-list").Set("servers", []any{map[string]any{"name": "a"}, map[string]any{}}),
-			reason: "InvalidValues",
-			says:   []string{"spec.servers[1]: missing property 'name'"},
+			name:     "a-field-missing-in-a-list",
+			cr:       good("a-field-missing-in-a-list").Set("servers", []any{map[string]any{"name": "a"}, map[string]any{}}),
+			reason:   "InvalidValues",
+			wantText: []string{"spec.servers[1]: missing property 'name'"},
 		},
 		{
-			name:   "two-mistakes-at-once",
-			cr:     good("two-mistakes-at-once").Set("port", 0).Set("mode", 5),
-			reason: "InvalidValues",
-			says:   []string{"spec.port: minimum: got 0, want 1", "spec.mode: got number, want string"},
+			name:     "two-mistakes-at-once",
+			cr:       good("two-mistakes-at-once").Set("port", 0).Set("mode", 5),
+			reason:   "InvalidValues",
+			wantText: []string{"spec.port: minimum: got 0, want 1", "spec.mode: got number, want string"},
 		},
 		{
-			name:   "a-template-that-fails",
-			cr:     good("a-template-that-fails").Set("mode", "unheard-of"),
-			reason: "RenderFailed",
-			says:   []string{"mode unheard-of is not supported: use plain"},
+			name:     "a-template-that-fails",
+			cr:       good("a-template-that-fails").Set("mode", "unheard-of"),
+			reason:   "RenderFailed",
+			wantText: []string{"mode unheard-of is not supported: use plain"},
 		},
 	} {
 		t.Run(bad.name, func(t *testing.T) {
@@ -63,9 +63,9 @@ func TestBadSpec(t *testing.T) {
 			env.SetSpec(bad.cr.Obj())
 			status := env.WaitCondition(cr, "Ready", metav1.ConditionFalse, bad.reason)
 			message := harness.Condition(status, "Ready").Message
-			for _, want := range bad.says {
+			for _, want := range bad.wantText {
 				if !strings.Contains(message, want) {
-					t.Errorf("condition Ready says %q, expected %q", message, want)
+					t.Errorf("the message of Ready is %q, want %q", message, want)
 				}
 			}
 			for kind, reason := range map[string]string{"Stalled": bad.reason, "Deployed": "InstallSuccessful"} {
@@ -76,8 +76,8 @@ func TestBadSpec(t *testing.T) {
 			if c := harness.Condition(status, "Reconciling"); c != nil {
 				t.Errorf("unexpected condition Reconciling: %+v", c)
 			}
-			if event := env.WaitEvent(cr, bad.reason); event.Type != "Warning" || !strings.Contains(event.Note, bad.says[0]) {
-				t.Errorf("event is %+v, want a warning that contains %q", event, bad.says[0])
+			if event := env.WaitEvent(cr, bad.reason); event.Type != "Warning" || !strings.Contains(event.Note, bad.wantText[0]) {
+				t.Errorf("event is %+v, want a warning that contains %q", event, bad.wantText[0])
 			}
 			env.ExpectRevisions(bad.name, "1 deployed")
 			if now := env.Get(harness.ConfigMap(bad.name)); now.GetResourceVersion() != running.GetResourceVersion() {
@@ -103,7 +103,7 @@ func TestBadSpec_FirstSpecIsCorrected(t *testing.T) {
 	env.Create(cr)
 	status := env.WaitCondition(cr, "Ready", metav1.ConditionFalse, "InvalidValues")
 	if deployed := harness.Condition(status, "Deployed"); deployed == nil || deployed.Reason != "NotInstalled" {
-		t.Errorf("condition Deployed is %+v, expected NotInstalled", deployed)
+		t.Errorf("condition Deployed is %+v, want NotInstalled", deployed)
 	}
 	env.ExpectRevisions("web", "")
 
@@ -129,6 +129,6 @@ func expectData(t *testing.T, env *harness.Env, configMap, key, want string) {
 	t.Helper()
 	data, _ := env.Get(harness.ConfigMap(configMap)).Object["data"].(map[string]any)
 	if data[key] != want {
-		t.Errorf("ConfigMap %s has %s %q, expected %q", configMap, key, data[key], want)
+		t.Errorf("ConfigMap %s has %s %q, want %q", configMap, key, data[key], want)
 	}
 }

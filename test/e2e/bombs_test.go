@@ -32,8 +32,8 @@ func TestBombs_DoNotAffectOthers(t *testing.T) {
 	nested := strings.Repeat("{{ range until 1000 }}", 5) + strings.Repeat("{{ end }}", 5)
 	bombs := []struct {
 		cr harness.CR
-		// says are parts of the condition's message.
-		says []string
+		// wantText are parts of the condition's message.
+		wantText []string
 	}{
 		{harness.MakeCR(tenants, "exponential-range").Set("text", nested), []string{"tenant/templates/all.yaml was stopped", "steps", "templates in the values"}},
 		{harness.MakeCR(tenants, "tpl-of-itself").Set("text", "{{ tpl .Values.text . }}"), []string{"templates call each other more than 1000 deep"}},
@@ -55,9 +55,9 @@ func TestBombs_DoNotAffectOthers(t *testing.T) {
 	expectData(t, env, "good-0", "message", "during")
 	for i, bomb := range bombs {
 		status := env.WaitCondition(crs[i], "Ready", metav1.ConditionFalse, "RenderFailed")
-		for _, says := range bomb.says {
-			if message := condition(t, status, "Ready").Message; !strings.Contains(message, says) {
-				t.Errorf("%s: condition Ready says %q, expected %q", crs[i].GetName(), message, says)
+		for _, wantText := range bomb.wantText {
+			if message := condition(t, status, "Ready").Message; !strings.Contains(message, wantText) {
+				t.Errorf("%s: the message of Ready is %q, want %q", crs[i].GetName(), message, wantText)
 			}
 		}
 		env.ExpectRevisions(crs[i].GetName(), "")

@@ -53,7 +53,7 @@ func TestValues_RefusedOnlyByTheChartSchema(t *testing.T) {
 	for _, test := range []struct {
 		name, key string
 		value     any
-		says      string
+		wantText  string
 	}{
 		{"if-then", "tls", map[string]any{"enabled": true}, "spec.tls: missing property 'secret'"},
 		{"dependent-required", "auth", map[string]any{"user": "a"}, "spec.auth: properties 'password' required, if 'user' exists"},
@@ -69,8 +69,8 @@ func TestValues_RefusedOnlyByTheChartSchema(t *testing.T) {
 			cr := harness.MakeCR(kind, test.name).Set(test.key, test.value).Obj()
 			env.Create(cr)
 			status := env.WaitCondition(cr, "Ready", metav1.ConditionFalse, "InvalidValues")
-			if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, "the chart's schema refuses the spec: "+test.says) {
-				t.Errorf("condition Ready says %q, want %q", message, test.says)
+			if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, "the chart's schema refuses the spec: "+test.wantText) {
+				t.Errorf("the message of Ready is %q, want %q", message, test.wantText)
 			}
 			env.ExpectRevisions(test.name, "")
 		})

@@ -101,14 +101,14 @@ func TestChartsDir_ServedInAdditionToWatchesFile(t *testing.T) {
 		"typo":    name("typo") + `/kind.yaml:4: unknown key "chrat"`,
 		"damaged": name("damaged") + "/kind.yaml:1: chart " + name("damaged") + "/damaged.tgz: ",
 	}
-	var says []string
+	var wantText []string
 	for _, kind := range kinds {
-		says = append(says, kind.GroupKind().String()+": serving\n")
+		wantText = append(wantText, kind.GroupKind().String()+": serving\n")
 	}
 	for folder, why := range broken {
-		says = append(says, ": broken, of "+name(folder)+"\n  "+why)
+		wantText = append(wantText, ": broken, of "+name(folder)+"\n  "+why)
 	}
-	operator.WaitReadyz(http.StatusOK, says...)
+	operator.WaitReadyz(http.StatusOK, wantText...)
 
 	for _, kind := range kinds {
 		web := harness.MakeCR(kind, strings.ToLower(kind.Kind)).Set("message", kind.Kind).Obj()

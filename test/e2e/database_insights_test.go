@@ -118,7 +118,7 @@ func TestDatabase_AlertsOncePrometheusOperatorIsInstalled(t *testing.T) {
 	rules := env.Kubectl("get", "prometheusrules", "web", "-o", "jsonpath={.spec.groups[*].rules[*].alert}")
 	want := "DatabaseDown DatabaseStandbyDown DatabaseStandbyLags DatabaseConnectionsNearlyUsedUp DatabaseVolumeNearlyFull DatabaseBackupTooOld"
 	if rules != want {
-		t.Errorf("the alerts are %s, expected %s", rules, want)
+		t.Errorf("the alerts are %s, want %s", rules, want)
 	}
 }
 

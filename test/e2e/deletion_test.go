@@ -71,9 +71,9 @@ func TestDeleteHook_FailingHookCanBeSkipped(t *testing.T) {
 	env.Delete(web.cr)
 	status := env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UninstallFailed")
 	message := condition(t, status, "Ready").Message
-	for _, says := range []string{"web-pre-delete", `chartwright.dev/uninstall-disable-hooks to "true"`} {
-		if !strings.Contains(message, says) {
-			t.Errorf("condition Ready says %q, expected %q", message, says)
+	for _, wantText := range []string{"web-pre-delete", `chartwright.dev/uninstall-disable-hooks to "true"`} {
+		if !strings.Contains(message, wantText) {
+			t.Errorf("the message of Ready is %q, want %q", message, wantText)
 		}
 	}
 	waitTries(env, tries, 3)

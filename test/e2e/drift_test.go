@@ -95,7 +95,7 @@ func driftCases() []driftCase {
 			env.Kubectl("scale", strings.ToLower(o.GetKind()), o.GetName(), "--replicas=1")
 			return o.GetUID()
 		}},
-		{name: "recreated with the release's marks", targets: every, do: replaceByAnother, frozen: true},
+		{name: "recreated with the labels of the release", targets: every, do: replaceByAnother, frozen: true},
 		// The key of a list item that the operator applied: an apply would keep
 		// both items.
 		{name: "list key changed", targets: []string{"Service"}, do: patchAll(`{"op": "replace", "path": "/spec/ports/0/port", "value": 8000}`)},
@@ -225,7 +225,7 @@ func TestDrift_EventNamesCorrectedFields(t *testing.T) {
 	e.Patch(harness.ConfigMap("web"), "["+changed["ConfigMap"]+"]")
 	event := e.WaitEvent(web, "DriftCorrected")
 	if want := "Corrected ConfigMap " + e.Namespace + "/web: data.word"; event.Type != "Normal" || event.Note != want {
-		t.Errorf("event is %+v, expected %q", event, want)
+		t.Errorf("event is %+v, want %q", event, want)
 	}
 	e.remove(web)
 }

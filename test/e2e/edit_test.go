@@ -20,10 +20,10 @@ func TestEdit_SpecCreatesOneRevision(t *testing.T) {
 	waitPods(env, "web", 2)
 	env.ExpectRevisions("web", "1 superseded, 2 deployed")
 	if deployed := harness.Condition(status, "Deployed"); deployed == nil || deployed.Reason != "UpgradeSuccessful" {
-		t.Errorf("condition Deployed is %+v, expected UpgradeSuccessful", deployed)
+		t.Errorf("condition Deployed is %+v, want UpgradeSuccessful", deployed)
 	}
 	if len(status.History) != 2 || status.History[0].Revision != 2 || status.History[1].Status != "superseded" {
-		t.Errorf("history is %+v, expected 2 and 1", status.History)
+		t.Errorf("history is %+v, want 2 and 1", status.History)
 	}
 	if event := env.WaitEvent(web, "Upgraded"); event.Type != "Normal" {
 		t.Errorf("event is %+v", event)

@@ -147,7 +147,7 @@ func TestReplicas_AutoscalerIsKeptAndUserIsCorrected(t *testing.T) {
 func (e everything) expectReplicas(want int64) {
 	e.T().Helper()
 	if got, _, _ := unstructured.NestedInt64(e.Get(harness.Deployment("web")).Object, "spec", "replicas"); got != want {
-		e.T().Errorf("the Deployment has %d replicas, expected %d", got, want)
+		e.T().Errorf("the Deployment has %d replicas, want %d", got, want)
 	}
 }
 

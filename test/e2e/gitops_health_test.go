@@ -106,9 +106,9 @@ func expectHealth(env *harness.Env, cr *unstructured.Unstructured, argo string, 
 	}
 	live := env.Get(cr)
 	if health, message, err := gitops.Health(t.Context(), script, live); err != nil || health != argo || message == "" {
-		t.Errorf("Argo CD reports %s, %q, %v of %v; expected %s", health, message, err, live.Object["status"], argo)
+		t.Errorf("Argo CD reports %s, %q, %v of %v, want %s", health, message, err, live.Object["status"], argo)
 	}
 	if printed, err := checks[0].Evaluate(t.Context(), live); printed != flux || (err != nil) != (flux == status.UnknownStatus) {
-		t.Errorf("Flux reports %s, %v of %v; expected %s", printed, err, live.Object["status"], flux)
+		t.Errorf("Flux reports %s, %v of %v, want %s", printed, err, live.Object["status"], flux)
 	}
 }

@@ -164,7 +164,7 @@ func TestFlux_RevertsWritesOfKubectl(t *testing.T) {
 			applyByFlux(env, web.Obj())
 			live := env.Get(web.Obj())
 			if _, kept := live.GetAnnotations()[api.AnnotationPause]; kept != test.kept {
-				t.Errorf("annotations are %v, expected the pause: %v", live.GetAnnotations(), test.kept)
+				t.Errorf("annotations are %v, want the pause: %v", live.GetAnnotations(), test.kept)
 			}
 			if !slices.Contains(live.GetFinalizers(), api.Finalizer) {
 				t.Errorf("finalizers are %v", live.GetFinalizers())

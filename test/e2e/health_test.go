@@ -73,11 +73,11 @@ func (r reports) report(name string, generation int64, status any) {
 func (r reports) waitMessage(cr *unstructured.Unstructured, ready metav1.ConditionStatus, text string, within time.Duration) {
 	r.T().Helper()
 	r.WaitLong(fmt.Sprintf("Ready=%s: %s", ready, text), within, func(context.Context) error {
-		return r.says(cr, ready, text)
+		return r.checkReady(cr, ready, text)
 	})
 }
 
-func (r reports) says(cr *unstructured.Unstructured, ready metav1.ConditionStatus, text string) error {
+func (r reports) checkReady(cr *unstructured.Unstructured, ready metav1.ConditionStatus, text string) error {
 	c := harness.Condition(r.Status(cr), "Ready")
 	if c == nil || c.Status != ready || !strings.Contains(c.Message, text) {
 		return fmt.Errorf("Ready is %+v", c)
@@ -158,9 +158,9 @@ func TestHealth_WithoutReport(t *testing.T) {
 	r.Create(second)
 	r.report("second", 1, map[string]any{"phase": "Up"})
 	r.WaitReady(second)
-	r.waitMessage(first, metav1.ConditionFalse, "does so on other objects of the kind", 30*time.Second)
+	r.waitMessage(first, metav1.ConditionFalse, "although it reports on other objects of this kind", 30*time.Second)
 	r.Consistently("neither Stalled nor rolled back", 5*time.Second, func(context.Context) error {
-		return errors.Join(r.unharmed(first), r.says(first, metav1.ConditionFalse, "does so on other objects"))
+		return errors.Join(r.unharmed(first), r.checkReady(first, metav1.ConditionFalse, "although it reports on other objects"))
 	})
 	r.report("first", 1, map[string]any{"phase": "Up"})
 	r.WaitReady(first)
@@ -211,7 +211,7 @@ func TestHealth_RuleGatesReady(t *testing.T) {
 	})
 	cr := r.cr("web", "small").Set("widgets.a.wanted", 3).Obj()
 	r.Create(cr)
-	r.waitMessage(cr, metav1.ConditionFalse, "cannot be evaluated yet: no such key: status", 30*time.Second)
+	r.waitMessage(cr, metav1.ConditionFalse, "cannot evaluate ready yet: no such key: status", 30*time.Second)
 	r.Consistently("not Stalled after the deadline", 4*time.Second, func(context.Context) error { return r.unharmed(cr) })
 	// The object is ready by every convention, but not by the rule.
 	r.report("web", 1, map[string]any{"served": 1, "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
@@ -231,8 +231,8 @@ func TestHealth_ForeignConditions(t *testing.T) {
 	r := serveReports(t, func(_ harness.Kind, e harness.Entry) harness.Entry { return e })
 	condition := func(fields map[string]any) any { return map[string]any{"conditions": []any{fields}} }
 	for _, test := range []struct {
-		name, reason, says string
-		status             any
+		name, reason, checkReady string
+		status                   any
 	}{
 		{"old-condition", "Progressing", "generation 0, want 1", condition(map[string]any{"type": "Ready", "status": "True", "observedGeneration": 0})},
 		{"failed-condition", "ObjectFailed", "it broke", condition(map[string]any{"type": "Failed", "status": "True", "reason": "Broken", "message": "it broke"})},
@@ -247,7 +247,7 @@ func TestHealth_ForeignConditions(t *testing.T) {
 			cr := r.cr(test.name, "small").Obj()
 			r.Create(cr)
 			r.report(test.name, 1, test.status)
-			waitNotReady(r.Env, cr, test.reason, test.says)
+			waitNotReady(r.Env, cr, test.reason, test.checkReady)
 			r.report(test.name, 1, condition(map[string]any{"type": "Ready", "status": "True", "observedGeneration": 1}))
 			r.WaitReady(cr)
 		})

@@ -141,7 +141,7 @@ func TestRollback_RefusesInvalidRequests(t *testing.T) {
 	web.follows(5, "five")
 	env.ExpectRevisions("web", "1 superseded, 2 superseded, 3 superseded, 4 failed, 5 deployed")
 	events := 0
-	for _, request := range []struct{ value, says string }{
+	for _, request := range []struct{ value, wantText string }{
 		{"0", `rollback-to is "0": expected a revision, "previous" or "none"`},
 		{"-1", `rollback-to is "-1": expected a revision`},
 		{"99", "Revision 99 is not stored"},
@@ -150,7 +150,7 @@ func TestRollback_RefusesInvalidRequests(t *testing.T) {
 	} {
 		audit := env.Audit(operator.User())
 		web.annotate("rollback-to", request.value)
-		web.refused(request.says, "1, 2, 3, 5")
+		web.refused(request.wantText, "1, 2, 3, 5")
 		events++
 		fenceOf(env, kind)
 		web.follows(5, "five")
@@ -189,20 +189,20 @@ func TestRollback_PreviousOfFirstRevisionIsRefused(t *testing.T) {
 }
 
 // refused waits until the newest request is refused.
-func (r ownedRelease) refused(says, available string) {
+func (r ownedRelease) refused(wantText, available string) {
 	r.t.Helper()
 	r.env.WaitStatus(r.cr, "refused a rollback", func(status api.Status) error {
-		return refusal(status, says, available)
+		return refusal(status, wantText, available)
 	})
 	if event := r.env.WaitEvent(r.cr, "RollbackRefused"); event.Type != "Warning" {
 		r.t.Errorf("event is %+v", event)
 	}
 }
 
-func refusal(status api.Status, says, available string) error {
+func refusal(status api.Status, wantText, available string) error {
 	refused := harness.Condition(status, "RollbackRefused")
-	if refused == nil || !strings.Contains(refused.Message, says) || !strings.HasSuffix(refused.Message, "Available revisions: "+available) {
-		return fmt.Errorf("no refusal says %q and to be had are %s", says, available)
+	if refused == nil || !strings.Contains(refused.Message, wantText) || !strings.HasSuffix(refused.Message, "Available revisions: "+available) {
+		return fmt.Errorf("no refusal with %q and available revisions %s", wantText, available)
 	}
 	return nil
 }

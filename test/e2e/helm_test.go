@@ -43,7 +43,7 @@ func TestHelm_ReadsReleases(t *testing.T) {
 	} {
 		for key, value := range want {
 			if history[i][key] != value {
-				t.Errorf("helm history shows revision %d with %s %v, expected %v", i+1, key, history[i][key], value)
+				t.Errorf("helm history shows revision %d with %s %v, want %v", i+1, key, history[i][key], value)
 			}
 		}
 	}

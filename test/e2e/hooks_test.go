@@ -51,11 +51,11 @@ func TestHooks_FailureIsReportedAndRetried(t *testing.T) {
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"timeout": "10s"})
 	for _, hook := range []struct {
-		name    string
-		spec    map[string]any
-		upgrade bool
-		reason  string
-		says    string
+		name     string
+		spec     map[string]any
+		upgrade  bool
+		reason   string
+		wantText string
 	}{
 		{"install-that-fails", map[string]any{"pre-install": map[string]any{"fail": true}}, false, "InstallFailed", "BackoffLimitExceeded"},
 		{"install-that-hangs", map[string]any{"pre-install": map[string]any{"node": newNodeLabel(env)}}, false, "InstallFailed", "install-that-hangs-pre-install did not end within 10s"},
@@ -73,14 +73,14 @@ func TestHooks_FailureIsReportedAndRetried(t *testing.T) {
 				env.Create(cr)
 			}
 			status := env.WaitCondition(cr, "Ready", metav1.ConditionFalse, hook.reason)
-			if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, hook.says) {
-				t.Errorf("the message of Ready is %q, want %q", message, hook.says)
+			if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, hook.wantText) {
+				t.Errorf("the message of Ready is %q, want %q", message, hook.wantText)
 			}
 			if c := harness.Condition(status, "Reconciling"); c == nil {
 				t.Error("condition Reconciling does not report a retry")
 			}
-			if event := env.WaitEvent(cr, hook.reason); event.Type != "Warning" || !strings.Contains(event.Note, hook.says) {
-				t.Errorf("event is %+v, want a warning that contains %q", event, hook.says)
+			if event := env.WaitEvent(cr, hook.reason); event.Type != "Warning" || !strings.Contains(event.Note, hook.wantText) {
+				t.Errorf("event is %+v, want a warning that contains %q", event, hook.wantText)
 			}
 
 			env.SetSpec(harness.MakeCR(kind, hook.name).Set("message", "mended").Obj())

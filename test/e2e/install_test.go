@@ -52,7 +52,7 @@ func TestInstall_RollsOutAndReports(t *testing.T) {
 
 	event := env.WaitEvent(web, "Installed")
 	if want := "Release web is at revision 1 with chart podset-" + chart.Version; event.Type != "Normal" || event.Note != want {
-		t.Errorf("event Installed is %+v, expected Normal, %q", event, want)
+		t.Errorf("event Installed is %+v, want Normal, %q", event, want)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestObjects_CarryOwnerLabels(t *testing.T) {
 		"app.kubernetes.io/managed-by": "Helm",
 	} {
 		if got := deployment.GetLabels()[key]; got != want {
-			t.Errorf("label %s is %q, expected %q", key, got, want)
+			t.Errorf("label %s is %q, want %q", key, got, want)
 		}
 	}
 	for key, want := range map[string]string{
@@ -80,12 +80,12 @@ func TestObjects_CarryOwnerLabels(t *testing.T) {
 		"meta.helm.sh/release-namespace": env.Namespace,
 	} {
 		if got := deployment.GetAnnotations()[key]; got != want {
-			t.Errorf("annotation %s is %q, expected %q", key, got, want)
+			t.Errorf("annotation %s is %q, want %q", key, got, want)
 		}
 	}
 	references := deployment.GetOwnerReferences()
 	if len(references) != 1 || references[0].UID != owner.GetUID() || references[0].Kind != "PodSet" {
-		t.Errorf("owner references are %+v, expected the PodSet", references)
+		t.Errorf("owner references are %+v, want the PodSet", references)
 	}
 	if manifest := env.Helm("get", "manifest", "web"); strings.Contains(manifest, "chartwright.dev/") {
 		t.Errorf("the stored manifest contains marks of the operator:\n%s", manifest)

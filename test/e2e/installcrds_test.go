@@ -110,10 +110,10 @@ func TestInstallCRDs(t *testing.T) {
 	// changes.
 	version := live.GetResourceVersion()
 	for _, step := range []struct {
-		name   string
-		fields []string
-		has    []string
-		says   string
+		name     string
+		fields   []string
+		has      []string
+		wantText string
 	}{
 		{"the same", []string{"color", "old"}, []string{"color", "global", "old"}, ""},
 		{"more", []string{"color", "new", "old"}, []string{"color", "global", "new", "old"}, ""},
@@ -121,18 +121,18 @@ func TestInstallCRDs(t *testing.T) {
 	} {
 		charts.schema("cup", step.fields...)
 		operator := env.NewOperator(options).Start()
-		text := operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n", step.says)
-		if step.says == "" && strings.Contains(text, "CustomResourceDefinition") {
+		text := operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n", step.wantText)
+		if step.wantText == "" && strings.Contains(text, "CustomResourceDefinition") {
 			t.Errorf("%s: /readyz reports %s", step.name, text)
 		}
 		live := env.Get(crd)
 		if got := properties(t, live); !slices.Equal(got, step.has) {
-			t.Errorf("%s: the CRD has %v, expected %v", step.name, got, step.has)
+			t.Errorf("%s: the CRD has %v, want %v", step.name, got, step.has)
 		}
 		if step.name == "the same" && live.GetResourceVersion() != version {
 			t.Errorf("%s: the CRD was changed", step.name)
 		}
-		if step.says != "" {
+		if step.wantText != "" {
 			if event := env.WaitEvent(pod, "CRDOutdated"); !strings.Contains(event.Note, "spec.old") {
 				t.Errorf("%s: the event is %+v", step.name, event)
 			}

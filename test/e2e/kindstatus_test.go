@@ -248,10 +248,10 @@ func TestStatusField_RefusedByCRDBlocksNothing(t *testing.T) {
 func TestObserved_UnreadableObjectsBlockNothing(t *testing.T) {
 	t.Parallel()
 	budgets := rbacv1.PolicyRule{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}, Verbs: []string{"list", "watch"}}
-	for name, test := range map[string]struct{ apiVersion, kind, says string }{
+	for name, test := range map[string]struct{ apiVersion, kind, wantText string }{
 		"no permissions": {"policy/v1", "PodDisruptionBudget", "PodDisruptionBudget: add a rule to the operator's role to get, list and watch them"},
 		"no such kind":   {"a.test/v1", "Nothing", `Nothing: no matches for kind "Nothing" in version "a.test/v1"`},
-		"no namespace":   {"v1", "Namespace", "Namespace: objects of the release's namespace can be observed, and these have none"},
+		"no namespace":   {"v1", "Namespace", "Namespace: the kind is cluster-scoped, but only objects in the namespace of the release can be observed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -263,7 +263,7 @@ func TestObserved_UnreadableObjectsBlockNothing(t *testing.T) {
 			env.Create(web)
 			env.WaitReady(web)
 			status := env.WaitCondition(web, "StatusFieldsFailed", metav1.ConditionTrue, "ExpressionFailed")
-			if want, got := "status.seen: "+test.says, condition(t, status, "StatusFieldsFailed").Message; got != want {
+			if want, got := "status.seen: "+test.wantText, condition(t, status, "StatusFieldsFailed").Message; got != want {
 				t.Errorf("the condition's message is %q, want %q", got, want)
 			}
 			waitField(env, web, "name", "web")
@@ -336,7 +336,7 @@ func TestObserved_CausesNoRequests(t *testing.T) {
 	env.WaitReady(fence)
 	writes := audit.Writes("fence")
 	if len(writes) != 1 || writes[0].ObjectRef.Name != "web-7" || writes[0].ObjectRef.Subresource != "status" {
-		t.Errorf("the operator wrote %v, expected the status of web-7 once", writes)
+		t.Errorf("the operator wrote %v, want the status of web-7 once", writes)
 	}
 	for _, r := range audit.Requests() {
 		if r.ObjectRef.Resource == "configmaps" && r.Verb != "list" && !strings.Contains(r.ObjectRef.Name, "fence") {

@@ -52,7 +52,7 @@ func TestLookup_ChangeUpgradesAtVerification(t *testing.T) {
 				env.Create(other)
 				env.WaitReady(other)
 				if found := lookups(audit, "prize"); found > 0 {
-					t.Errorf("it was looked up %d times before", found)
+					t.Errorf("%d lookups before", found)
 				}
 			}
 			when.request(env, web)

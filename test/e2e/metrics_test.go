@@ -31,7 +31,7 @@ func TestMetrics_RequirePermission(t *testing.T) {
 	for _, test := range []struct {
 		who, token string
 		status     int
-		says       string
+		wantText   string
 	}{
 		{"nobody", "", http.StatusUnauthorized, "Unauthorized"},
 		{"a user with an invalid token", "none", http.StatusUnauthorized, "Authentication failed"},
@@ -39,8 +39,8 @@ func TestMetrics_RequirePermission(t *testing.T) {
 		{"a reader", env.Token(reader.Account()), http.StatusOK, "chartwright_build_info{"},
 	} {
 		text := metrics.WaitScrape(test.token, first, test.status)
-		if !strings.Contains(text, test.says) {
-			t.Errorf("%s gets the text %q, want %q", test.who, text, test.says)
+		if !strings.Contains(text, test.wantText) {
+			t.Errorf("%s gets the text %q, want %q", test.who, text, test.wantText)
 		}
 		if test.status != http.StatusOK && strings.Contains(text, "chartwright_build_info") {
 			t.Errorf("%s gets metrics", test.who)

@@ -153,7 +153,7 @@ func TestMigrate_LiveReport(t *testing.T) {
 	}
 	spec := env.Get(resources["cut"]).Object["spec"]
 	if want := map[string]any{"word": "cut", "replicas": int64(0)}; fmt.Sprint(spec) != fmt.Sprint(want) {
-		t.Errorf("the spec is %v, expected %v", spec, want)
+		t.Errorf("the spec is %v, want %v", spec, want)
 	}
 }
 

@@ -125,7 +125,7 @@ func TestNames_InvalidForHelmAreConverted(t *testing.T) {
 		env.Create(cr)
 		status := env.WaitReady(cr)
 		if release := status.Release.Name; !regexp.MustCompile(name.want).MatchString(release) || len(release) > 53 {
-			t.Errorf("release of %s is %s, expected %s", name.given, release, name.want)
+			t.Errorf("release of %s is %s, want %s", name.given, release, name.want)
 		}
 		env.ExpectRevisions(status.Release.Name, "1 deployed")
 		env.Get(harness.ConfigMap(status.Release.Name + "-0"))

@@ -81,13 +81,13 @@ func TestNamespaced_FailuresAffectOnlyOneNamespace(t *testing.T) {
 	}
 	env.WaitReady(cr)
 	text := about(operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n"), kind)
-	for _, says := range []string{
+	for _, wantText := range []string{
 		"not served in namespace " + forbidden.Namespace + ": the operator lacks the permission to list and watch the kind\n",
 		"not served in namespace " + later.Namespace + ": the operator lacks the permission to list and watch the kind\n",
 		"# in " + forbidden.Namespace + ", " + later.Namespace + "; Helm keeps the record",
 	} {
-		if !strings.Contains(text, says) {
-			t.Errorf("/readyz does not contain %q:\n%s", says, text)
+		if !strings.Contains(text, wantText) {
+			t.Errorf("/readyz does not contain %q:\n%s", wantText, text)
 		}
 	}
 

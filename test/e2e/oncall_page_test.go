@@ -116,7 +116,7 @@ func TestReadRecipes(t *testing.T) {
 	for i, want := range []call{{6, "a 1", []string{"x  y"}, false}, {9, "b <<END\nc\nEND", nil, false}, {18, "d", nil, true}} {
 		got := recipes[0].calls[i]
 		if got.line != want.line || got.command != want.command || !slices.Equal(got.prints, want.prints) || got.fails != want.fails {
-			t.Errorf("call %d is %+v, expected %+v", i, got, want)
+			t.Errorf("call %d is %+v, want %+v", i, got, want)
 		}
 	}
 }

@@ -122,7 +122,7 @@ func TestAnnotations_InvalidAreReportedOnce(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, _ := serve(env, "Hooks", "hooks")
-	for _, bad := range []struct{ key, value, says string }{
+	for _, bad := range []struct{ key, value, wantText string }{
 		{"pause", "please", `chartwright.dev/pause is "please": expected "true", "false" or "including-deletion"`},
 		{"reconcile-period", "soon", `chartwright.dev/reconcile-period is "soon": expected a duration`},
 		{"reconcile-period", "100ms", `chartwright.dev/reconcile-period is "100ms": the operator allows 10s or more, and uses 10s`},
@@ -139,15 +139,15 @@ func TestAnnotations_InvalidAreReportedOnce(t *testing.T) {
 			web := oneRevision(env.For(t), kind, bad.key+"-"+bad.value)
 			web.annotate(bad.key, bad.value)
 			kind := "InvalidAnnotations"
-			if bad.says == "" {
+			if bad.wantText == "" {
 				kind = "RollbackRefused"
 			}
 			status := web.env.WaitCondition(web.cr, kind, metav1.ConditionTrue, "InvalidValue")
-			if message := condition(t, status, kind).Message; !strings.Contains(message, bad.says) {
-				t.Errorf("the message of condition %s is %q, want %q", kind, message, bad.says)
+			if message := condition(t, status, kind).Message; !strings.Contains(message, bad.wantText) {
+				t.Errorf("the message of condition %s is %q, want %q", kind, message, bad.wantText)
 			}
-			if event := web.env.WaitEvent(web.cr, kind); event.Type != "Warning" || !strings.Contains(event.Note, bad.says) {
-				t.Errorf("event is %+v, want a warning that contains %q", event, bad.says)
+			if event := web.env.WaitEvent(web.cr, kind); event.Type != "Warning" || !strings.Contains(event.Note, bad.wantText) {
+				t.Errorf("event is %+v, want a warning that contains %q", event, bad.wantText)
 			}
 
 			// Everything else continues.

@@ -185,10 +185,10 @@ func TestPlugin_Diff(t *testing.T) {
 	})
 	t.Run("refused", func(t *testing.T) {
 		for _, test := range []struct {
-			who   *harness.User
-			stdin string
-			args  []string
-			says  string
+			who      *harness.User
+			stdin    string
+			args     []string
+			wantText string
 		}{
 			{fewer, "", nil, "you may not get secrets in namespace " + env.Namespace + ", which you need to read revision 3 of release web. The rule that allows it: " + `{apiGroups: [""], resources: ["secrets"], verbs: ["get"]}`},
 			{reader, "", []string{"--revision", "9"}, "revision 9 of release web is not stored; there are 1, 2, 3, 4"},
@@ -202,10 +202,10 @@ func TestPlugin_Diff(t *testing.T) {
 			if output.Code != 1 || output.Stdout != "" {
 				t.Errorf("%v exits with code %d:\n%s", test.args, output.Code, output.Stdout)
 			}
-			expectContains(t, strings.Join(test.args, " "), output.Stderr, "Error: ", test.says)
+			expectContains(t, strings.Join(test.args, " "), output.Stderr, "Error: ", test.wantText)
 		}
 	})
-	status := says(t, env.NewUser(kind.On("get"), rule("get", "", "secrets", "configmaps")), []string{"status", "piece/web", "-o", "json"}, "web-secret")
+	status := runExpecting(t, env.NewUser(kind.On("get"), rule("get", "", "secrets", "configmaps")), []string{"status", "piece/web", "-o", "json"}, "web-secret")
 	all.WriteString(status.Stdout + status.Stderr)
 	for _, hidden := range []string{canary, "Q2FuYXJ5LTVkM"} {
 		if strings.Contains(all.String(), hidden) {

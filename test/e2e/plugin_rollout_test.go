@@ -92,9 +92,9 @@ func TestPlugin_Rollout(t *testing.T) {
 	if !strings.Contains(stopped.Stderr, "1 of 5 ready") {
 		t.Errorf("the progress output is\n%s", stopped.Stderr)
 	}
-	for _, says := range []string{"to 0.2.0 has stopped", "failed " + r.Namespace + "/web-20: ", "VERSION", "0.1.0", "0.2.0"} {
-		if !strings.Contains(stopped.Stdout, says) {
-			t.Errorf("%q is missing in the output:\n%s", says, stopped.Stdout)
+	for _, wantText := range []string{"to 0.2.0 has stopped", "failed " + r.Namespace + "/web-20: ", "VERSION", "0.1.0", "0.2.0"} {
+		if !strings.Contains(stopped.Stdout, wantText) {
+			t.Errorf("%q is missing in the output:\n%s", wantText, stopped.Stdout)
 		}
 	}
 	phases := map[string]string{}
@@ -105,7 +105,7 @@ func TestPlugin_Rollout(t *testing.T) {
 		"web-00": "paused 0.1.0", "web-01": "held 0.1.0", "web-02": "ready 0.2.0", "web-20": "failed 0.2.0", "web-21": "waiting 0.1.0",
 	} {
 		if phases[name] != want {
-			t.Errorf("%s is %q, expected %q", name, phases[name], want)
+			t.Errorf("%s is %q, want %q", name, phases[name], want)
 		}
 	}
 

@@ -18,9 +18,9 @@ func rule(verb, group string, resources ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{verb}}
 }
 
-// says runs the plugin as a user, checks that it exits with code 0, and that
+// runExpecting runs the plugin as a user, checks that it exits with code 0, and that
 // its output contains all texts. White space between words does not matter.
-func says(t *testing.T, p *harness.User, args []string, texts ...string) harness.Output {
+func runExpecting(t *testing.T, p *harness.User, args []string, texts ...string) harness.Output {
 	t.Helper()
 	output := p.Chartwright(args...)
 	if output.Code != 0 {
@@ -44,7 +44,7 @@ func expectContains(t *testing.T, who, text string, texts ...string) {
 // web True".
 func objectsOf(t *testing.T, p *harness.User, target string) []string {
 	t.Helper()
-	output := says(t, p, []string{"status", target, "-o", "json"})
+	output := runExpecting(t, p, []string{"status", target, "-o", "json"})
 	var out struct {
 		Objects []struct{ Kind, Name, Ready, Reason string }
 	}
@@ -78,7 +78,7 @@ func TestPlugin_Status(t *testing.T) {
 	waitNotReady(env, bad, api.ReasonProgressing, "1 of 2 objects are ready", "ImagePullBackOff")
 
 	t.Run("ready", func(t *testing.T) {
-		output := says(t, reader, []string{"status", kind.Resource() + "/good"},
+		output := runExpecting(t, reader, []string{"status", kind.Resource() + "/good"},
 			"NAME READY STATUS", "Workload "+env.Namespace+"/good True Deployed: Revision 1 of release good is deployed",
 			"└─ Release good revision 1, deployed, chart workloads-0.1.0", "├─ Deployment good True", "└─ Job good True")
 		if output.Stderr != "" || strings.Contains(output.Stdout, "warning") || strings.Contains(output.Stdout, "\x1b") {
@@ -86,14 +86,14 @@ func TestPlugin_Status(t *testing.T) {
 		}
 	})
 	t.Run("not ready", func(t *testing.T) {
-		output := says(t, reader, []string{"status", kind.Resource(), "bad", "--color", "always"},
+		output := runExpecting(t, reader, []string{"status", kind.Resource(), "bad", "--color", "always"},
 			"Progressing: 1 of 2 objects are ready", "├─ Deployment bad \x1b[31mFalse\x1b[0m", "Pod bad-", "ImagePullBackOff", "last warning", "Job bad \x1b[32mTrue \x1b[0m")
 		if output.Stderr != "" {
 			t.Errorf("the note is %s", output.Stderr)
 		}
 	})
 	t.Run("as yaml", func(t *testing.T) {
-		output := says(t, reader, []string{"status", kind.Resource() + "/bad", "-o", "yaml"})
+		output := runExpecting(t, reader, []string{"status", kind.Resource() + "/bad", "-o", "yaml"})
 		var out struct {
 			Group, Kind, Namespace, Name, Ready, State string
 			Release                                    api.ReleaseStatus
@@ -116,7 +116,7 @@ func TestPlugin_Status(t *testing.T) {
 		}
 	})
 	t.Run("by labels", func(t *testing.T) {
-		output := says(t, lister, []string{"status", kind.Resource() + "/bad"}, "Deployment bad False LessAvailable: Available: 0/1")
+		output := runExpecting(t, lister, []string{"status", kind.Resource() + "/bad"}, "Deployment bad False LessAvailable: Available: 0/1")
 		expectContains(t, "the note", output.Stderr,
 			"you may not get secrets in namespace "+env.Namespace+", which you need to read revision 1 of release bad",
 			`{apiGroups: [""], resources: ["secrets"], verbs: ["get"]}`, "found by their labels", "1 of 2 objects are not shown",
@@ -127,7 +127,7 @@ func TestPlugin_Status(t *testing.T) {
 		}
 	})
 	t.Run("as the operator reports", func(t *testing.T) {
-		output := says(t, keeper, []string{"status", kind.Resource() + "/bad"}, "Deployment bad False", "Job bad True")
+		output := runExpecting(t, keeper, []string{"status", kind.Resource() + "/bad"}, "Deployment bad False", "Job bad True")
 		expectContains(t, "the note", output.Stderr,
 			"you may not get deployments.apps in namespace "+env.Namespace, "you may not get jobs.batch in namespace "+env.Namespace, "as the operator reports them")
 	})
@@ -142,7 +142,7 @@ func TestPlugin_Status(t *testing.T) {
 		env := env.For(t)
 		listing := env.NewUser(get, rule("get", "", "secrets"), rule("list", "apps", "deployments"), rule("list", "batch", "jobs"))
 		env.Patch(harness.Secret("sh.helm.release.v1.bad.v1"), `[{"op": "replace", "path": "/data/release", "value": "bm90aGluZw=="}]`)
-		output := says(t, listing, []string{"status", kind.Resource() + "/bad"}, "Deployment bad False", "Job bad True")
+		output := runExpecting(t, listing, []string{"status", kind.Resource() + "/bad"}, "Deployment bad False", "Job bad True")
 		expectContains(t, "the note", output.Stderr, "the release record is damaged", "found by their labels")
 	})
 	t.Run("a deleted object", func(t *testing.T) {
@@ -150,7 +150,7 @@ func TestPlugin_Status(t *testing.T) {
 		env.Annotate(good, "pause", "true")
 		env.WaitCondition(good, "Paused", "True", api.ReasonPaused)
 		env.Kubectl("delete", "job", "good")
-		says(t, reader, []string{"status", kind.Resource() + "/good"}, "├─ Paused Paused: Paused by the annotation", "└─ Job good False Gone: it is not there")
+		runExpecting(t, reader, []string{"status", kind.Resource() + "/good"}, "├─ Paused Paused: Paused by the annotation", "└─ Job good False Gone: it is not there")
 	})
 }
 
@@ -169,10 +169,10 @@ func TestPlugin_History(t *testing.T) {
 		env.WaitRevision(web, int64(i+2))
 	}
 	header := "REVISION AGE STATUS CHART APP ROLLBACK DESCRIPTION"
-	says(t, reader, []string{"history", kind.Resource() + "/web"}, header, "s deployed plain-1.2.3 4.5 - Upgrade complete", "s superseded plain-1.2.3 4.5 previous Upgrade complete", "s superseded plain-1.2.3 4.5 yes Install complete")
+	runExpecting(t, reader, []string{"history", kind.Resource() + "/web"}, header, "s deployed plain-1.2.3 4.5 - Upgrade complete", "s superseded plain-1.2.3 4.5 previous Upgrade complete", "s superseded plain-1.2.3 4.5 yes Install complete")
 	env.Annotate(web, "rollback-to", "1")
 	env.WaitStatus(web, "held", func(status api.Status) error { return heldAt(status, 4, 1) })
-	says(t, reader, []string{"history", kind.Resource() + "/web"}, "4 ", "deployed plain-1.2.3 4.5 - Rollback to 1", "1 ", "yes Install complete; held: it runs again")
+	runExpecting(t, reader, []string{"history", kind.Resource() + "/web"}, "4 ", "deployed plain-1.2.3 4.5 - Rollback to 1", "1 ", "yes Install complete; held: it runs again")
 
 	type revision struct {
 		Revision             int64
@@ -188,7 +188,7 @@ func TestPlugin_History(t *testing.T) {
 		{"with permission to list records", reader, nil},
 		{"without permission to list records", fewer, []string{"you may not list secrets in namespace " + env.Namespace, "It is not known which revisions became ready"}},
 	} {
-		output := says(t, who.user, []string{"history", kind.Resource() + "/web", "-o", "json"})
+		output := runExpecting(t, who.user, []string{"history", kind.Resource() + "/web", "-o", "json"})
 		var out struct {
 			Release, Namespace string
 			Revisions          []revision

@@ -32,14 +32,14 @@ func callerOf(env *harness.Env, kind harness.Kind) caller {
 
 // does runs the plugin, and checks that it exits with code 0 and prints all
 // texts.
-func (c caller) does(args []string, says ...string) harness.Output {
+func (c caller) does(args []string, wantText ...string) harness.Output {
 	c.t.Helper()
-	return c.ends(0, args, says...)
+	return c.ends(0, args, wantText...)
 }
 
 // ends runs the plugin, and checks its exit code and the texts on standard
 // output or, if the code is not 0, on standard error.
-func (c caller) ends(code int, args []string, says ...string) harness.Output {
+func (c caller) ends(code int, args []string, wantText ...string) harness.Output {
 	c.t.Helper()
 	result := c.Chartwright(args...)
 	text := result.Stdout
@@ -49,7 +49,7 @@ func (c caller) ends(code int, args []string, says ...string) harness.Output {
 	if result.Code != code {
 		c.t.Fatalf("%s exits with code %d, want %d:\n%s%s", strings.Join(args, " "), result.Code, code, result.Stdout, result.Stderr)
 	}
-	for _, want := range says {
+	for _, want := range wantText {
 		if !strings.Contains(text, want) {
 			c.t.Errorf("the output of %s does not contain %q:\n%s%s", strings.Join(args, " "), want, result.Stdout, result.Stderr)
 		}
@@ -235,10 +235,10 @@ func TestPlugin_MissingPermissions(t *testing.T) {
 			verb, kind.Resource(), env.Namespace, purpose, kind.Group, "hookses", verb)
 	}
 	for _, test := range []struct {
-		name string
-		may  []string
-		args []string
-		says string
+		name     string
+		may      []string
+		args     []string
+		wantText string
 	}{
 		{"no get", []string{"patch"}, []string{"pause", target}, missing("get", "to read it")},
 		{"no patch", []string{"get", "watch"}, []string{"rollback", target, "1"}, missing("patch", "to ask for a rollback")},
@@ -250,7 +250,7 @@ func TestPlugin_MissingPermissions(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			env := env.For(t)
 			c := caller{env.NewUser(kind.On(test.may...)), t}
-			result := c.ends(1, test.args, test.says)
+			result := c.ends(1, test.args, test.wantText)
 			if result.Stdout != "" {
 				t.Errorf("the output is %s", result.Stdout)
 			}
@@ -275,7 +275,7 @@ func TestPlugin_RefusesInvalidCommands(t *testing.T) {
 	lone := harness.MakeCR(kind, "web").Obj()
 	env.Create(lone)
 	c := callerOf(env, kind)
-	for _, test := range []struct{ args, says string }{
+	for _, test := range []struct{ args, wantText string }{
 		{"pause unserved/web", "no operator of Chartwright looks after unserved." + kind.Group + "/web"},
 		{"pause unserved/other", "there is no unserved." + kind.Group + "/other in namespace " + env.Namespace},
 		{"pause nothing/web", `the server doesn't have a resource type "nothing"`},
@@ -293,7 +293,7 @@ func TestPlugin_RefusesInvalidCommands(t *testing.T) {
 		{"rollout pause nothing", `the server doesn't have a resource type "nothing"`},
 		{"stop unserved/web", `unknown command "stop" for "kubectl chartwright"`},
 	} {
-		c.ends(1, strings.Fields(test.args), test.says)
+		c.ends(1, strings.Fields(test.args), test.wantText)
 	}
 	if set := env.Get(lone).GetAnnotations(); len(set) > 0 {
 		t.Errorf("something was written: %v", set)

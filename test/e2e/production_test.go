@@ -154,16 +154,16 @@ func (d *deployed) expectScrapes(certificate []byte) {
 		return strings.TrimSpace(d.own.Kubectl("create", "token", "-n", namespace, name))
 	}
 	for _, scrape := range []struct {
-		token  string
-		status int
-		says   string
+		token    string
+		status   int
+		wantText string
 	}{
 		{"", http.StatusUnauthorized, ""},
 		{token("monitoring", "default"), http.StatusForbidden, "monitoring:default"},
 		{token("monitoring", "prometheus"), http.StatusOK, `chartwright_releases{kind="PodSet.app.example.com",status="deployed"} 1`},
 	} {
-		if text := d.metrics.WaitScrape(scrape.token, certificate, scrape.status); !strings.Contains(text, scrape.says) {
-			t.Errorf("the response with status %d does not contain %q:\n%s", scrape.status, scrape.says, text)
+		if text := d.metrics.WaitScrape(scrape.token, certificate, scrape.status); !strings.Contains(text, scrape.wantText) {
+			t.Errorf("the response with status %d does not contain %q:\n%s", scrape.status, scrape.wantText, text)
 		}
 	}
 }

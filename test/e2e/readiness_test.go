@@ -32,14 +32,14 @@ func serveWorkloads(t *testing.T, change func(harness.Entry) harness.Entry) (*ha
 
 // waitNotReady waits until Ready is False with a reason and a message that
 // contains all texts.
-func waitNotReady(env *harness.Env, cr *unstructured.Unstructured, reason string, says ...string) api.Status {
+func waitNotReady(env *harness.Env, cr *unstructured.Unstructured, reason string, wantText ...string) api.Status {
 	env.T().Helper()
-	return env.WaitStatus(cr, "not ready: "+strings.Join(says, ", "), func(status api.Status) error {
+	return env.WaitStatus(cr, "not ready: "+strings.Join(wantText, ", "), func(status api.Status) error {
 		ready := harness.Condition(status, "Ready")
 		if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != reason {
 			return fmt.Errorf("not False with reason %s", reason)
 		}
-		for _, text := range says {
+		for _, text := range wantText {
 			if !strings.Contains(ready.Message, text) {
 				return fmt.Errorf("the message does not contain %q", text)
 			}
@@ -54,29 +54,29 @@ func TestReady_NamesUnreadyObject(t *testing.T) {
 	t.Parallel()
 	env, kind := serveWorkloads(t, nil)
 	for _, test := range []struct {
-		name   string
-		cr     func(harness.CR) harness.CR
-		reason string
-		says   []string
-		object string
+		name     string
+		cr       func(harness.CR) harness.CR
+		reason   string
+		wantText []string
+		object   string
 	}{
 		{
 			name: "an-image-that-cannot-be-pulled", cr: func(cr harness.CR) harness.CR { return cr.Set("outcome", "image-pull") },
-			reason: "Progressing", says: []string{"0 of 1 objects are ready", "Deployment", "ImagePullBackOff"}, object: "Deployment",
+			reason: "Progressing", wantText: []string{"0 of 1 objects are ready", "Deployment", "ImagePullBackOff"}, object: "Deployment",
 		},
 		{
 			name: "an-account-that-is-missing", cr: func(cr harness.CR) harness.CR { return cr.Set("account", "nobody") },
-			reason: "Progressing", says: []string{"Deployment", `serviceaccount "nobody" not found`}, object: "Deployment",
+			reason: "Progressing", wantText: []string{"Deployment", `serviceaccount "nobody" not found`}, object: "Deployment",
 		},
 		{
 			name: "a-job-that-fails", cr: func(cr harness.CR) harness.CR {
 				return cr.Set("job.enabled", true).Set("job.outcome", "failure")
 			},
-			reason: "ObjectFailed", says: []string{"1 of 2 objects are ready", "Job", "BackoffLimitExceeded"}, object: "Job",
+			reason: "ObjectFailed", wantText: []string{"1 of 2 objects are ready", "Job", "BackoffLimitExceeded"}, object: "Job",
 		},
 		{
 			name: "a-claim-that-is-not-bound", cr: func(cr harness.CR) harness.CR { return cr.Set("claim", true) },
-			reason: "Progressing", says: []string{"1 of 2 objects are ready", "PersistentVolumeClaim", "there-is-no-such-class"}, object: "PersistentVolumeClaim",
+			reason: "Progressing", wantText: []string{"1 of 2 objects are ready", "PersistentVolumeClaim", "there-is-no-such-class"}, object: "PersistentVolumeClaim",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestReady_NamesUnreadyObject(t *testing.T) {
 			good := harness.MakeCR(kind, test.name).Set("account", "default").Obj()
 			bad := test.cr(harness.MakeCR(kind, test.name)).Obj()
 			env.Create(bad)
-			status := waitNotReady(env, bad, test.reason, test.says...)
+			status := waitNotReady(env, bad, test.reason, test.wantText...)
 			if status.Resources == nil || len(status.Resources.NotReady) != 1 || status.Resources.NotReady[0].Kind != test.object {
 				t.Errorf("resources are %+v", status.Resources)
 			}

@@ -82,8 +82,8 @@ func TestRestart_ContinuesInterruptedInstall(t *testing.T) {
 		name string
 		end  func(*harness.Operator)
 		// left are the release's revisions after the process has ended.
-		left string
-		says string
+		left     string
+		wantText string
 	}{
 		{"stopped", (*harness.Operator).Stop, "1 failed", "the operator is shutting down"},
 		{"killed", (*harness.Operator).Kill, "1 pending-install", ""},
@@ -101,9 +101,9 @@ func TestRestart_ContinuesInterruptedInstall(t *testing.T) {
 
 			how.end(operator)
 			env.ExpectRevisions("web", how.left)
-			if how.says != "" {
-				if history := env.Helm("history", "web"); !strings.Contains(history, how.says) {
-					t.Errorf("helm history does not contain %q:\n%s", how.says, history)
+			if how.wantText != "" {
+				if history := env.Helm("history", "web"); !strings.Contains(history, how.wantText) {
+					t.Errorf("helm history does not contain %q:\n%s", how.wantText, history)
 				}
 			}
 

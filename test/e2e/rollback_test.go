@@ -37,9 +37,9 @@ func TestRollback_DeploysAndHoldsRevision(t *testing.T) {
 		t.Errorf("kubectl get does not show the hold:\n%s", table)
 	}
 	held := condition(t, status, "Held")
-	for _, says := range []string{"to revision 1 at 2", "from revision 3", "until you edit the spec", `chartwright.dev/rollback-to to "none"`} {
-		if !strings.Contains(held.Message, says) {
-			t.Errorf("the message of Held is %q, want %q", held.Message, says)
+	for _, wantText := range []string{"to revision 1 at 2", "from revision 3", "until you edit the spec", `chartwright.dev/rollback-to to "none"`} {
+		if !strings.Contains(held.Message, wantText) {
+			t.Errorf("the message of Held is %q, want %q", held.Message, wantText)
 		}
 	}
 	if held.Reason != "RolledBack" || held.Status != metav1.ConditionTrue {

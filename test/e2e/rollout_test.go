@@ -125,11 +125,11 @@ func (r *rolling) waitAt(version string, n int) {
 
 // waitUpdate waits until condition UpdateAvailable reports why a resource has
 // not received version 0.2.0.
-func (r *rolling) waitUpdate(cr *unstructured.Unstructured, reason string, says ...string) api.Status {
+func (r *rolling) waitUpdate(cr *unstructured.Unstructured, reason string, wantText ...string) api.Status {
 	r.T().Helper()
 	status := r.WaitCondition(cr, "UpdateAvailable", metav1.ConditionTrue, reason)
 	message := harness.Condition(status, "UpdateAvailable").Message
-	for _, text := range says {
+	for _, text := range wantText {
 		if !strings.Contains(message, text) {
 			r.T().Errorf("the message of UpdateAvailable of %s is %q, want %q", cr.GetName(), message, text)
 		}

@@ -46,7 +46,7 @@ func TestClusterScoped_ReleaseNamespaceFromSpec(t *testing.T) {
 	env.KubectlWith(shared, "apply", "-f", "-")
 	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=30s")
 	if namespace := env.Kubectl("get", name, "-o", "jsonpath={.status.release.namespace}"); namespace != target {
-		t.Errorf("the release is in namespace %s, expected %s", namespace, target)
+		t.Errorf("the release is in namespace %s, want %s", namespace, target)
 	}
 
 	written := harness.ConfigMap("web-0")

@@ -214,9 +214,9 @@ func TestImpersonation_ObjectsAreWrittenAsServiceAccount(t *testing.T) {
 	env.Create(web)
 	deployer := "system:serviceaccount:" + env.Namespace + ":deployer"
 	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "InstallFailed")
-	for _, says := range []string{"forbidden", deployer} {
-		if message := condition(t, status, "Ready").Message; !strings.Contains(message, says) {
-			t.Errorf("the message of Ready is %q, want %q", message, says)
+	for _, wantText := range []string{"forbidden", deployer} {
+		if message := condition(t, status, "Ready").Message; !strings.Contains(message, wantText) {
+			t.Errorf("the message of Ready is %q, want %q", message, wantText)
 		}
 	}
 

@@ -27,9 +27,9 @@ func TestTranscripts(t *testing.T) {
 	env.Kubectl("wait", "podset/web", "--for=jsonpath={.status.replicas}=2", "--timeout=10s")
 	for _, step := range []struct {
 		args []string
-		// says is the output. White space between words does not matter, and *
+		// wantText is the output. White space between words does not matter, and *
 		// matches any word.
-		says []string
+		wantText []string
 	}{
 		{[]string{"get", "podset"}, []string{"NAME READY STATUS AGE", "web True Deployed *"}},
 		{[]string{"get", "podset", "-o", "wide"}, []string{"NAME READY STATUS AGE REVISION CHART", "web True Deployed * 1 podset-*"}},
@@ -51,7 +51,7 @@ func TestTranscripts(t *testing.T) {
 		{[]string{"scale", "podset", "web", "--replicas", "3"}, []string{"podset.app.example.com/web scaled"}},
 	} {
 		printed := strings.Join(strings.Fields(env.Kubectl(step.args...)), " ")
-		for _, want := range step.says {
+		for _, want := range step.wantText {
 			pattern := strings.ReplaceAll(regexp.QuoteMeta(want), `\*`, `\S+`)
 			if !regexp.MustCompile(pattern).MatchString(printed) {
 				t.Errorf("the output of kubectl %s does not contain %q:\n%s", strings.Join(step.args, " "), want, printed)

@@ -33,7 +33,7 @@ spec: {replicas: 3}
 	pods := waitRunning(env, "example-podset", 3)
 	for i := range pods {
 		if pods[i].Labels["version"] != "v0.1" {
-			t.Errorf("pod %s has labels %v, expected version v0.1", pods[i].Name, pods[i].Labels)
+			t.Errorf("pod %s has labels %v, want version v0.1", pods[i].Name, pods[i].Labels)
 		}
 	}
 	waitPodNames(env, set, pods)

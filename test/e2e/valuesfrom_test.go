@@ -145,10 +145,10 @@ func TestValuesFrom_MissingSourceKeepsRelease(t *testing.T) {
 	running := env.Get(harness.ConfigMap("web-0"))
 
 	for _, broken := range []struct {
-		what   string
-		do     func()
-		reason string
-		says   string
+		what     string
+		do       func()
+		reason   string
+		wantText string
 	}{
 		{"the key", func() { env.Patch(secret(), `[{"op": "replace", "path": "/data", "value": {"values.yml": ""}}]`) }, "ValuesSourceMissing", "has no key values.yaml: add it"},
 		{"YAML", func() { rewrite(env, secret(), "values.yaml", "message: one: two") }, "ValuesSourceInvalid", "is not YAML"},
@@ -157,8 +157,8 @@ func TestValuesFrom_MissingSourceKeepsRelease(t *testing.T) {
 		broken.do()
 		env.WaitStatus(web, "not ready without "+broken.what, func(status api.Status) error {
 			ready := harness.Condition(status, "Ready")
-			if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != broken.reason || !strings.Contains(ready.Message, broken.says) {
-				return fmt.Errorf("not False with reason %s and message %s", broken.reason, broken.says)
+			if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != broken.reason || !strings.Contains(ready.Message, broken.wantText) {
+				return fmt.Errorf("not False with reason %s and message %s", broken.reason, broken.wantText)
 			}
 			return nil
 		})

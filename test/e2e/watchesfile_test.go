@@ -20,8 +20,8 @@ func TestWatchesFile_ErrorsNameTheLine(t *testing.T) {
 	for _, file := range []struct {
 		name string
 		text string
-		// says are lines of the output, without the file's name.
-		says []string
+		// wantText are lines of the output, without the file's name.
+		wantText []string
 	}{
 		{
 			"an unknown key", good + "  chrat: x\n",
@@ -63,15 +63,15 @@ func TestWatchesFile_ErrorsNameTheLine(t *testing.T) {
 			path := env.WatchesText(file.text)
 			code, output := env.RunToEnd(kubeconfig, "--watches-file", path)
 			if code != 1 {
-				t.Errorf("the exit code is %d, expected 1", code)
+				t.Errorf("the exit code is %d, want 1", code)
 			}
-			for _, line := range file.says {
+			for _, line := range file.wantText {
 				if !strings.Contains(output, path+":"+line) {
 					t.Errorf("the output does not contain %q", line)
 				}
 			}
-			if n := strings.Count(output, path+":"); n != len(file.says) {
-				t.Errorf("%d lines name the file, want %d", n, len(file.says))
+			if n := strings.Count(output, path+":"); n != len(file.wantText) {
+				t.Errorf("%d lines name the file, want %d", n, len(file.wantText))
 			}
 			if n := requests.Load(); n > 0 {
 				t.Errorf("%d requests to the cluster", n)

@@ -65,8 +65,8 @@ func TestRead(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
 		labels     []string
-		// says is a part of the error, if any.
-		says string
+		// wantText is a part of the error, if any.
+		wantText string
 	}{
 		{name: "a metric", text: `a`, labels: []string{"kind", "pod"}},
 		{name: "a sum", text: `sum by (kind) (rate(a{pod="x"}[5m])) > 0`, labels: []string{"kind"}},
@@ -75,22 +75,22 @@ func TestRead(t *testing.T) {
 		{name: "buckets", text: `histogram_quantile(0.9, sum by (kind, le) (rate(h_bucket[5m])))`, labels: []string{"kind"}},
 		{name: "joined", text: `a unless on (kind) b`, labels: []string{"kind", "pod"}},
 		{name: "joined by all labels", text: `sum by (kind) (a) and b`, labels: []string{"kind"}},
-		{name: "invalid PromQL", text: `sum(a`, says: "unclosed left parenthesis"},
-		{name: "no such metric", text: `sum(a) + c`, says: "no metric c"},
-		{name: "no such part", text: `h_total`, says: "no metric h_total"},
-		{name: "no such label", text: `b{pod="x"}`, says: "b has no label pod"},
-		{name: "summed by an unknown label", text: `sum by (pod) (b)`, says: "has a label pod"},
-		{name: "a label that was aggregated", text: `sum by (pod) (sum by (kind) (a))`, says: "has a label pod"},
-		{name: "buckets without bounds", text: `histogram_quantile(0.9, sum by (kind) (rate(h_bucket[5m])))`, says: "have no label le"},
-		{name: "joined by an unknown label", text: `a and on (pod) b`, says: "not both sides"},
-		{name: "joined by different labels", text: `a and b`, says: "different labels"},
+		{name: "invalid PromQL", text: `sum(a`, wantText: "unclosed left parenthesis"},
+		{name: "no such metric", text: `sum(a) + c`, wantText: "no metric c"},
+		{name: "no such part", text: `h_total`, wantText: "no metric h_total"},
+		{name: "no such label", text: `b{pod="x"}`, wantText: "b has no label pod"},
+		{name: "summed by an unknown label", text: `sum by (pod) (b)`, wantText: "has a label pod"},
+		{name: "a label that was aggregated", text: `sum by (pod) (sum by (kind) (a))`, wantText: "has a label pod"},
+		{name: "buckets without bounds", text: `histogram_quantile(0.9, sum by (kind) (rate(h_bucket[5m])))`, wantText: "have no label le"},
+		{name: "joined by an unknown label", text: `a and on (pod) b`, wantText: "not both sides"},
+		{name: "joined by different labels", text: `a and b`, wantText: "different labels"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			e, err := Read(test.text, known)
 			switch {
-			case test.says == "" && err != nil, test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)):
-				t.Errorf("the error is %v, want %q", err, test.says)
-			case test.says == "" && !slices.Equal(e.Labels, test.labels):
+			case test.wantText == "" && err != nil, test.wantText != "" && (err == nil || !strings.Contains(err.Error(), test.wantText)):
+				t.Errorf("the error is %v, want %q", err, test.wantText)
+			case test.wantText == "" && !slices.Equal(e.Labels, test.labels):
 				t.Errorf("the labels are %v, want %v", e.Labels, test.labels)
 			}
 		})

@@ -20,10 +20,10 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
-// repository is the root of this repository.
+// repository is the path of the root of this repository.
 const repository = "../../.."
 
-// input returns what the bundle of a project is made of.
+// input returns the input for the bundle of a project.
 func input(t *testing.T, dir, name string) bundle.Input {
 	t.Helper()
 	kinds, err := catalog.FromFile(filepath.Join(dir, "watches.yaml"))
@@ -36,13 +36,13 @@ func input(t *testing.T, dir, name string) bundle.Input {
 	}
 }
 
-// ofRepository is read once, for to build config takes its time.
+// ofRepository caches the input of this repository, because building config is slow.
 var ofRepository struct {
 	once sync.Once
 	in   bundle.Input
 }
 
-// fresh returns what the bundle of this repository is made of, to be changed.
+// fresh returns a copy of the input of this repository, which tests can change.
 func fresh(t *testing.T) bundle.Input {
 	t.Helper()
 	ofRepository.once.Do(func() { ofRepository.in = input(t, repository, "chartwright") })
@@ -63,7 +63,7 @@ func build(t *testing.T, folder string) []*unstructured.Unstructured {
 	return objects
 }
 
-func made(t *testing.T, in bundle.Input) *bundle.Bundle {
+func makeBundle(t *testing.T, in bundle.Input) *bundle.Bundle {
 	t.Helper()
 	b, err := bundle.Make(t.Context(), in)
 	if err != nil {
@@ -72,7 +72,7 @@ func made(t *testing.T, in bundle.Input) *bundle.Bundle {
 	return b
 }
 
-// find returns an object of config.
+// find converts the object with a kind and name.
 func find(t *testing.T, objects []*unstructured.Unstructured, kind, name string, to any) {
 	t.Helper()
 	for _, object := range objects {
@@ -86,15 +86,15 @@ func find(t *testing.T, objects []*unstructured.Unstructured, kind, name string,
 	t.Fatalf("no %s %s", kind, name)
 }
 
-// TestBundleOfThisRepository is of the format, and of what is deployed without
-// OLM.
-func TestBundleOfThisRepository(t *testing.T) {
+// TestMake_BundleOfThisRepositoryEqualsConfig checks that the bundle is valid, and that it
+// deploys the same as config/default.
+func TestMake_BundleOfThisRepositoryEqualsConfig(t *testing.T) {
 	in := fresh(t)
-	b := made(t, in)
+	b := makeBundle(t, in)
 	if len(b.Notes) > 0 {
 		t.Errorf("notes: %q", b.Notes)
 	}
-	found := isOfTheFormat(t, b)
+	found := checkFormat(t, b)
 	if len(found.csv.Spec.CustomResourceDefinitions.Owned) != len(in.Kinds) {
 		t.Errorf("%d kinds are owned, of %d", len(found.csv.Spec.CustomResourceDefinitions.Owned), len(in.Kinds))
 	}
@@ -111,37 +111,37 @@ func TestBundleOfThisRepository(t *testing.T) {
 	if got.Name != "chartwright-controller-manager" || got.Label["app.kubernetes.io/name"] != "chartwright" {
 		t.Errorf("the deployment is %s, %v", got.Name, got.Label)
 	}
-	// What OLM makes different on purpose.
+	// Intended differences.
 	manager := &deployment.Spec.Template.Spec.Containers[0]
 	manager.Image = in.Image
 	manager.Env = append(manager.Env, corev1.EnvVar{Name: "WATCH_NAMESPACE", ValueFrom: &corev1.EnvVarSource{
 		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['olm.targetNamespaces']"},
 	}})
 	if diff := cmp.Diff(deployment.Spec.Template, got.Spec.Template); diff != "" || *deployment.Spec.Replicas != *got.Spec.Replicas {
-		t.Errorf("another deployment than that of config/manager (-config +bundle):\n%s", diff)
+		t.Errorf("the deployment differs from config/manager (-config +bundle):\n%s", diff)
 	}
 }
 
-// single takes rules apart into one right each.
+// single splits rules into single permissions.
 func single(rules []rbacv1.PolicyRule) map[string]bool {
-	rights := map[string]bool{}
+	found := map[string]bool{}
 	for _, rule := range rules {
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				for _, verb := range rule.Verbs {
-					rights[resource+"."+group+" "+verb] = true
+					found[resource+"."+group+" "+verb] = true
 				}
 			}
 		}
 	}
-	return rights
+	return found
 }
 
-// TestRightsAreThoseOfTheRoles: none more and none less, and those that a Role
-// can give are in permissions.
-func TestRightsAreThoseOfTheRoles(t *testing.T) {
+// TestMake_PermissionsEqualRoles checks that the permissions of the bundle are those of the
+// roles in config, and that rules for namespaced resources are in permissions.
+func TestMake_PermissionsEqualRoles(t *testing.T) {
 	in := fresh(t)
-	install := read(t, made(t, in)).csv.Spec.Install.Spec
+	install := read(t, makeBundle(t, in)).csv.Spec.Install.Spec
 	deployed := build(t, filepath.Join(repository, "config", "default"))
 	var manager, metrics rbacv1.ClusterRole
 	find(t, deployed, "ClusterRole", "chartwright-manager-role", &manager)
@@ -160,23 +160,23 @@ func TestRightsAreThoseOfTheRoles(t *testing.T) {
 		t.Errorf("(-roles +bundle):\n%s", diff)
 	}
 	resources := map[string]bool{}
-	for right := range cluster {
-		resource, _, _ := strings.Cut(right, " ")
+	for permission := range cluster {
+		resource, _, _ := strings.Cut(permission, " ")
 		resources[resource] = true
-		if namespaced[right] {
-			t.Errorf("%s is given twice", right)
+		if namespaced[permission] {
+			t.Errorf("duplicate permission %s", permission)
 		}
 	}
 	if diff := cmp.Diff([]string{
 		"configs.operator.example.com", "configs/status.operator.example.com", "customresourcedefinitions.apiextensions.k8s.io", "namespaces.",
 		"subjectaccessreviews.authorization.k8s.io", "tokenreviews.authentication.k8s.io",
 	}, slices.Sorted(maps.Keys(resources))); diff != "" {
-		t.Errorf("given everywhere (-want +got):\n%s", diff)
+		t.Errorf("clusterPermissions (-want +got):\n%s", diff)
 	}
 
-	// For all namespaces there is nothing to tell apart.
+	// For all namespaces, rules are not split.
 	setModes(in, "AllNamespaces")
-	install = read(t, made(t, in)).csv.Spec.Install.Spec
+	install = read(t, makeBundle(t, in)).csv.Spec.Install.Spec
 	if diff := cmp.Diff(single(everywhere), single(install.ClusterPermissions[0].Rules)); diff != "" {
 		t.Errorf("for all namespaces (-role +clusterPermissions):\n%s", diff)
 	}
@@ -185,7 +185,7 @@ func TestRightsAreThoseOfTheRoles(t *testing.T) {
 	}
 }
 
-// setModes makes the base support these install modes alone.
+// setModes sets the supported install modes of the base.
 func setModes(in bundle.Input, modes ...string) {
 	list := []any{}
 	for _, mode := range []string{"OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces"} {
@@ -194,7 +194,7 @@ func setModes(in bundle.Input, modes ...string) {
 	set(in, "ClusterServiceVersion", list, "spec", "installModes")
 }
 
-// set changes a field of the objects of a kind.
+// set sets a field of the objects of a kind.
 func set(in bundle.Input, kind string, value any, fields ...string) {
 	for _, object := range in.Objects {
 		if object.GetKind() == kind {
@@ -205,24 +205,22 @@ func set(in bundle.Input, kind string, value any, fields ...string) {
 	}
 }
 
-// TestEqualInputsMakeEqualBundles, whatever the order in which maps are walked.
-func TestEqualInputsMakeEqualBundles(t *testing.T) {
-	first := made(t, input(t, repository, "chartwright"))
+func TestMake_IsDeterministic(t *testing.T) {
+	first := makeBundle(t, input(t, repository, "chartwright"))
 	for range 3 {
-		if diff := cmp.Diff(first, made(t, input(t, repository, "chartwright"))); diff != "" {
-			t.Fatalf("another bundle of the same:\n%s", diff)
+		if diff := cmp.Diff(first, makeBundle(t, input(t, repository, "chartwright"))); diff != "" {
+			t.Fatalf("the bundles differ:\n%s", diff)
 		}
 	}
 }
 
-// TestOptions: what is said of one version.
-func TestOptions(t *testing.T) {
+func TestMake_AppliesOptions(t *testing.T) {
 	in := fresh(t)
 	in.Channels, in.DefaultChannel = []string{"candidate-v1", "stable-v1"}, "stable-v1"
 	in.Replaces = "1.2.2"
 	in.CreatedAt = time.Date(2026, 1, 31, 13, 0, 0, 0, time.FixedZone("", 3600))
-	b := made(t, in)
-	found := isOfTheFormat(t, b)
+	b := makeBundle(t, in)
+	found := checkFormat(t, b)
 	if found.csv.Metadata.Name != "chartwright.v1.2.3" || found.csv.Spec.Replaces != "chartwright.v1.2.2" {
 		t.Errorf("%s replaces %q", found.csv.Metadata.Name, found.csv.Spec.Replaces)
 	}
@@ -241,9 +239,9 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestBundleOfAProject, that init and add make: it is of the format from the
-// start, and names what to fill in.
-func TestBundleOfAProject(t *testing.T) {
+// TestMake_BundleOfNewProjectIsValid uses a project from Init and Add. A note lists the field
+// to complete.
+func TestMake_BundleOfNewProjectIsValid(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "shop")
 	write := func(plan *scaffold.Plan, err error) {
 		t.Helper()
@@ -257,13 +255,13 @@ func TestBundleOfAProject(t *testing.T) {
 	write(scaffold.Init{Dir: dir, Domain: "example.com", Image: "chartwright:v1"}.Plan())
 	project := scaffold.Project{Watches: filepath.Join(dir, "watches.yaml"), Config: filepath.Join(dir, "config")}
 	if _, err := project.Bundle(t.Context(), filepath.Join(dir, "bundle"), bundle.Options{Version: "1.2.3", Image: "shop:v1", Channels: []string{"stable"}}); err == nil ||
-		err.Error() != "config/manifests has no CustomResourceDefinition: make a kind by 'chartwright add'" {
-		t.Errorf("of no kind: %v", err)
+		err.Error() != "config/manifests has no CustomResourceDefinition: add a kind with 'chartwright add'" {
+		t.Errorf("without kinds: %v", err)
 	}
 	write(project.Add(scaffold.Add{New: "web", Group: "shop", Version: "v1alpha1", Scope: "Namespaced"}))
-	b := made(t, input(t, dir, "shop"))
-	found := isOfTheFormat(t, b)
-	if diff := cmp.Diff([]string{"ClusterServiceVersion: spec.maintainers: catalogs such as OperatorHub show whom to ask"}, b.Notes); diff != "" {
+	b := makeBundle(t, input(t, dir, "shop"))
+	found := checkFormat(t, b)
+	if diff := cmp.Diff([]string{"ClusterServiceVersion: spec.maintainers: recommended: the contacts in catalogs such as OperatorHub"}, b.Notes); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 	var shown []string

@@ -25,15 +25,15 @@ const (
 	annotationNamespace = "operatorframework.io/suggested-namespace"
 )
 
-// csvName is the name of an operator's version.
+// csvName returns the name of the ClusterServiceVersion of an operator's version.
 func csvName(operator, version string) string { return operator + ".v" + version }
 
-// clusterServiceVersion returns the base with what follows from the rest.
+// clusterServiceVersion returns the base with the derived fields.
 func (m *maker) clusterServiceVersion(ctx context.Context) (map[string]any, error) {
 	csv := m.base.DeepCopy()
 	csv.SetName(csvName(m.Name, m.Version))
 	if csv.GetNamespace() == "" {
-		// Other tools expect one, and OLM chooses another.
+		// Other tools require a namespace. OLM replaces it.
 		csv.SetNamespace("placeholder")
 	}
 	examples := m.examples(ctx)
@@ -73,7 +73,7 @@ func (m *maker) clusterServiceVersion(ctx context.Context) (map[string]any, erro
 	return csv.Object, nil
 }
 
-// unstructuredOf turns structs into maps and lists.
+// unstructuredOf converts structs to maps and lists.
 func unstructuredOf(fields any) (plain map[string]any, err error) {
 	data, err := json.Marshal(fields)
 	if err == nil {
@@ -104,7 +104,7 @@ func (m *maker) annotate(csv *unstructured.Unstructured, examples string) {
 	csv.SetAnnotations(annotations)
 }
 
-// deploymentSpecs returns the deployments as they are, but for the image.
+// deploymentSpecs returns the deployments with their images replaced.
 func (m *maker) deploymentSpecs() []any {
 	specs := make([]any, 0, len(m.deployments))
 	for _, d := range m.deployments {
@@ -117,7 +117,6 @@ func (m *maker) deploymentSpecs() []any {
 			for _, container := range containers {
 				m.replaceImage(d.as.Name, container)
 			}
-			// It was read from there.
 			_ = unstructured.SetNestedSlice(spec, containers, "template", "spec", key)
 		}
 		entry := map[string]any{"name": d.as.Name, "spec": spec}
@@ -134,12 +133,11 @@ func (m *maker) replaceImage(deployment string, container any) {
 	if !ok || fields["image"] != Placeholder {
 		return
 	}
-	m.requiref(m.Image != "", "Deployment %s: the image of the container %v is %s, which stands for another: say by --image which", deployment, fields["name"], Placeholder)
+	m.requiref(m.Image != "", "Deployment %s: the image of the container %v is the placeholder %s: set --image", deployment, fields["name"], Placeholder)
 	fields["image"] = m.Image
 }
 
-// supportsSomeNamespaces reports whether the operator may be installed for a few
-// namespaces.
+// supportsSomeNamespaces reports whether the operator can be limited to namespaces.
 func (m *maker) supportsSomeNamespaces() bool {
 	return slices.ContainsFunc(m.spec.InstallModes, func(mode installMode) bool { return mode.Supported && mode.Type != "AllNamespaces" })
 }
@@ -156,17 +154,16 @@ type owned struct {
 	StatusDescriptors []descriptor `json:"statusDescriptors,omitempty"`
 }
 
-// apiOf is a kind of objects. Name is of a resource that is no object, and has
-// to be there.
+// apiOf is a kind of the objects of a custom resource. OLM requires the field Name, which
+// is not used for objects.
 type apiOf struct {
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
 	Version string `json:"version"`
 }
 
-// customResourceDefinitions describes the kinds. What the base says of one goes
-// before what follows from the chart, field by field, and what it requires of
-// others stays.
+// customResourceDefinitions describes the kinds. Fields in the base override derived ones,
+// and required CRDs in the base are preserved.
 func (m *maker) customResourceDefinitions(examples examples) map[string]any {
 	written, _, _ := unstructured.NestedMap(m.base.Object, "spec", "customresourcedefinitions")
 	list, _ := written["owned"].([]any)
@@ -190,7 +187,7 @@ func (m *maker) customResourceDefinitions(examples examples) map[string]any {
 	return described
 }
 
-// overlay overrides a derived description by the fields in the base.
+// overlay overrides a derived description with the fields in the base.
 func overlay(entry owned, written []any) any {
 	at := slices.IndexFunc(written, func(one any) bool {
 		fields, _ := one.(map[string]any)
@@ -199,14 +196,14 @@ func overlay(entry owned, written []any) any {
 	if at < 0 {
 		return entry
 	}
-	// It only holds strings, and lists of these.
+	// The conversion cannot fail: the fields are strings and lists.
 	merged, _ := unstructuredOf(entry)
 	by, _ := written[at].(map[string]any)
 	maps.Copy(merged, by)
 	return merged
 }
 
-// served returns the kind that serves a definition, nil if none does.
+// served returns the kind of the watches file with a group and kind, or nil.
 func (m *maker) served(kind schema.GroupKind) *catalog.Kind {
 	if i := slices.IndexFunc(m.Kinds, func(k catalog.Kind) bool { return k.GVK().GroupKind() == kind }); i >= 0 {
 		return &m.Kinds[i]
@@ -214,8 +211,8 @@ func (m *maker) served(kind schema.GroupKind) *catalog.Kind {
 	return nil
 }
 
-// relatedImages returns the operator's, those of what the examples are made of,
-// and others that the base names.
+// relatedImages returns the images in the base, of the operator, and of the objects of the
+// examples.
 func (m *maker) relatedImages(examples examples) []relatedImage {
 	var images []relatedImage
 	add := func(more ...relatedImage) {
@@ -242,8 +239,8 @@ func (m *maker) imageOf(container corev1.Container) string {
 	return container.Image
 }
 
-// baseSpec is the part of the base's spec that is checked or read here. All other
-// fields are passed through.
+// baseSpec contains the fields of the base's spec that are checked or used. Other fields
+// are not changed.
 type baseSpec struct {
 	DisplayName string `json:"displayName"`
 	Description string `json:"description"`
@@ -272,14 +269,14 @@ type installMode struct {
 	Supported bool   `json:"supported"`
 }
 
-// relatedImage is an image that has to be there where the cluster has no other
-// registries.
+// relatedImage is an image that must be mirrored for clusters without access to its
+// registry.
 type relatedImage struct {
 	Name  string `json:"name"`
 	Image string `json:"image"`
 }
 
-// readSpec reads the base.
+// readSpec reads the spec of the base.
 func readSpec(base *unstructured.Unstructured) (baseSpec, error) {
 	var read baseSpec
 	data, err := json.Marshal(base.Object["spec"])
@@ -287,7 +284,7 @@ func readSpec(base *unstructured.Unstructured) (baseSpec, error) {
 		err = json.Unmarshal(data, &read)
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return read, fmt.Errorf("ClusterServiceVersion: spec.%s: a %s is none of what is expected there", wrong.Field, wrong.Value)
+		return read, fmt.Errorf("ClusterServiceVersion: spec.%s: unexpected type %s", wrong.Field, wrong.Value)
 	}
 	return read, err
 }

@@ -13,8 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestInput: which fields a form asks for, and with what.
-func TestInput(t *testing.T) {
+func TestInput_ReturnsFormControl(t *testing.T) {
 	enum := func(values ...string) []apiextensionsv1.JSON {
 		var list []apiextensionsv1.JSON
 		for _, value := range values {
@@ -41,8 +40,8 @@ func TestInput(t *testing.T) {
 		{"tlsSecretName", text, "io.kubernetes:Secret"},
 		{"existing-secret-ref", text, "io.kubernetes:Secret"},
 		{"existingSecret", about("A Secret of the namespace."), "io.kubernetes:Secret"},
-		{"clientSecret", about("What the client proves itself with."), "text"},
-		{"createSecret", props{Type: "boolean", Description: "Whether there is a Secret."}, "booleanSwitch"},
+		{"clientSecret", about("The credentials of the client."), "text"},
+		{"createSecret", props{Type: "boolean", Description: "Create a Secret."}, "booleanSwitch"},
 		{"configMap", text, "io.kubernetes:ConfigMap"},
 		{"serviceAccountName", text, "io.kubernetes:ServiceAccount"},
 		{"password", text, "password"},
@@ -64,7 +63,7 @@ func TestInput(t *testing.T) {
 	}
 }
 
-func TestOutput(t *testing.T) {
+func TestOutput_ReturnsDescriptor(t *testing.T) {
 	for _, test := range []struct {
 		path  string
 		field props
@@ -84,9 +83,9 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestSpecDescriptors: what is at the top has one whatever it is, and in it what
-// a form can ask for.
-func TestSpecDescriptors(t *testing.T) {
+// TestSpecDescriptors_OfTopLevelAndEditableFields checks that all top-level fields have a
+// descriptor, and of nested fields only those that forms can edit.
+func TestSpecDescriptors_OfTopLevelAndEditableFields(t *testing.T) {
 	spec := props{Type: "object", Properties: map[string]props{
 		"size":   {Type: "integer", Description: "How many.", Title: "Number of pods"},
 		"a.b":    {Type: "string"},
@@ -108,7 +107,7 @@ func TestSpecDescriptors(t *testing.T) {
 	}
 }
 
-func TestWords(t *testing.T) {
+func TestWords_SplitsNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"existingSecret": "Existing Secret", "storage-size": "Storage Size", "number_of_replicas": "Number Of Replicas",
 		"VmGroup": "Vm Group", "OvhNginx": "Ovh Nginx", "Database": "Database", "targetCPUUtilization": "Target CPU Utilization",
@@ -122,7 +121,7 @@ func TestWords(t *testing.T) {
 
 var clusterThings = func(r schema.GroupResource) bool { return strings.HasPrefix(r.Resource, "cluster") }
 
-func TestSplit(t *testing.T) {
+func TestSplit_ByScope(t *testing.T) {
 	rule := func(groups, resources, names, urls string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{
 			APIGroups: strings.Fields(groups), Resources: strings.Fields(resources), ResourceNames: strings.Fields(names),
@@ -147,7 +146,7 @@ func TestSplit(t *testing.T) {
 			for _, part := range got {
 				resources = append(resources, part.Resources...)
 				if !slices.Equal(part.ResourceNames, test.rule.ResourceNames) || !slices.Equal(part.Verbs, test.rule.Verbs) {
-					t.Errorf("%s: %+v is of other objects or verbs", test.name, part)
+					t.Errorf("%s: %+v has other names or verbs", test.name, part)
 				}
 			}
 			if test.namespaced != test.cluster && strings.Join(resources, " ") != what {
@@ -155,13 +154,13 @@ func TestSplit(t *testing.T) {
 			}
 		}
 		if len(test.rule.NonResourceURLs) > 0 && len(cluster) != 1 {
-			t.Errorf("%s: %d rules everywhere", test.name, len(cluster))
+			t.Errorf("%s: %d cluster-wide rules", test.name, len(cluster))
 		}
 	}
 }
 
-// TestSplitLosesNothing, and gives nothing twice.
-func TestSplitLosesNothing(t *testing.T) {
+// TestSplit_PreservesAllPermissions splits random rules.
+func TestSplit_PreservesAllPermissions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := func(label string, from ...string) []string {
 			return rapid.SliceOfNDistinct(rapid.SampledFrom(from), 1, len(from), rapid.ID).Draw(t, label)
@@ -177,17 +176,17 @@ func TestSplitLosesNothing(t *testing.T) {
 			resources = append(resources, part.Resources...)
 			part.Resources = rule.Resources
 			if diff := cmp.Diff(rule, part); diff != "" {
-				t.Fatalf("another rule:\n%s", diff)
+				t.Fatalf("the rule differs:\n%s", diff)
 			}
 		}
 		slices.Sort(resources)
 		if diff := cmp.Diff(slices.Sorted(slices.Values(rule.Resources)), resources); diff != "" {
-			t.Fatalf("other resources:\n%s", diff)
+			t.Fatalf("the resources differ:\n%s", diff)
 		}
 	})
 }
 
-func TestOverlay(t *testing.T) {
+func TestOverlay_OverridesDerivedFields(t *testing.T) {
 	written := []any{
 		map[string]any{"name": "webs.example.com", "version": "v1", "displayName": "Web site", "specDescriptors": []any{}},
 		map[string]any{"name": "webs.example.com", "version": "v2", "displayName": "Not this one"},

@@ -15,7 +15,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
-// descriptor describes to consoles how to show a field.
+// descriptor describes how consoles show a field.
 type descriptor struct {
 	Path         string   `json:"path"`
 	DisplayName  string   `json:"displayName,omitempty"`
@@ -23,7 +23,7 @@ type descriptor struct {
 	XDescriptors []string `json:"x-descriptors,omitempty"`
 }
 
-// What consoles know to show.
+// Capabilities of consoles.
 const (
 	prefixUI         = "urn:alm:descriptor:com.tectonic.ui:"
 	prefixKubernetes = "urn:alm:descriptor:io.kubernetes:"
@@ -36,8 +36,8 @@ const (
 
 type props = apiextensionsv1.JSONSchemaProps
 
-// specDescriptors describes the fields of the spec: those at the top, whatever
-// they are, and in them the ones that a form can ask for.
+// specDescriptors describes the fields of the spec: all top-level fields, and the nested
+// fields that forms can edit.
 func specDescriptors(version apiextensionsv1.CustomResourceDefinitionVersion) []descriptor {
 	replicas := ""
 	if version.Subresources != nil && version.Subresources.Scale != nil {
@@ -47,7 +47,7 @@ func specDescriptors(version apiextensionsv1.CustomResourceDefinitionVersion) []
 	var walk func(parent string, schema props)
 	walk = func(parent string, schema props) {
 		for _, name := range sortedKeys(schema.Properties) {
-			// A path has no way to say that a dot is part of a name.
+			// Paths do not support names with dots or brackets.
 			if strings.ContainsAny(name, ".[]") {
 				continue
 			}
@@ -73,14 +73,15 @@ func describe(path string, field props, show []string) descriptor {
 var (
 	secretName = regexp.MustCompile(`(?i)secret[-_]?(name|ref)$`)
 	someSecret = regexp.MustCompile(`(?i)secret$`)
-	// secretKind is how descriptions call the kind.
+	// secretKind matches the kind in descriptions.
 	secretKind     = regexp.MustCompile(`\bSecrets?\b`)
 	configMapName  = regexp.MustCompile(`(?i)config[-_]?map([-_]?(name|ref))?$`)
 	serviceAccount = regexp.MustCompile(`(?i)service[-_]?account[-_]?name$`)
 	password       = regexp.MustCompile(`(?i)pass(word|wd|phrase)$`)
 )
 
-// input is what a form asks for a field with; none for what no form can ask.
+// input returns the descriptor of the form control for a field, or nothing if forms cannot
+// edit the field.
 func input(name, path, replicas string, field props) []string {
 	switch {
 	case path == replicas:
@@ -115,7 +116,7 @@ func text(name string, field props) string {
 	return prefixUI + "text"
 }
 
-// choices are the values of an enum.
+// choices returns the descriptors of the values of an enum.
 func choices(field props) []string {
 	values := make([]string, 0, len(field.Enum))
 	for _, raw := range field.Enum {
@@ -123,8 +124,8 @@ func choices(field props) []string {
 		if json.Unmarshal(raw.Raw, &value) != nil || value == nil || value == "" {
 			continue
 		}
-		if said, ok := value.(string); ok {
-			values = append(values, said)
+		if text, ok := value.(string); ok {
+			values = append(values, text)
 		} else {
 			values = append(values, string(raw.Raw))
 		}
@@ -145,10 +146,11 @@ func isResources(field props) bool {
 	return requests && limits
 }
 
-// reported are the fields of every status that are worth a place in a console.
+// reported lists the fields of every status that consoles show.
 var reported = []string{"state", "conditions", "release.chart", "release.revision", "resources.ready", "resources.total"}
 
-// statusDescriptors describes the kind's own fields, then those of every status.
+// statusDescriptors describes the kind's own status fields, then the fields of every
+// status.
 func statusDescriptors(version apiextensionsv1.CustomResourceDefinitionVersion, kind *catalog.Kind) []descriptor {
 	status := version.Schema.OpenAPIV3Schema.Properties["status"]
 	var paths []string
@@ -159,14 +161,14 @@ func statusDescriptors(version apiextensionsv1.CustomResourceDefinitionVersion, 
 	}
 	var found []descriptor
 	for _, path := range paths {
-		if field, there := fieldAt(status, path); there {
+		if field, exists := fieldAt(status, path); exists {
 			found = append(found, describe(path, field, output(path, field)))
 		}
 	}
 	return found
 }
 
-// output is how a field of the status is shown; none for what is no one text.
+// output returns the descriptor of a status field, or nothing for lists and objects.
 func output(path string, field props) []string {
 	switch {
 	case path == "conditions":
@@ -183,8 +185,8 @@ func output(path string, field props) []string {
 
 func fieldAt(schema props, path string) (props, bool) {
 	for name := range strings.SplitSeq(path, ".") {
-		field, there := schema.Properties[name]
-		if !there {
+		field, exists := schema.Properties[name]
+		if !exists {
 			return props{}, false
 		}
 		schema = field
@@ -192,7 +194,7 @@ func fieldAt(schema props, path string) (props, bool) {
 	return schema, true
 }
 
-// words takes a name apart: existingSecret becomes Existing Secret.
+// words converts a name to a title: existingSecret becomes Existing Secret.
 func words(name string) string {
 	name = acronymEnd.ReplaceAllString(name, "$1 $2")
 	name = camelCase.ReplaceAllString(name, "$1 $2")

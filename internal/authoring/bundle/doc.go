@@ -1,20 +1,20 @@
-// Package bundle makes bundles for the Operator Lifecycle Manager (OLM), in the
-// format registry+v1, from which OLM installs an operator.
+// Package bundle creates bundles in the format registry+v1. The Operator Lifecycle
+// Manager (OLM) installs operators from bundles.
 //
-// Build reads config/manifests by kustomize. Make turns its objects into the
-// files of a bundle, and is pure: equal inputs give equal files.
+// Build runs kustomize in config/manifests. Make converts the objects into the files of
+// a bundle. It is deterministic: equal inputs result in equal files.
 //
 //	objects.go        Build, and the objects sorted by their kind
 //	bundle.go         Make: manifests/*.yaml, metadata/annotations.yaml,
 //	                  tests/scorecard/config.yaml, bundle.Dockerfile
 //	csv.go            manifests/<name>.clusterserviceversion.yaml
-//	permissions.go    its permissions: the rules of the deployments' accounts
+//	permissions.go    its permissions: the rules of the deployments' service accounts
 //	descriptors.go    its descriptors: how consoles show the fields of a kind
-//	check.go          everything that OLM would refuse, by the path of the field
+//	check.go          validation of what OLM would reject
 //
-// The ClusterServiceVersion in config/manifests/bases is written by the project's
-// author. Make keeps its fields and adds the rest.
+// The author of the project maintains the ClusterServiceVersion in
+// config/manifests/bases. Make preserves its fields and adds the others.
 //
-// The types of OLM's own API are not used: few of their fields are written here,
-// and what the author writes in the base is passed through unchanged.
+// The package does not use the types of OLM's API: it only writes few of their fields,
+// and does not change the fields in the base.
 package bundle

@@ -6,9 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The format as OLM documents it, of which these are all the fields that a
-// bundle of ours may have: whatever else is in a file is an error. It is written
-// down once more on purpose, and shares nothing with what makes bundles.
+// The format in OLM's documentation, with the fields that Make can write. Tests fail if a
+// file has other fields. These types are independent of the production code on purpose.
 type (
 	clusterServiceVersion struct {
 		metav1.TypeMeta `json:",inline"`

@@ -20,7 +20,7 @@ import (
 	"github.com/chartwright/chartwright/internal/authoring/bundle"
 )
 
-// bundled is a bundle as OLM reads it.
+// bundled is a parsed bundle.
 type bundled struct {
 	csv         clusterServiceVersion
 	examples    []map[string]any
@@ -28,7 +28,7 @@ type bundled struct {
 	objects     []*unstructured.Unstructured
 }
 
-// strict reads a file, of which every field has to be known.
+// strict parses a file and fails the test if it has unknown fields.
 func strict(t *testing.T, name string, data []byte, to any) {
 	t.Helper()
 	if err := yaml.UnmarshalStrict(data, to); err != nil {
@@ -36,7 +36,7 @@ func strict(t *testing.T, name string, data []byte, to any) {
 	}
 }
 
-// read takes a bundle apart, and fails the test for what is not of the format.
+// read parses the manifests of a bundle, and fails the test if they are invalid.
 func read(t *testing.T, b *bundle.Bundle) bundled {
 	t.Helper()
 	found := bundled{definitions: map[string]apiextensionsv1.CustomResourceDefinition{}}
@@ -66,9 +66,8 @@ func read(t *testing.T, b *bundle.Bundle) bundled {
 	return found
 }
 
-// isOfTheFormat holds a bundle against what OLM, catalogs and the scorecard ask
-// for.
-func isOfTheFormat(t *testing.T, b *bundle.Bundle) bundled {
+// checkFormat checks the requirements of OLM, catalogs and the scorecard for a bundle.
+func checkFormat(t *testing.T, b *bundle.Bundle) bundled {
 	t.Helper()
 	found := read(t, b)
 	metadataAgrees(t, b)
@@ -76,7 +75,7 @@ func isOfTheFormat(t *testing.T, b *bundle.Bundle) bundled {
 	found.kindsAreDescribed(t)
 	found.scorecardPasses(t)
 	scorecardIsConfigured(t, b.Files["tests/scorecard/config.yaml"])
-	objectsAreTaken(t, found)
+	objectsAreSupported(t, found)
 	isSmall(t, b)
 	return found
 }
@@ -126,7 +125,7 @@ func metadataAgrees(t *testing.T, b *bundle.Bundle) {
 	}
 }
 
-// isInstallable: names, versions, modes, and what is to run with which rights.
+// isInstallable checks names, versions, install modes, deployments and permissions.
 func (b bundled) isInstallable(t *testing.T) {
 	t.Helper()
 	spec := b.csv.Spec
@@ -156,7 +155,7 @@ func (b bundled) isInstallable(t *testing.T) {
 			t.Errorf("container %s has the image %q", container.Name, container.Image)
 		}
 		if container.Resources.Requests.Cpu().IsZero() || container.Resources.Requests.Memory().IsZero() {
-			t.Errorf("container %s asks for no resources", container.Name)
+			t.Errorf("container %s has no resource requests", container.Name)
 		}
 	}
 	for _, given := range slices.Concat(spec.Install.Spec.Permissions, spec.Install.Spec.ClusterPermissions) {
@@ -173,14 +172,14 @@ func (b bundled) isInstallable(t *testing.T) {
 	}
 }
 
-// kindsAreDescribed: each definition in the bundle is owned, version by version,
-// and has an example; descriptors are of fields that there are.
+// kindsAreDescribed checks that each version of each CRD is owned and has an example, and
+// that the fields of descriptors exist.
 func (b bundled) kindsAreDescribed(t *testing.T) {
 	t.Helper()
-	var there, described, shown []string
+	var existing, described, shown []string
 	for name, definition := range b.definitions {
 		for _, version := range definition.Spec.Versions {
-			there = append(there, name+" "+version.Name+" "+definition.Spec.Names.Kind)
+			existing = append(existing, name+" "+version.Name+" "+definition.Spec.Names.Kind)
 		}
 	}
 	for _, owned := range b.csv.Spec.CustomResourceDefinitions.Owned {
@@ -209,14 +208,14 @@ func (b bundled) kindsAreDescribed(t *testing.T) {
 			}
 		}
 	}
-	slices.Sort(there)
+	slices.Sort(existing)
 	slices.Sort(described)
 	slices.Sort(shown)
-	if diff := cmp.Diff(there, described); diff != "" || len(there) == 0 {
-		t.Errorf("what is owned is not what is in the bundle (-bundle +owned):\n%s", diff)
+	if diff := cmp.Diff(existing, described); diff != "" || len(existing) == 0 {
+		t.Errorf("owned CRDs differ from the CRDs in the bundle (-bundle +owned):\n%s", diff)
 	}
-	if diff := cmp.Diff(there, slices.Compact(shown)); diff != "" || len(shown) != len(b.examples) {
-		t.Errorf("examples are not of what is owned (-owned +examples):\n%s", diff)
+	if diff := cmp.Diff(existing, slices.Compact(shown)); diff != "" || len(shown) != len(b.examples) {
+		t.Errorf("examples differ from the owned CRDs (-owned +examples):\n%s", diff)
 	}
 }
 
@@ -231,9 +230,8 @@ func (b bundled) version(t *testing.T, owned crdDescription) apiextensionsv1.Cus
 	return apiextensionsv1.CustomResourceDefinitionVersion{}
 }
 
-// capabilities are what consoles know, by
-// https://github.com/openshift/console/blob/main/frontend/packages/operator-lifecycle-manager/src/components/descriptors/reference/reference.md,
-// and the types of fields that each is for.
+// capabilities maps the capabilities of consoles to the types of their fields, see
+// https://github.com/openshift/console/blob/main/frontend/packages/operator-lifecycle-manager/src/components/descriptors/reference/reference.md.
 var capabilities = map[string][]string{
 	"urn:alm:descriptor:com.tectonic.ui:podCount":             {"integer"},
 	"urn:alm:descriptor:com.tectonic.ui:resourceRequirements": {"object"},
@@ -255,9 +253,9 @@ var capabilities = map[string][]string{
 func leadsTo(t *testing.T, what string, schema apiextensionsv1.JSONSchemaProps, d descriptor) {
 	t.Helper()
 	for name := range strings.SplitSeq(d.Path, ".") {
-		field, there := schema.Properties[name]
-		if !there {
-			t.Errorf("%s: there is no such field", what)
+		field, exists := schema.Properties[name]
+		if !exists {
+			t.Errorf("%s: the field does not exist", what)
 			return
 		}
 		schema = field
@@ -273,7 +271,7 @@ func leadsTo(t *testing.T, what string, schema apiextensionsv1.JSONSchemaProps, 
 			if !slices.ContainsFunc(schema.Enum, func(one apiextensionsv1.JSON) bool {
 				return string(one.Raw) == value || bytes.Equal(one.Raw, quoted)
 			}) {
-				t.Errorf("%s: %s is none of its values", what, value)
+				t.Errorf("%s: the enum does not contain %s", what, value)
 			}
 		}
 		if types, known := capabilities[key]; !known || !slices.Contains(types, schema.Type) {
@@ -282,13 +280,13 @@ func leadsTo(t *testing.T, what string, schema apiextensionsv1.JSONSchemaProps, 
 	}
 }
 
-// scorecardPasses does what the tests of the scorecard do with a bundle.
+// scorecardPasses runs the checks of the scorecard.
 func (b bundled) scorecardPasses(t *testing.T) {
 	t.Helper()
 	for _, example := range b.examples {
 		object := unstructured.Unstructured{Object: example}
-		spec, there := example["spec"].(map[string]any)
-		if !there || len(spec) == 0 {
+		spec, exists := example["spec"].(map[string]any)
+		if !exists || len(spec) == 0 {
 			t.Errorf("basic-check-spec: the example of %s has no spec", object.GetKind())
 		}
 		at := slices.IndexFunc(b.csv.Spec.CustomResourceDefinitions.Owned, func(o crdDescription) bool { return o.Kind == object.GetKind() })
@@ -341,21 +339,21 @@ func scorecardIsConfigured(t *testing.T, data []byte) {
 	}
 }
 
-// objectsAreTaken: OLM makes the namespace and the accounts itself, and takes
-// few kinds beside.
-func objectsAreTaken(t *testing.T, b bundled) {
+// objectsAreSupported checks the kinds of the other objects. OLM creates the namespace and
+// the service accounts.
+func objectsAreSupported(t *testing.T, b bundled) {
 	t.Helper()
 	for _, object := range b.objects {
 		if !slices.Contains([]string{"ClusterRole", "ConfigMap", "Role", "Service", "PodDisruptionBudget", "PrometheusRule", "ServiceMonitor", "NetworkPolicy", "ClusterRoleBinding", "RoleBinding"}, object.GetKind()) {
-			t.Errorf("%s %s is beside the operator", object.GetKind(), object.GetName())
+			t.Errorf("unexpected %s %s", object.GetKind(), object.GetName())
 		}
 		if object.GetNamespace() != "" {
-			t.Errorf("%s %s is to be in the namespace %s, which OLM chooses", object.GetKind(), object.GetName(), object.GetNamespace())
+			t.Errorf("%s %s has the namespace %s, which OLM sets", object.GetKind(), object.GetName(), object.GetNamespace())
 		}
 	}
 }
 
-// isSmall: OLM unpacks a bundle into a ConfigMap.
+// isSmall checks that the bundle fits into a ConfigMap, into which OLM unpacks it.
 func isSmall(t *testing.T, b *bundle.Bundle) {
 	t.Helper()
 	var packed bytes.Buffer
@@ -369,6 +367,6 @@ func isSmall(t *testing.T, b *bundle.Bundle) {
 		t.Fatal(err)
 	}
 	if packed.Len() > 1<<20 {
-		t.Errorf("the bundle takes %d bytes", packed.Len())
+		t.Errorf("the bundle has %d bytes", packed.Len())
 	}
 }

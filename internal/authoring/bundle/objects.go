@@ -22,7 +22,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart"
 )
 
-// Build returns the objects that kustomize makes of a folder.
+// Build runs kustomize in a folder and returns the objects.
 func Build(folder string) ([]*unstructured.Unstructured, error) {
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
@@ -30,8 +30,7 @@ func Build(folder string) ([]*unstructured.Unstructured, error) {
 	}
 	objects := make([]*unstructured.Unstructured, 0, built.Size())
 	for _, resource := range built.Resources() {
-		// Numbers have to be those that the API machinery expects, which the
-		// maps of kustomize do not hold.
+		// The maps of kustomize contain number types that apimachinery does not support.
 		object := &unstructured.Unstructured{}
 		data, err := resource.MarshalJSON()
 		if err == nil {
@@ -45,12 +44,12 @@ func Build(folder string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// parts are the objects of config/manifests, by what becomes of them.
+// parts are the objects of config/manifests by their use.
 type parts struct {
-	// base is the ClusterServiceVersion that a person wrote, scorecard the
-	// configuration of the scorecard, or nil.
+	// base is the ClusterServiceVersion of the author, and scorecard the optional
+	// configuration of the scorecard.
 	base, scorecard *unstructured.Unstructured
-	// namespace is where the operator is deployed without OLM.
+	// namespace is the namespace of the operator without OLM.
 	namespace string
 	// definitions are sorted by name.
 	definitions []typed[apiextensionsv1.CustomResourceDefinition]
@@ -59,9 +58,9 @@ type parts struct {
 	// roles are Roles and ClusterRoles, which have no namespace. Likewise bindings.
 	roles    []typed[rbacv1.ClusterRole]
 	bindings []typed[rbacv1.ClusterRoleBinding]
-	// samples are custom resources of the definitions.
+	// samples are custom resources of the CRDs.
 	samples []*unstructured.Unstructured
-	// others are to be files of the bundle.
+	// others are additional objects of the bundle.
 	others []*unstructured.Unstructured
 }
 
@@ -97,7 +96,7 @@ func sortObjects(objects []*unstructured.Unstructured) (*parts, error) {
 		}
 	}
 	if p.base == nil {
-		return nil, errors.New("config/manifests has no ClusterServiceVersion: it is to list the one of bases/, as in a new project of 'chartwright init'")
+		return nil, errors.New("config/manifests has no ClusterServiceVersion: add bases/clusterserviceversion.yaml to its resources, as in a new project of 'chartwright init'")
 	}
 	slices.SortFunc(p.definitions, func(a, b typed[apiextensionsv1.CustomResourceDefinition]) int {
 		return strings.Compare(a.as.Name, b.as.Name)
@@ -115,18 +114,18 @@ func sortObjects(objects []*unstructured.Unstructured) (*parts, error) {
 	return p, nil
 }
 
-// add adds an object to those of its kind, and reports whether the kind is known.
+// add adds an object to the parts by its kind, and reports whether the kind is known.
 func (p *parts) add(object *unstructured.Unstructured) (known bool, err error) {
 	kind := object.GroupVersionKind().GroupKind()
 	switch kind {
 	case schema.GroupKind{Group: groupOLM, Kind: "ClusterServiceVersion"}:
 		if p.base != nil {
-			return true, fmt.Errorf("there is another, %s: a bundle has one", p.base.GetName())
+			return true, fmt.Errorf("there is another one, %s: a bundle can only contain one", p.base.GetName())
 		}
 		p.base = object
 	case schema.GroupKind{Group: groupScorecard, Kind: "Configuration"}:
 		if p.scorecard != nil {
-			return true, fmt.Errorf("there is another, %s: a bundle has one", p.scorecard.GetName())
+			return true, fmt.Errorf("there is another one, %s: a bundle can only contain one", p.scorecard.GetName())
 		}
 		p.scorecard = object
 	case schema.GroupKind{Kind: "Namespace"}:
@@ -147,8 +146,9 @@ func (p *parts) add(object *unstructured.Unstructured) (known bool, err error) {
 	return true, err
 }
 
-// supported are the kinds that OLM takes beside the ClusterServiceVersion and
-// definitions. NetworkPolicy came last, with version 1.55 of operator-registry.
+// supported lists the kinds that OLM supports in bundles, in addition to
+// ClusterServiceVersion and CustomResourceDefinition. NetworkPolicy requires version 1.55
+// of operator-registry.
 var supported = []string{
 	"ClusterRole", "ClusterRoleBinding", "ConfigMap", "ConsoleCLIDownload", "ConsoleLink", "ConsoleQuickStart", "ConsoleYAMLSample",
 	"NetworkPolicy", "PodDisruptionBudget", "PriorityClass", "PrometheusRule", "Role", "RoleBinding", "Secret", "Service",
@@ -160,26 +160,26 @@ func (m *maker) dropUnsupported() {
 	m.others = slices.DeleteFunc(m.others, func(object *unstructured.Unstructured) bool {
 		known := slices.Contains(supported, object.GetKind())
 		if !known {
-			m.notef("%s %s is left out: OLM takes no %[1]s beside an operator", object.GetKind(), object.GetName())
+			m.notef("%s %s is not in the bundle: OLM does not support the kind %[1]s", object.GetKind(), object.GetName())
 		}
 		return !known
 	})
 }
 
-// examples are the samples, and what the charts make of them.
+// examples are the samples, and the objects that the charts render for them.
 type examples struct {
-	// resources are the samples themselves.
+	// resources are the samples.
 	resources []map[string]any
-	// kinds are those of the objects of each sample's release.
+	// kinds maps the kinds of samples to the kinds of their objects.
 	kinds map[schema.GroupKind][]apiOf
-	// images are those of their containers.
+	// images are the images of their containers.
 	images []relatedImage
 }
 
-// exampleNamespace is where the samples are thought to be.
+// exampleNamespace is the namespace of samples without one.
 const exampleNamespace = "default"
 
-// examples renders the samples, as the operator would.
+// examples renders the samples like the operator.
 func (m *maker) examples(ctx context.Context) examples {
 	found := examples{resources: []map[string]any{}, kinds: map[schema.GroupKind][]apiOf{}}
 	file := preview.NewFile(m.Kinds, exampleNamespace)
@@ -190,13 +190,13 @@ func (m *maker) examples(ctx context.Context) examples {
 			err = file.Parse(sample.GetName(), data)
 		}
 		if err != nil {
-			m.notef("the sample %s %s: what it is made of is not listed: %v", sample.GetKind(), sample.GetName(), err)
+			m.notef("sample %s %s: its objects are not listed: %v", sample.GetKind(), sample.GetName(), err)
 		}
 	}
 	for _, resource := range file.Resources {
 		rendered, err := file.Render(ctx, resource, preview.Options{})
 		if err != nil {
-			m.notef("the sample %s: what it is made of is not listed: %v", resource, err)
+			m.notef("sample %s: its objects are not listed: %v", resource, err)
 			continue
 		}
 		kind := resource.Object.GroupVersionKind().GroupKind()
@@ -212,7 +212,7 @@ func (m *maker) examples(ctx context.Context) examples {
 	return found
 }
 
-// add notes an object of a kind's release.
+// add adds the kind and the images of an object of a sample.
 func (e *examples) add(kind schema.GroupKind, object chart.RenderedObject) {
 	api := apiOf{Kind: object.GetKind(), Version: object.GroupVersionKind().Version}
 	if !slices.Contains(e.kinds[kind], api) {
@@ -232,8 +232,8 @@ func (e *examples) add(kind schema.GroupKind, object chart.RenderedObject) {
 	}
 }
 
-// containers returns those of a pod's template, wherever in the object it is, in
-// the order of the fields' names.
+// containers returns the containers and initContainers anywhere in an object, ordered by
+// field names.
 func containers(value any) []map[string]any {
 	var found []map[string]any
 	switch value := value.(type) {

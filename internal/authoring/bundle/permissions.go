@@ -13,19 +13,20 @@ import (
 	"github.com/chartwright/chartwright/internal/chart"
 )
 
-// permission is the rules of an account in a ClusterServiceVersion.
+// permission contains the rules of a service account in a ClusterServiceVersion.
 type permission struct {
 	ServiceAccountName string              `json:"serviceAccountName"`
 	Rules              []rbacv1.PolicyRule `json:"rules"`
 }
 
-// rights finds the rules of the accounts that the deployments run as. OLM makes
-// the accounts, and binds the rules of permissions in each namespace that the
-// operator is for, or everywhere if it is for all, and those of
-// clusterPermissions everywhere. So a rule that a ClusterRole has here is one of
-// permissions, unless it is of what has no namespace: that makes an operator of
-// a few namespaces one with rights in these alone. Roles that are nobody's of
-// these accounts become files.
+// permissions returns the rules of the service accounts of the deployments. OLM creates
+// the accounts. It binds the rules in clusterPermissions in the whole cluster. It binds
+// the rules in permissions in each namespace of the operator, or in the whole cluster if
+// the operator is installed for all namespaces.
+//
+// So rules of a ClusterRole are in permissions, unless they are for cluster-scoped
+// resources. Then an operator that is limited to namespaces only has permissions in
+// these. Roles without a binding to these accounts become files of the bundle.
 func (m *maker) permissions() (permissions, cluster []permission) {
 	isCluster := m.clusterScoped()
 	bound := map[*unstructured.Unstructured]bool{}
@@ -40,7 +41,7 @@ func (m *maker) permissions() (permissions, cluster []permission) {
 			bound[b.source] = true
 			r := m.role(b.as)
 			if r == nil {
-				m.problemf("%s %s gives the account %s the %s %s, which config/manifests has not, so that its rules are not known: OLM takes rules, write a role that has them",
+				m.problemf("%s %s binds the account %s to the %s %s, which is not in config/manifests: OLM needs its rules, so add a role with these rules",
 					b.source.GetKind(), b.as.Name, account, b.as.RoleRef.Kind, b.as.RoleRef.Name)
 				continue
 			}
@@ -69,8 +70,8 @@ func (m *maker) permissions() (permissions, cluster []permission) {
 	return permissions, cluster
 }
 
-// keep makes files of accounts and roles that the ClusterServiceVersion does not
-// speak of.
+// addUnbound adds the accounts, roles and bindings that the ClusterServiceVersion does not
+// contain to the other objects.
 func (m *maker) addUnbound(bound map[*unstructured.Unstructured]bool, given []permission) {
 	for _, account := range m.accounts {
 		if !slices.ContainsFunc(given, func(p permission) bool { return p.ServiceAccountName == account.GetName() }) {
@@ -92,7 +93,7 @@ func (m *maker) addUnbound(bound map[*unstructured.Unstructured]bool, given []pe
 	})
 }
 
-// runAs returns the accounts of the deployments.
+// runAs returns the service accounts of the deployments.
 func (m *maker) runAs() []string {
 	var accounts []string
 	for _, d := range m.deployments {
@@ -103,7 +104,7 @@ func (m *maker) runAs() []string {
 	return accounts
 }
 
-// role returns the role that a binding gives, nil if it is not there.
+// role returns the role of a binding, or nil if it is not in config/manifests.
 func (m *maker) role(b rbacv1.ClusterRoleBinding) *typed[rbacv1.ClusterRole] {
 	for i, r := range m.roles {
 		if r.source.GetKind() == b.RoleRef.Kind && r.as.Name == b.RoleRef.Name && (r.as.Namespace == "" || r.as.Namespace == b.Namespace) {
@@ -113,7 +114,7 @@ func (m *maker) role(b rbacv1.ClusterRoleBinding) *typed[rbacv1.ClusterRole] {
 	return nil
 }
 
-// split takes a rule apart into what a Role can allow and what not.
+// split splits a rule into the part that a Role can grant and the rest.
 func split(rule rbacv1.PolicyRule, isCluster func(schema.GroupResource) bool) (namespaced, cluster []rbacv1.PolicyRule) {
 	wildcard := slices.Contains(rule.APIGroups, rbacv1.APIGroupAll) || slices.Contains(rule.Resources, rbacv1.ResourceAll)
 	if len(rule.NonResourceURLs) > 0 || wildcard {
@@ -141,8 +142,9 @@ func split(rule rbacv1.PolicyRule, isCluster func(schema.GroupResource) bool) (n
 	return with(in), with(everywhere)
 }
 
-// clusterScoped tells of the resources of Kubernetes, of the definitions and of
-// the charts' own which have no namespace. Any other passes for one that has.
+// clusterScoped returns a function that reports whether a resource is cluster-scoped. It
+// knows the resources of Kubernetes, of the CRDs in the bundle, and of the charts' CRDs,
+// and treats other resources as namespaced.
 func (m *maker) clusterScoped() func(schema.GroupResource) bool {
 	known := map[schema.GroupResource]bool{}
 	for _, d := range m.definitions {

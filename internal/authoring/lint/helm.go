@@ -17,7 +17,7 @@ const lintNamespace = "default"
 // the chart author.
 func (c *check) helm() error {
 	seen := map[string]bool{}
-	trials := slices.DeleteFunc(slices.Clone(c.trials), func(t trial) bool { return !t.offered })
+	trials := slices.DeleteFunc(slices.Clone(c.trials), func(t trial) bool { return !t.authored })
 	if len(trials) == 0 {
 		trials = []trial{c.bare()}
 	}

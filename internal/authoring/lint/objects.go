@@ -21,8 +21,8 @@ type identity struct {
 	namespace, name string
 }
 
-// seen is an object of one render.
-type seen struct {
+// foundObject is an object of one render.
+type foundObject struct {
 	chart.RenderedObject
 	identity
 	// cluster is set if the object is cluster-scoped, away if it is in another
@@ -44,13 +44,13 @@ func (c *check) objects() error {
 		if err != nil {
 			return err
 		}
-		if t.offered {
+		if t.authored {
 			if err := c.size(rendered); err != nil {
 				return err
 			}
 		}
-		found := c.see(rendered, first, clusterScoped)
-		var fresh []seen
+		found := c.identify(rendered, first, clusterScoped)
+		var fresh []foundObject
 		for _, o := range found {
 			if !known[o.identity] {
 				fresh = append(fresh, o)
@@ -69,12 +69,12 @@ func (c *check) objects() error {
 	return nil
 }
 
-// see returns the objects of a render with their locations in the templates.
-func (c *check) see(rendered *chart.Rendered, r release, clusterScoped func(schema.GroupKind) bool) []seen {
-	var found []seen
+// identify returns the objects of a render with their locations in the templates.
+func (c *check) identify(rendered *chart.Rendered, r release, clusterScoped func(schema.GroupKind) bool) []foundObject {
+	var found []foundObject
 	counts := map[string]int{}
 	for i, o := range slices.Concat(rendered.Objects, rendered.Hooks) {
-		s := seen{RenderedObject: o, hook: i >= len(rendered.Objects)}
+		s := foundObject{RenderedObject: o, hook: i >= len(rendered.Objects)}
 		s.kind = o.GroupVersionKind().GroupKind()
 		s.name = o.GetName()
 		s.cluster = clusterScoped(s.kind)
@@ -92,7 +92,7 @@ func (c *check) see(rendered *chart.Rendered, r release, clusterScoped func(sche
 
 // names compares the objects with those of two other releases with the same values:
 // one in the same namespace, and one with the same name in another namespace.
-func (c *check) names(t trial, objects []seen, clusterScoped func(schema.GroupKind) bool) error {
+func (c *check) names(t trial, objects []foundObject, clusterScoped func(schema.GroupKind) bool) error {
 	if len(objects) == 0 {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (c *check) names(t trial, objects []seen, clusterScoped func(schema.GroupKi
 			return err
 		}
 		others[r] = map[identity]bool{}
-		for _, o := range c.see(rendered, r, clusterScoped) {
+		for _, o := range c.identify(rendered, r, clusterScoped) {
 			others[r][o.identity] = true
 		}
 	}
@@ -119,7 +119,7 @@ func (c *check) names(t trial, objects []seen, clusterScoped func(schema.GroupKi
 
 // shared reports an object that a release with another name, or in another
 // namespace, would contain too.
-func (c *check) shared(o seen, byNeighbor, byNamesake bool) {
+func (c *check) shared(o foundObject, byNeighbor, byNamesake bool) {
 	what := o.GetKind() + " " + generic(o.name)
 	switch {
 	case o.name == "":
@@ -153,7 +153,7 @@ func (c *check) size(rendered *chart.Rendered) error {
 }
 
 // allowed reports an object that the allow block of the entry does not allow.
-func (c *check) allowed(t trial, o seen) {
+func (c *check) allowed(t trial, o foundObject) {
 	if helm.Refused(o.RenderedObject, c.Kind.Allow, first.namespace, o.cluster) == "" {
 		return
 	}
@@ -163,7 +163,7 @@ func (c *check) allowed(t trial, o seen) {
 		where, need = "cluster-scoped", fmt.Sprintf("%s in allow.clusterScoped", o.kind)
 	}
 	switch {
-	case !t.offered:
+	case !t.authored:
 		c.findAsf(Info, ruleNotAllowed, o.at, "%s is rendered with some values, and is %s: it needs %s", what, where, need)
 	case c.Standalone:
 		c.findAsf(Info, ruleNotAllowed, o.at, "%s is %s: an entry in watches.yaml needs %s", what, where, need)
@@ -173,14 +173,14 @@ func (c *check) allowed(t trial, o seen) {
 }
 
 // definition reports a CRD that is deleted together with its release.
-func (c *check) definition(o seen) {
+func (c *check) definition(o foundObject) {
 	if o.kind.Kind == "CustomResourceDefinition" && !o.hook && !apply.HasKeepPolicy(o) {
 		c.findf(ruleCRD, o.at, "CustomResourceDefinition %s is deleted together with its release", generic(o.name))
 	}
 }
 
 // hook applies the rules on hooks.
-func (c *check) hook(o seen) {
+func (c *check) hook(o foundObject) {
 	if !o.hook {
 		return
 	}

@@ -17,8 +17,8 @@ import (
 type trial struct {
 	// values include the overrides of the watches entry.
 	values map[string]any
-	// offered is set for the defaults and the examples of the chart author.
-	offered bool
+	// authored is set for the defaults and the examples of the chart author.
+	authored bool
 	// unchecked is set if the schema rejects the values.
 	unchecked bool
 }
@@ -37,9 +37,9 @@ func (c *check) values() error {
 		file, problem, _ := strings.Cut(err.Error(), ": ")
 		c.findf(ruleExample, location{file, 0}, "%s", problem)
 	}
-	failed := c.offer(nil)
+	failed := c.addTrial(nil)
 	for _, name := range slices.Sorted(maps.Keys(examples)) {
-		switch err := c.offer(examples[name]); {
+		switch err := c.addTrial(examples[name]); {
 		case errors.Is(err, chart.ErrInvalidValues):
 			c.findf(ruleExample, location{name, 0}, "%v", err)
 		case err != nil:
@@ -56,10 +56,10 @@ func (c *check) values() error {
 	return c.flip()
 }
 
-// offer adds values to the trials, or returns the error if the chart does not render
+// addTrial adds values to the trials, or returns the error if the chart does not render
 // with them.
-func (c *check) offer(vals map[string]any) error {
-	t := trial{values: values.Merge(values.Normalize(vals), c.Kind.Overrides), offered: true}
+func (c *check) addTrial(vals map[string]any) error {
+	t := trial{values: values.Merge(values.Normalize(vals), c.Kind.Overrides), authored: true}
 	_, err := c.render(t, first)
 	if err == nil {
 		c.trials = append(c.trials, t)

@@ -122,7 +122,7 @@ var removedFlags = map[string]string{
 // to complete and record running actions.
 const minGracePeriod = 30
 
-// managerFindings returns the findings about the operator's Deployment.
+// managerFindings adds findings about the operator's Deployment.
 func (p *Project) managerFindings(f *finder, o Options) {
 	containers, grace, graceFile := p.managers()
 	var works []string

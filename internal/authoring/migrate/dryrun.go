@@ -106,7 +106,7 @@ func (o *objectCheck) refused(ctx context.Context, err error, all []chart.Render
 	switch {
 	case ctx.Err() != nil:
 		return err
-	case lacksPermission(err):
+	case isMissingPermission(err):
 		for _, verb := range []string{"patch", "create"} {
 			o.forbidden(o.Mapping.Resource.GroupResource(), verb, "for a dry run of the rendered objects")
 		}
@@ -131,9 +131,9 @@ func reason(err error) string {
 	return text
 }
 
-// lacksPermission reports whether an error is a missing permission, and not a rejection
+// isMissingPermission reports whether an error is a missing permission, and not a rejection
 // by an admission policy.
-func lacksPermission(err error) bool {
+func isMissingPermission(err error) bool {
 	return apierrors.IsForbidden(err) && (strings.Contains(err.Error(), "cannot patch resource") || strings.Contains(err.Error(), "cannot create resource"))
 }
 

@@ -164,7 +164,7 @@ func (p *Project) allowFindings(f *finder, kind catalog.Kind, given []map[string
 	if err != nil {
 		return err
 	}
-	switch missing := scaffold.Lacks(kind.Allow, need); {
+	switch missing := scaffold.MissingAllow(kind.Allow, need); {
 	case len(missing) > 0:
 		found := f.addf(ToDo, where, "the chart needs access beyond the release's namespace. An entry that has only keys of the operator-sdk allows everything, with a warning at startup; with any other key, Chartwright rejects everything that is not in the allow block")
 		found.Do, found.Lines = "add this block to the entry, without access that the chart should not have", lines
@@ -198,11 +198,11 @@ func (p *Project) roleFindings(f *finder) {
 	var lines strings.Builder
 	missing, whole := 0, 0
 	for _, rule := range report.Rules {
-		lack := permissions.Allowed(have, rule.PolicyRule)
-		if len(lack) == 0 {
+		missingRules := permissions.Allowed(have, rule.PolicyRule)
+		if len(missingRules) == 0 {
 			whole++
 		}
-		for _, one := range lack {
+		for _, one := range missingRules {
 			missing++
 			lines.WriteString("- " + permissions.RuleText(one) + " # " + rule.Why + "\n")
 		}

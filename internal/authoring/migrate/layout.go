@@ -73,6 +73,7 @@ func ofHelm(plugin string) bool {
 	return name == helmPlugin || name == hybridPlugin
 }
 
+// layoutFindings adds findings about the PROJECT file.
 func (p *Project) layoutFindings(f *finder) {
 	if _, exists := p.files[projectFile]; !exists {
 		f.addf(Changes, "", "the file PROJECT is missing; the project is treated as a Helm project because it has a %s", watchesFile)
@@ -93,7 +94,7 @@ func (p *Project) layoutFindings(f *finder) {
 // sdkImage matches images of the operator-sdk's Helm operator.
 var sdkImage = regexp.MustCompile(`(?i)helm-operator`)
 
-// containerFindings returns the findings about the Dockerfile.
+// containerFindings adds findings about the Dockerfile.
 func (p *Project) containerFindings(f *finder) {
 	text, exists := p.files[dockerfile]
 	if !exists {

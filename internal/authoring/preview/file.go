@@ -21,11 +21,11 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// File is what one or several files hold.
+// File is the content of one or several files.
 type File struct {
-	// Resources are the custom resources of the kinds, in their order.
+	// Resources are the custom resources of the kinds, in the order of the files.
 	Resources []Resource
-	// Others names the documents that are ignored, in a sentence each.
+	// Others has a message for each document that is ignored.
 	Others []string
 
 	kinds     []catalog.Kind
@@ -35,7 +35,7 @@ type File struct {
 
 // Resource is a custom resource in a file.
 type Resource struct {
-	// Place is its file and document, for messages.
+	// Place is the file and document, for messages.
 	Place  string
 	Kind   catalog.Kind
 	Object *unstructured.Unstructured
@@ -46,8 +46,8 @@ func (r Resource) String() string {
 	return r.Kind.Kind + " " + strings.TrimPrefix(r.Object.GetNamespace()+"/"+r.Object.GetName(), "/")
 }
 
-// NewFile returns a file of nothing. What names no namespace is in the given
-// one, as with kubectl.
+// NewFile returns an empty File. Objects without a namespace are in the given one, like
+// with kubectl.
 func NewFile(kinds []catalog.Kind, namespace string) *File {
 	return &File{kinds: kinds, namespace: namespace, sources: map[valuesfrom.Ref]map[string][]byte{}}
 }
@@ -71,8 +71,8 @@ func (f *File) Parse(name string, data []byte) error {
 	}
 }
 
-// ReadFile reads a file, or standard input for "-", and returns its name in
-// messages.
+// ReadFile reads a file, or standard input if the name is "-". It also returns the name
+// for messages.
 func ReadFile(stdin io.Reader, name string) (shown string, data []byte, err error) {
 	if name == "-" {
 		data, err = io.ReadAll(stdin)
@@ -82,8 +82,8 @@ func ReadFile(stdin io.Reader, name string) (shown string, data []byte, err erro
 	return name, data, err
 }
 
-// DecodeStrict decodes a YAML document, nil if it is empty. Like kubectl, it
-// refuses duplicate keys.
+// DecodeStrict decodes a YAML document. It returns nil for an empty document. Like
+// kubectl, it rejects duplicate keys.
 func DecodeStrict(data []byte) (decoded any, err error) {
 	text, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
@@ -100,14 +100,14 @@ func (f *File) document(place string, data []byte) error {
 	}
 	content, ok := decoded.(map[string]any)
 	if !ok {
-		return errors.New("expected an object with apiVersion and kind")
+		return errors.New("want an object with apiVersion and kind")
 	}
 	return f.add(place, &unstructured.Unstructured{Object: content})
 }
 
 func (f *File) add(place string, object *unstructured.Unstructured) error {
 	if object.GetAPIVersion() == "" || object.GetKind() == "" {
-		return errors.New("expected an object with apiVersion and kind")
+		return errors.New("want an object with apiVersion and kind")
 	}
 	if object.IsList() {
 		list, err := object.ToList()
@@ -135,11 +135,11 @@ func (f *File) add(place string, object *unstructured.Unstructured) error {
 	if gvk.Group == "" && (gvk.Kind == string(watches.SourceSecret) || gvk.Kind == string(watches.SourceConfigMap)) {
 		return f.source(object)
 	}
-	f.Others = append(f.Others, fmt.Sprintf("%s: %s %s is of no kind that the watches file names", place, object.GetKind(), object.GetName()))
+	f.Others = append(f.Others, fmt.Sprintf("%s: %s %s is ignored: the watches file does not have its kind", place, object.GetKind(), object.GetName()))
 	return nil
 }
 
-// source notes what a Secret or a ConfigMap holds.
+// source adds a Secret or a ConfigMap.
 func (f *File) source(object *unstructured.Unstructured) error {
 	isSecret := object.GetKind() == string(watches.SourceSecret)
 	keys := map[string][]byte{}
@@ -151,7 +151,7 @@ func (f *File) source(object *unstructured.Unstructured) error {
 		keys[key] = []byte(text)
 		if isSecret {
 			if keys[key], err = base64.StdEncoding.DecodeString(text); err != nil {
-				return fmt.Errorf("data.%s: expected base64; what is plain goes to stringData", key)
+				return fmt.Errorf("data.%s: want base64; use stringData for plain text", key)
 			}
 		}
 	}

@@ -28,32 +28,27 @@ import (
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 )
 
-// Options are what a render depends on beside the file.
+// Options are inputs of a render other than the file.
 type Options struct {
-	// Validate also says whether the API server would take the custom resource,
-	// and whether the kind's allow block allows what is rendered.
+	// Validate also checks that the API server would accept the custom resource, and
+	// that the kind's allow block allows the rendered objects.
 	Validate bool
-	// KubeVersion and APIVersions are what the chart finds in .Capabilities, see
-	// helm.Offline.
+	// KubeVersion and APIVersions set .Capabilities of the chart, see chart.Offline.
 	KubeVersion string
 	APIVersions []string
 }
 
-// Preview is what would become of a custom resource.
+// Preview is the rendered release of a custom resource.
 type Preview struct {
 	*chart.Rendered
-	// Release and Namespace are those of the release.
+	// Release is the name of the release, and Namespace its namespace.
 	Release, Namespace string
-	// Warnings name what users may not expect.
+	// Warnings describe possibly unexpected effects.
 	Warnings []string
 }
 
-// ErrRefused marks a custom resource that would not be installed. Its text has a
-// line for each reason.
-var ErrRefused = errors.New("refused")
-
-// Render returns what the operator would render for a custom resource. The
-// warnings are there also where there is an error.
+// Render renders a custom resource like the operator. If it returns an error, it also
+// returns the warnings.
 func (f *File) Render(ctx context.Context, r Resource, o Options) (*Preview, error) {
 	preview := &Preview{}
 	admission, err := NewAdmission(r.Kind)
@@ -62,11 +57,11 @@ func (f *File) Render(ctx context.Context, r Resource, o Options) (*Preview, err
 	}
 	cr := r.Object.DeepCopy()
 	for _, path := range admission.Prune(cr) {
-		preview.warnf("%s: the CRD has no such field: kubectl refuses it, and for others the API server drops it", path)
+		preview.warnf("%s: the CRD does not have this field: kubectl rejects it, and the API server drops it for other clients", path)
 	}
 	if o.Validate {
-		if problems := admission.Refuse(cr); len(problems) > 0 {
-			return preview, refused("the API server would refuse it", problems)
+		if problems := admission.Problems(cr); len(problems) > 0 {
+			return preview, rejected("the API server would not accept the custom resource", problems)
 		}
 	}
 	r.Object = cr
@@ -76,7 +71,7 @@ func (f *File) Render(ctx context.Context, r Resource, o Options) (*Preview, err
 			return preview, err
 		}
 		if !selector.Matches(labels.Set(cr.GetLabels())) {
-			preview.warnf("the operator would leave it alone: its labels do not match the selector of the watches entry")
+			preview.warnf("the operator would ignore the custom resource: its labels do not match the selector of the watches entry")
 		}
 	}
 	given, err := f.given(ctx, r, preview)
@@ -84,7 +79,7 @@ func (f *File) Render(ctx context.Context, r Resource, o Options) (*Preview, err
 		return preview, err
 	}
 	if r.Kind.Chart.Features.Lookup {
-		preview.warnf("the chart reads the cluster by lookup, which finds nothing here")
+		preview.warnf("the chart uses lookup, which returns nothing without a cluster")
 	}
 	preview.Rendered, err = r.Kind.Chart.Render(chart.Offline{
 		Release: preview.Release, Namespace: preview.Namespace, Values: given,
@@ -96,8 +91,7 @@ func (f *File) Render(ctx context.Context, r Resource, o Options) (*Preview, err
 	return preview, err
 }
 
-// given returns the values that the chart gets, and finds out where the release
-// goes.
+// given returns the values for the chart, and sets the name and namespace of the release.
 func (f *File) given(ctx context.Context, r Resource, preview *Preview) (map[string]any, error) {
 	preview.Release = catalog.ReleaseNames(r.Object.GetName(), r.Kind.Kind)[0]
 	preview.Namespace = r.Object.GetNamespace()
@@ -121,13 +115,13 @@ func (f *File) given(ctx context.Context, r Resource, preview *Preview) (map[str
 		return nil, err
 	}
 	for _, source := range from {
-		if _, there := f.sources[source.Ref]; !there && source.Optional {
-			preview.warnf("values may come from %s, which is not in the file", source.Ref)
+		if _, exists := f.sources[source.Ref]; !exists && source.Optional {
+			preview.warnf("the optional source of values %s is not in the file", source.Ref)
 		}
 	}
 	merged, _, err := f.store().Merge(ctx, types.UID(r.Place), from, given)
 	if unusable, ok := errors.AsType[*valuesfrom.Error](err); ok {
-		return nil, fmt.Errorf("%w; for a preview, put it into the file as a document of its own", unusable)
+		return nil, fmt.Errorf("%w; for a preview, add it to the file as a separate document", unusable)
 	}
 	if err != nil {
 		return nil, err
@@ -135,8 +129,8 @@ func (f *File) given(ctx context.Context, r Resource, preview *Preview) (map[str
 	return values.Merge(merged, r.Kind.Overrides), nil
 }
 
-// store returns the operator's own store of sources, with those of the file in
-// place of the cluster's.
+// store returns the operator's store of sources, which reads from the file instead of the
+// cluster.
 func (f *File) store() *valuesfrom.Store {
 	store := valuesfrom.NewStore(func(_ context.Context, ref valuesfrom.Ref) (valuesfrom.Data, error) {
 		return valuesfrom.Data{ResourceVersion: "1", Keys: f.sources[ref]}, nil
@@ -149,7 +143,7 @@ func (f *File) store() *valuesfrom.Store {
 	return store
 }
 
-// allowed holds what was rendered against the kind's allow block.
+// allowed checks the rendered objects against the kind's allow block.
 func (p *Preview) allowed(kind catalog.Kind) error {
 	clusterScoped, err := kind.Chart.ClusterScoped()
 	if err != nil {
@@ -162,7 +156,7 @@ func (p *Preview) allowed(kind catalog.Kind) error {
 		}
 	}
 	if len(problems) > 0 {
-		return refused("the operator would refuse what the chart renders", problems)
+		return rejected("the operator would not allow the rendered objects", problems)
 	}
 	return nil
 }
@@ -171,12 +165,12 @@ func (p *Preview) warnf(format string, args ...any) {
 	p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...))
 }
 
-func refused(by string, problems []string) error {
-	return fmt.Errorf("%w: %s:\n  %s", ErrRefused, by, strings.Join(problems, "\n  "))
+// rejected returns an error with a line for each problem.
+func rejected(by string, problems []string) error {
+	return fmt.Errorf("rejected: %s:\n  %s", by, strings.Join(problems, "\n  "))
 }
 
-// Admission is what the API server does with custom resources of a kind, by the
-// CRD that is derived from its chart.
+// Admission applies the rules of a derived CRD to custom resources like the API server.
 type Admission struct {
 	definition *apiextensionsv1.CustomResourceDefinition
 	schema     *structural.Structural
@@ -204,18 +198,17 @@ func NewAdmission(kind catalog.Kind) (*Admission, error) {
 	return a, nil
 }
 
-// Prune takes out of a custom resource what the CRD does not know, and returns
-// its paths; and, without a word, nulls where the CRD has none, and the status,
-// which nobody can apply.
+// Prune removes unknown fields from a custom resource and returns their paths. It also
+// removes the status, and nulls that the CRD does not allow, without returning them.
 func (a *Admission) Prune(object *unstructured.Unstructured) []string {
 	delete(object.Object, "status")
 	defaulting.PruneNonNullableNullsWithoutDefaults(object.Object, a.schema)
 	return pruning.PruneWithOptions(object.Object, a.schema, true, structural.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 }
 
-// Refuse says why the API server would not take a custom resource, each problem
-// with the path of its field.
-func (a *Admission) Refuse(object *unstructured.Unstructured) []string {
+// Problems returns the reasons why the API server would reject a custom resource, each with
+// the path of the field.
+func (a *Admission) Problems(object *unstructured.Unstructured) []string {
 	var problems []string
 	if object.GetName() == "" {
 		problems = append(problems, "metadata.name: Required value")
@@ -229,10 +222,10 @@ func (a *Admission) Refuse(object *unstructured.Unstructured) []string {
 		}
 	}
 	if !slices.Contains(served, object.GetAPIVersion()) {
-		problems = append(problems, fmt.Sprintf("apiVersion: the version %s is not served: expected one of %s", object.GroupVersionKind().Version, strings.Join(served, ", ")))
+		problems = append(problems, fmt.Sprintf("apiVersion: version %s is not served: want one of %s", object.GroupVersionKind().Version, strings.Join(served, ", ")))
 	}
 	if namespace := object.GetNamespace(); namespace != "" && a.definition.Spec.Scope == apiextensionsv1.ClusterScoped {
-		problems = append(problems, fmt.Sprintf("metadata.namespace: %s: the kind has no namespace", namespace))
+		problems = append(problems, fmt.Sprintf("metadata.namespace: got %q, want none: the kind is cluster-scoped", namespace))
 	}
 	for _, err := range a.Invalid(object) {
 		problems = append(problems, err.Error())
@@ -241,10 +234,10 @@ func (a *Admission) Refuse(object *unstructured.Unstructured) []string {
 	return problems
 }
 
-// Invalid holds a custom resource against the schema alone.
+// Invalid validates a custom resource against the schema only.
 func (a *Admission) Invalid(object *unstructured.Unstructured) field.ErrorList {
 	return schemavalidation.ValidateCustomResource(nil, object.Object, a.validator)
 }
 
-// Definition is the CRD. Nobody may change it.
+// Definition returns the CRD. Callers must not change it.
 func (a *Admission) Definition() *apiextensionsv1.CustomResourceDefinition { return a.definition }

@@ -11,7 +11,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
-// operator serves one kind; more are lines of its watches entry.
+// operator returns one kind. more contains additional lines of its watches entry.
 func operator(t *testing.T, more string) []catalog.Kind {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -56,12 +56,12 @@ metadata:
 	return kinds
 }
 
-// box is a custom resource with a spec.
+// box returns a custom resource with a spec.
 func box(spec string) string {
 	return "apiVersion: example.com/v1\nkind: Box\nmetadata:\n  name: web.one\nspec: " + spec + "\n"
 }
 
-func TestRender(t *testing.T) {
+func TestRender_Values(t *testing.T) {
 	const (
 		fromMap    = "  valuesFrom:\n  - {kind: ConfigMap, name: '{{ .metadata.name }}-values'}\n"
 		fromSecret = "  valuesFrom:\n  - {kind: Secret, name: shared, key: word, targetPath: word, optional: true}\n"
@@ -76,37 +76,37 @@ func TestRender(t *testing.T) {
 	}{
 		{name: "the defaults", file: box("{}"), data: `{"free":{},"in":"shop","size":1,"word":"hello"}`},
 		{name: "no spec at all", file: strings.Replace(box(""), "spec: \n", "", 1), data: `{"free":{},"in":"shop","size":1,"word":"hello"}`},
-		{name: "the spec, numbers as the API server has them", file: box("{size: 2.0, free: {big: 1000000}}"), data: `{"free":{"big":1000000},"in":"shop","size":2,"word":"hello"}`},
+		{name: "the spec, with numbers as from the API server", file: box("{size: 2.0, free: {big: 1000000}}"), data: `{"free":{"big":1000000},"in":"shop","size":2,"word":"hello"}`},
 		{
-			name: "what the CRD does not know is dropped", file: box("{sise: 2, word: x}\nstatus: {a: b}"), data: `{"free":{},"in":"shop","size":1,"word":"x"}`,
-			warnings: []string{"spec.sise: the CRD has no such field: kubectl refuses it, and for others the API server drops it"},
+			name: "an unknown field is dropped", file: box("{sise: 2, word: x}\nstatus: {a: b}"), data: `{"free":{},"in":"shop","size":1,"word":"x"}`,
+			warnings: []string{"spec.sise: the CRD does not have this field: kubectl rejects it, and the API server drops it for other clients"},
 		},
-		{name: "a null, which takes a default away", file: box("{word: null}"), data: `{"free":{},"in":"shop","size":1,"word":null}`},
-		{name: "a null where none can be", entry: "", file: box("{list: [{a: null}]}"), fails: "spec.list[0]: missing property 'a'"},
+		{name: "a null, which removes a default", file: box("{word: null}"), data: `{"free":{},"in":"shop","size":1,"word":null}`},
+		{name: "a null that the CRD does not allow", entry: "", file: box("{list: [{a: null}]}"), fails: "spec.list[0]: missing property 'a'"},
 		{name: "overrides win", entry: "  overrideValues: {size: '3', word: '{{ upper \"x\" }}'}\n", file: box("{size: 2}"), data: `{"free":{},"in":"shop","size":3,"word":"X"}`},
 		{name: "a ConfigMap over the spec", entry: fromMap, file: box("{free: {a: x, b: z}}") + configMap, data: `{"free":{"a":[1],"b":"z"},"in":"shop","size":1,"word":"hello"}`},
 		{name: "a Secret in base64", entry: fromSecret, file: box("{}") + secret + "data: {word: c2VjcmV0}\n", data: `{"free":{},"in":"shop","size":1,"word":"secret"}`},
-		{name: "a Secret in plain text, which wins", entry: fromSecret, file: box("{}") + secret + "data: {word: c2VjcmV0}\nstringData: {word: plain}\n", data: `{"free":{},"in":"shop","size":1,"word":"plain"}`},
+		{name: "a Secret in plain text, which has priority", entry: fromSecret, file: box("{}") + secret + "data: {word: c2VjcmV0}\nstringData: {word: plain}\n", data: `{"free":{},"in":"shop","size":1,"word":"plain"}`},
 		{
-			name: "an optional Secret that is not there", entry: fromSecret, file: box("{}"), data: `{"free":{},"in":"shop","size":1,"word":"hello"}`,
-			warnings: []string{"values may come from Secret shop/shared, which is not in the file"},
+			name: "an optional Secret that does not exist", entry: fromSecret, file: box("{}"), data: `{"free":{},"in":"shop","size":1,"word":"hello"}`,
+			warnings: []string{"the optional source of values Secret shop/shared is not in the file"},
 		},
 		{
-			name: "one of another namespace", entry: fromSecret, file: box("{}") + strings.Replace(secret, "shop", "other", 1) + "stringData: {word: other}\n", data: `{"free":{},"in":"shop","size":1,"word":"hello"}`,
-			warnings: []string{"values may come from Secret shop/shared, which is not in the file"},
+			name: "an optional Secret in another namespace", entry: fromSecret, file: box("{}") + strings.Replace(secret, "shop", "other", 1) + "stringData: {word: other}\n", data: `{"free":{},"in":"shop","size":1,"word":"hello"}`,
+			warnings: []string{"the optional source of values Secret shop/shared is not in the file"},
 		},
-		{name: "a ConfigMap that is not there", entry: fromMap, file: box("{}"), fails: "valuesFrom: ConfigMap shop/web.one-values does not exist: create it with the key values.yaml; for a preview, put it into the file as a document of its own"},
-		{name: "one without the key", entry: fromMap, file: box("{}") + strings.Replace(configMap, "values.yaml", "values.yml", 1), fails: "valuesFrom: ConfigMap shop/web.one-values has no key values.yaml"},
-		{name: "another namespace for releases", entry: "  releaseNamespace: '{{ .spec.place }}'\n", file: box("{place: there}"), data: `{"free":{},"in":"there","size":1,"word":"hello"}`},
-		{name: "one that the spec does not name", entry: "  releaseNamespace: '{{ .spec.place }}'\n", file: box("{}"), fails: "releaseNamespace: "},
-		{name: "one that the status names, which nobody can apply", entry: "  releaseNamespace: '{{ .status.place }}'\n", file: box("{}\nstatus: {place: there}"), fails: "releaseNamespace: "},
-		{name: "an account that it does not name", entry: "  serviceAccountName: '{{ .metadata.labels.account }}'\n", file: box("{}"), fails: "serviceAccountName: "},
-		{name: "a scope without namespaces", entry: "  scope: Cluster\n  releaseNamespace: fixed\n", file: box("{}"), data: `{"free":{},"in":"fixed","size":1,"word":"hello"}`},
+		{name: "a ConfigMap that does not exist", entry: fromMap, file: box("{}"), fails: "valuesFrom: ConfigMap shop/web.one-values does not exist: create it with the key values.yaml; for a preview, add it to the file as a separate document"},
+		{name: "a ConfigMap without the key", entry: fromMap, file: box("{}") + strings.Replace(configMap, "values.yaml", "values.yml", 1), fails: "valuesFrom: ConfigMap shop/web.one-values has no key values.yaml"},
+		{name: "a release namespace from the spec", entry: "  releaseNamespace: '{{ .spec.place }}'\n", file: box("{place: there}"), data: `{"free":{},"in":"there","size":1,"word":"hello"}`},
+		{name: "a release namespace missing in the spec", entry: "  releaseNamespace: '{{ .spec.place }}'\n", file: box("{}"), fails: "releaseNamespace: "},
+		{name: "a release namespace from the status, which is not applied", entry: "  releaseNamespace: '{{ .status.place }}'\n", file: box("{}\nstatus: {place: there}"), fails: "releaseNamespace: "},
+		{name: "a missing service account name", entry: "  serviceAccountName: '{{ .metadata.labels.account }}'\n", file: box("{}"), fails: "serviceAccountName: "},
+		{name: "a cluster-scoped kind", entry: "  scope: Cluster\n  releaseNamespace: fixed\n", file: box("{}"), data: `{"free":{},"in":"fixed","size":1,"word":"hello"}`},
 		{
-			name: "labels that the operator does not serve", entry: "  selector: {matchLabels: {team: a}}\n", file: box("{}"), data: `{"free":{},"in":"shop","size":1,"word":"hello"}`,
-			warnings: []string{"the operator would leave it alone: its labels do not match the selector of the watches entry"},
+			name: "labels that do not match the selector", entry: "  selector: {matchLabels: {team: a}}\n", file: box("{}"), data: `{"free":{},"in":"shop","size":1,"word":"hello"}`,
+			warnings: []string{"the operator would ignore the custom resource: its labels do not match the selector of the watches entry"},
 		},
-		{name: "a spec that the chart refuses", file: box("{size: 7, word: ab}"), fails: "the chart's schema refuses the spec: spec.word: "},
+		{name: "a spec that the chart rejects", file: box("{size: 7, word: ab}"), fails: "the chart's schema refuses the spec: spec.word: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := first(t, operator(t, test.entry), test.file, preview.Options{})
@@ -148,30 +148,30 @@ func first(t *testing.T, kinds []catalog.Kind, text string, o preview.Options) (
 	return file.Render(t.Context(), file.Resources[0], o)
 }
 
-func TestValidate(t *testing.T) {
+func TestRender_Validate(t *testing.T) {
 	for _, test := range []struct {
 		name, entry, file string
-		// fails are lines of the error, which has no others but its first.
+		// fails lists the lines of the error after the first one.
 		fails []string
 	}{
-		{name: "nothing wrong", file: box("{size: 2}")},
-		{name: "wrong types, by their paths", file: box("{size: many, word: 1}"), fails: []string{
+		{name: "valid", file: box("{size: 2}")},
+		{name: "wrong types", file: box("{size: many, word: 1}"), fails: []string{
 			`spec.size: Invalid value: "string": spec.size in body must be of type integer: "string"`,
 			`spec.word: Invalid value: "integer": spec.word in body must be of type string: "integer"`,
 		}},
 		{name: "a number that is too large", file: box("{size: 10}"), fails: []string{"spec.size: Invalid value: 10: spec.size in body should be less than or equal to 9"}},
-		{name: "what only the chart refuses", file: box("{size: 7, word: ab}"), fails: []string{"the chart's schema refuses the spec: spec.word: minLength: got 2, want 3"}},
-		{name: "a version that is not served", file: strings.Replace(box("{}"), "/v1", "/v2", 1), fails: []string{"apiVersion: the version v2 is not served: expected one of example.com/v1"}},
-		{name: "a version beside", entry: "  versions: [{name: v1, storage: true}, {name: v2}]\n", file: strings.Replace(box("{}"), "/v1", "/v2", 1)},
-		{name: "a version that is not served any more", entry: "  versions: [{name: v1, storage: true}, {name: v2, served: false}]\n", file: strings.Replace(box("{}"), "/v1", "/v2", 1), fails: []string{"apiVersion: the version v2 is not served: expected one of example.com/v1"}},
+		{name: "values that only the chart rejects", file: box("{size: 7, word: ab}"), fails: []string{"the chart's schema refuses the spec: spec.word: minLength: got 2, want 3"}},
+		{name: "a version that is not served", file: strings.Replace(box("{}"), "/v1", "/v2", 1), fails: []string{"apiVersion: version v2 is not served: want one of example.com/v1"}},
+		{name: "another served version", entry: "  versions: [{name: v1, storage: true}, {name: v2}]\n", file: strings.Replace(box("{}"), "/v1", "/v2", 1)},
+		{name: "a version with served: false", entry: "  versions: [{name: v1, storage: true}, {name: v2, served: false}]\n", file: strings.Replace(box("{}"), "/v1", "/v2", 1), fails: []string{"apiVersion: version v2 is not served: want one of example.com/v1"}},
 		{name: "no name", file: strings.Replace(box("{}"), "name: web.one", "labels: {}", 1), fails: []string{"metadata.name: Required value"}},
-		{name: "a name that is none", file: strings.Replace(box("{}"), "web.one", "Web_1", 1), fails: []string{`metadata.name: Invalid value: "Web_1": `}},
-		{name: "a namespace that the kind has not", entry: "  scope: Cluster\n  releaseNamespace: fixed\n", file: strings.Replace(box("{}"), "name: web.one", "{name: web, namespace: shop}", 1), fails: []string{"metadata.namespace: shop: the kind has no namespace"}},
-		{name: "an object elsewhere, and a cluster-scoped one", file: box("{place: there, role: true}"), fails: []string{
+		{name: "an invalid name", file: strings.Replace(box("{}"), "web.one", "Web_1", 1), fails: []string{`metadata.name: Invalid value: "Web_1": `}},
+		{name: "a namespace of a cluster-scoped kind", entry: "  scope: Cluster\n  releaseNamespace: fixed\n", file: strings.Replace(box("{}"), "name: web.one", "{name: web, namespace: shop}", 1), fails: []string{`metadata.namespace: got "shop", want none: the kind is cluster-scoped`}},
+		{name: "an object in another namespace, and a cluster-scoped object", file: box("{place: there, role: true}"), fails: []string{
 			"templates/b.yaml: ClusterRole web-one is cluster-scoped (allow.clusterScoped does not hold ClusterRole.rbac.authorization.k8s.io)",
 			"templates/a.yaml: ConfigMap there/web-one is outside the release's namespace shop (allow.otherNamespaces is false)",
 		}},
-		{name: "the same, allowed", entry: "  allow: {otherNamespaces: true, clusterScoped: [ClusterRole.rbac.authorization.k8s.io]}\n", file: box("{place: there, role: true}")},
+		{name: "an object in another namespace, and a cluster-scoped object, both allowed", entry: "  allow: {otherNamespaces: true, clusterScoped: [ClusterRole.rbac.authorization.k8s.io]}\n", file: box("{place: there, role: true}")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			file := strings.Replace(test.file, "metadata:\n  {", "metadata: {", 1)
@@ -187,7 +187,7 @@ func TestValidate(t *testing.T) {
 			}
 			for _, want := range test.fails {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("error\n%v\nlacks\n%s", err, want)
+					t.Errorf("error\n%v\ndoes not contain\n%s", err, want)
 				}
 			}
 			if lines := strings.Count(err.Error(), "\n"); lines > 0 && lines != len(test.fails) {
@@ -197,7 +197,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-func TestParse(t *testing.T) {
+func TestParse_Documents(t *testing.T) {
 	kinds := operator(t, "")
 	file := preview.NewFile(kinds, "shop")
 	err := file.Parse("all.yaml", []byte("# nothing\n---\n"+box("{}")+"---\n"+`apiVersion: v1
@@ -217,16 +217,16 @@ items:
 	if diff := cmp.Diff([]string{"all.yaml: document 2: Box shop/web.one", "all.yaml: document 3, item 1: Box other/two"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	want := []string{"all.yaml: document 3, item 2: Deployment web is of no kind that the watches file names", "all.yaml: document 3, item 3: Box three is of no kind that the watches file names"}
+	want := []string{"all.yaml: document 3, item 2: Deployment web is ignored: the watches file does not have its kind", "all.yaml: document 3, item 3: Box three is ignored: the watches file does not have its kind"}
 	if diff := cmp.Diff(want, file.Others); diff != "" {
 		t.Errorf("others (-want +got):\n%s", diff)
 	}
 	for text, want := range map[string]string{
 		"---\na: [":  "bad.yaml: document 1: line 2",
 		"a: 1\na: 2": `bad.yaml: document 1: unmarshal errors:`,
-		"- a":        "bad.yaml: document 1: expected an object with apiVersion and kind",
-		"kind: Box":  "bad.yaml: document 1: expected an object with apiVersion and kind",
-		box("{}") + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {k: plain!}": "bad.yaml: document 2: data.k: expected base64; what is plain goes to stringData",
+		"- a":        "bad.yaml: document 1: want an object with apiVersion and kind",
+		"kind: Box":  "bad.yaml: document 1: want an object with apiVersion and kind",
+		box("{}") + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {k: plain!}": "bad.yaml: document 2: data.k: want base64; use stringData for plain text",
 	} {
 		if err := preview.NewFile(kinds, "shop").Parse("bad.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)

@@ -20,22 +20,20 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// Add is a kind to be made of a chart. What is empty stays as it is where the
-// kind is there already.
+// Add describes a kind to add or to update. If the kind exists, empty fields are not
+// changed.
 type Add struct {
-	// Chart is the chart's folder or .tgz. New in its place is the name of a
-	// chart to start.
+	// Chart is the folder or .tgz of the chart. Alternatively, New is the name of a new
+	// chart.
 	Chart, New string
 
 	Group, Version, Kind, Plural string
 	ShortNames, Categories       []string
-	// Scope is Cluster or Namespaced; a kind of scope Cluster needs
-	// ReleaseNamespace.
+	// Scope is Cluster or Namespaced. The scope Cluster needs ReleaseNamespace.
 	Scope, ReleaseNamespace string
 }
 
-// Add returns what is to become of the project's files for the kind to be
-// served. Done twice, the second time changes nothing.
+// Add plans the files of a kind. It is idempotent.
 func (p Project) Add(a Add) (*Plan, error) {
 	text, err := readFile(p.Watches)
 	switch {
@@ -61,7 +59,7 @@ func (p Project) Add(a Add) (*Plan, error) {
 		return nil, err
 	}
 	index := file.index(schema.GroupKind{Group: a.Group, Kind: a.Kind})
-	loaded, err := p.takeIn(plan, source, file, index)
+	loaded, err := p.importChart(plan, source, file, index)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +91,7 @@ func (p Project) Add(a Add) (*Plan, error) {
 	return plan, p.generate(plan, name, kinds)
 }
 
-// notePasswords prints what the entry of the kind needs if its chart refuses
+// notePasswords adds a note with the valuesFrom that the entry needs if the chart rejects
 // upgrades without the passwords that it has generated.
 func (p *Plan) notePasswords(kinds []catalog.Kind, a Add) error {
 	added := slices.IndexFunc(kinds, func(k catalog.Kind) bool { return k.Kind == a.Kind && k.Group == a.Group })
@@ -107,17 +105,17 @@ func (p *Plan) notePasswords(kinds []catalog.Kind, a Add) error {
 	return err
 }
 
-// source is where a chart comes from and where it goes.
+// source is a chart to add, and its place in the project.
 type source struct {
 	name string
-	// files are to be copied to folder; nil where the chart is used in place.
+	// files are copied to folder. They are nil if the chart is already there.
 	files  map[string][]byte
 	folder string
-	// entry is the chart as the watches entry names it.
+	// entry is the path of the chart in the watches entry.
 	entry string
 }
 
-// source finds the chart that is meant.
+// source returns the chart of a request.
 func (p Project) source(a Add) (source, error) {
 	if a.New != "" {
 		return p.starter(a.New)
@@ -125,7 +123,7 @@ func (p Project) source(a Add) (source, error) {
 	loaded, err := catalog.OpenChart(a.Chart)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return source{}, fmt.Errorf("chart %s: not found: expected a chart's folder or .tgz", a.Chart)
+			return source{}, fmt.Errorf("chart %s: not found: want the folder or .tgz of a chart", a.Chart)
 		}
 		return source{}, fmt.Errorf("chart %s: %w", a.Chart, err)
 	}
@@ -137,7 +135,7 @@ func (p Project) source(a Add) (source, error) {
 	return s, err
 }
 
-// below returns the path of a file or folder in another.
+// below returns the path of a file or folder relative to a folder that contains it.
 func below(folder, path string) (string, bool) {
 	outer, outerErr := filepath.Abs(folder)
 	inner, innerErr := filepath.Abs(path)
@@ -148,29 +146,28 @@ func below(folder, path string) (string, bool) {
 	return filepath.ToSlash(name), true
 }
 
-// takeIn plans the copy of the chart and loads it as it will be.
-func (p Project) takeIn(plan *Plan, s source, file *watchesFile, index int) (*chart.Chart, error) {
+// importChart plans the copy of the chart, and loads the planned chart.
+func (p Project) importChart(plan *Plan, s source, file *watchesFile, index int) (*chart.Chart, error) {
 	if s.files == nil {
 		return catalog.OpenChart(s.folder)
 	}
 	if err := plan.copyChart(s.files, s.folder); err != nil {
 		return nil, err
 	}
-	// The folder may hold another chart of that name.
+	// The folder may contain another chart of that name.
 	replaces := slices.ContainsFunc(plan.Stale(), func(f File) bool { return f.Op != OpCreate })
-	if mine := index >= 0 && file.entries[index].Chart == s.entry; replaces && !mine {
-		return nil, fmt.Errorf("%s holds a chart of that name which is another: move it away, or make the kind of it by 'chartwright add %[1]s'", s.folder)
+	if same := index >= 0 && file.entries[index].Chart == s.entry; replaces && !same {
+		return nil, fmt.Errorf("%s contains another chart of that name: move it, or add its kind with 'chartwright add %[1]s'", s.folder)
 	}
 	for i, other := range file.entries {
 		if i != index && other.Chart == s.entry && replaces {
-			plan.notef("%s is also the chart of %s, which is updated with it", s.entry, other.Kind)
+			plan.notef("%s is also the chart of %s: the update affects both kinds", s.entry, other.Kind)
 		}
 	}
 	return plan.openPlanned(s.folder)
 }
 
-// bind writes the entry of the kind: a new one, or other values in the one that
-// is there.
+// bind returns the watches file with a new or changed entry for the kind.
 func (p *Plan) bind(file *watchesFile, index int, a Add, chart string, loaded *chart.Chart) ([]byte, error) {
 	allow, notes, err := Allow(catalog.Kind{Watch: watches.Watch{Group: a.Group, Version: a.Version, Kind: a.Kind}, Chart: loaded})
 	if err != nil {
@@ -184,8 +181,8 @@ func (p *Plan) bind(file *watchesFile, index int, a Add, chart string, loaded *c
 		}
 		written.options(a, watches.Watch{})
 		if !written.allow(allow) && watches.OperatorSDKStyle(file.text, chart) {
-			// Where the operator-sdk has written the rest, saying nothing would
-			// allow everything.
+			// In a file of the operator-sdk, an entry without allow would allow
+			// everything.
 			written = append(written, field{"allow", map[string]any{}})
 		}
 		return file.add(written)
@@ -197,15 +194,15 @@ func (p *Plan) bind(file *watchesFile, index int, a Add, chart string, loaded *c
 	}
 	fields.options(a, have)
 	if have.Version != a.Version {
-		p.notef("the version of %s becomes %s: objects are stored as %s, which the entry has to keep in versions", a.Kind, a.Version, have.Version)
+		p.notef("the version of %s changes to %s: custom resources are stored as %s, so the entry must list that version in versions", a.Kind, a.Version, have.Version)
 	}
-	if missing := Lacks(have.Allow, allow); len(missing) > 0 {
-		p.notef("the chart renders what the entry of %s does not allow: add allow: {%s}, if that is meant", a.Kind, strings.Join(missing, ", "))
+	if missing := MissingAllow(have.Allow, allow); len(missing) > 0 {
+		p.notef("the chart renders objects that the entry of %s does not allow: if they are intended, add allow: {%s}", a.Kind, strings.Join(missing, ", "))
 	}
 	return file.change(index, fields)
 }
 
-// options adds the keys that were asked for, and are not what holds anyway.
+// options adds the requested keys that differ from the defaults.
 func (e *entry) options(a Add, have watches.Watch) {
 	e.set("shortNames", a.ShortNames)
 	e.set("categories", a.Categories)
@@ -216,20 +213,20 @@ func (e *entry) options(a Add, have watches.Watch) {
 	}
 }
 
-// scopes that --scope takes.
+// scopes are the valid values of --scope.
 var scopes = []string{"", string(watches.ScopeNamespaced), string(watches.ScopeCluster)}
 
 // kindName matches valid names of kinds.
 var kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
-// complete fills in what follows from the chart and from the watches file, and
-// refuses what no kind can have.
+// complete sets the defaults from the chart and the watches file, and validates the
+// request.
 func (a *Add) complete(file *watchesFile, chart string) error {
 	if a.Kind == "" {
 		a.Kind = camelCase(chart)
 	}
 	if !kindName.MatchString(a.Kind) {
-		return fmt.Errorf("the kind %q: expected letters and digits, with a capital first: choose one by --kind", a.Kind)
+		return fmt.Errorf("kind %q: want letters and digits, starting with an upper-case letter: set --kind", a.Kind)
 	}
 	if len(validation.IsDNS1123Subdomain(a.Group)) > 0 && a.Group != "" {
 		return fmt.Errorf("--group %q: want a DNS name of lower-case letters, digits, dashes and dots, such as apps.example.com", a.Group)
@@ -237,7 +234,7 @@ func (a *Add) complete(file *watchesFile, chart string) error {
 	if a.Group != "" && !strings.Contains(a.Group, ".") {
 		of := domain(file.text)
 		if of == "" {
-			return fmt.Errorf("--group %s: want a whole domain, such as %[1]s.example.com: %s has no line \"# domain: …\" to complete it with", a.Group, file.name)
+			return fmt.Errorf("--group %s: want a full domain, such as %[1]s.example.com, because %s has no line \"# domain: …\"", a.Group, file.name)
 		}
 		a.Group += "." + of
 	}
@@ -250,25 +247,24 @@ func (a *Add) complete(file *watchesFile, chart string) error {
 		return fmt.Errorf("--group %q: %s", a.Group, strings.Join(problems, "; "))
 	}
 	if a.Group == "k8s.io" || strings.HasSuffix(a.Group, ".k8s.io") || strings.HasSuffix(a.Group, ".kubernetes.io") {
-		return fmt.Errorf("--group %s belongs to Kubernetes itself: choose one of a domain of yours", a.Group)
+		return fmt.Errorf("--group %s: the domain belongs to Kubernetes: use a domain of your own", a.Group)
 	}
 	if at := file.index(schema.GroupKind{Group: a.Group, Kind: a.Kind}); at >= 0 && a.Version == "" {
 		a.Version = file.entries[at].Version
 	}
 	if a.Version == "" {
-		return errors.New("say by --version which version of the kind this is, for example v1alpha1")
+		return errors.New("no version: set --version, for example to v1alpha1")
 	}
 	if problems := validation.IsDNS1035Label(a.Version); len(problems) > 0 {
 		return fmt.Errorf("--version %q: %s", a.Version, strings.Join(problems, "; "))
 	}
 	if !slices.Contains(scopes, a.Scope) {
-		return fmt.Errorf("--scope %s: expected one of %s", a.Scope, strings.Join(scopes[1:], ", "))
+		return fmt.Errorf("--scope %s: want one of %s", a.Scope, strings.Join(scopes[1:], ", "))
 	}
 	return nil
 }
 
-// find takes the group from the entry of the kind, for a chart that is added
-// again.
+// find sets the group from the entry of the kind, for a chart that is added again.
 func (a *Add) find(file *watchesFile) error {
 	var groups []string
 	for _, w := range file.entries {
@@ -281,13 +277,13 @@ func (a *Add) find(file *watchesFile) error {
 		a.Group = groups[0]
 		return nil
 	case 0:
-		return fmt.Errorf("say by --group which API group the kind %s belongs to, for example shop.example.com", a.Kind)
+		return fmt.Errorf("no API group for the kind %s: set --group, for example to shop.example.com", a.Kind)
 	default:
-		return fmt.Errorf("there are kinds %s in the groups %s: say by --group which is meant", a.Kind, strings.Join(groups, ", "))
+		return fmt.Errorf("the groups %s have a kind %s: set --group to one of them", strings.Join(groups, ", "), a.Kind)
 	}
 }
 
-// camelCase makes a kind of a chart's name: web-shop becomes WebShop.
+// camelCase converts the name of a chart to a kind: web-shop becomes WebShop.
 func camelCase(name string) string {
 	var kind strings.Builder
 	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '-' || r == '_' || r == '.' }) {

@@ -16,16 +16,16 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// Where a chart is rendered to see what it needs to be allowed.
+// Release in trial renders.
 const (
 	trialRelease   = "release"
 	trialNamespace = "namespace-of-the-release"
 )
 
-// Allow returns what a kind has to be allowed for its chart to install what it
-// renders with its defaults, with the least that it takes, with the values that
-// its author tries it with and with those that are given here, each with the
-// kind's overrides over it; and what could not be found out.
+// Allow returns the allow block that a kind needs for the objects that its chart renders
+// with four kinds of values: the defaults, the minimal spec, the examples of the chart,
+// and the given values. The kind's overrides apply to all of them. It also returns
+// notes about access that cannot be determined.
 func Allow(served catalog.Kind, given ...map[string]any) (watches.Allow, []string, error) {
 	loaded := served.Chart
 	var allow watches.Allow
@@ -41,9 +41,9 @@ func Allow(served catalog.Kind, given ...map[string]any) (watches.Allow, []strin
 	if err != nil {
 		return allow, nil, err
 	}
-	// An error is reported with the sample.
-	trials["the least"], _ = minimalSpec(kind{Kind: served, definition: definition})
-	trials["the defaults"] = nil
+	// The sample reports an error.
+	trials["minimal spec"], _ = minimalSpec(kind{Kind: served, definition: definition})
+	trials["defaults"] = nil
 	for i, values := range given {
 		trials[fmt.Sprintf("given %d", i)] = values
 	}
@@ -55,7 +55,7 @@ func Allow(served catalog.Kind, given ...map[string]any) (watches.Allow, []strin
 			Values: values.Merge(values.Merge(map[string]any{}, trials[name]), served.Overrides), APIVersions: loaded.Features.APIs,
 		})
 		if err != nil {
-			// A chart whose values have to be set renders nothing by default.
+			// Charts with required values do not render with their defaults.
 			continue
 		}
 		for _, object := range slices.Concat(rendered.Objects, rendered.Hooks) {
@@ -74,8 +74,8 @@ func Allow(served catalog.Kind, given ...map[string]any) (watches.Allow, []strin
 	return allow, notes, nil
 }
 
-// lookups returns what the templates need to be allowed to read: nothing but
-// the release's namespace, unless a call of lookup names another.
+// lookups returns the lookup scope that the templates need, and notes about lookups in
+// computed namespaces.
 func lookups(loaded *chart.Chart) (watches.LookupScope, []string) {
 	var scope watches.LookupScope
 	var notes []string
@@ -89,23 +89,22 @@ func lookups(loaded *chart.Chart) (watches.LookupScope, []string) {
 				continue
 			}
 		}
-		notes = append(notes, fmt.Sprintf("%s:%d: lookup in a namespace that is computed: if it is another than the release's, the entry needs allow: {lookup: all}",
+		notes = append(notes, fmt.Sprintf("%s:%d: lookup in a computed namespace: if it can differ from the release's namespace, the entry needs allow: {lookup: all}",
 			call.File.Path, call.Line()))
 	}
 	return scope, notes
 }
 
-// AllowLines returns the allow block as lines of an entry of the watches file, of
-// which each item of the list begins with "- " in the first column. It is empty if
-// nothing needs to be allowed.
+// AllowLines returns the allow block as lines of a watches entry, indented for a list
+// whose items start in the first column. It is empty for an empty block.
 func AllowLines(allow watches.Allow) (string, error) {
 	var e entry
 	e.allow(allow)
 	return e.lines("  ", "\n")
 }
 
-// Lacks returns the lines of the allow block that an entry does not have.
-func Lacks(have, need watches.Allow) []string {
+// MissingAllow returns the lines that are missing in the allow block of an entry.
+func MissingAllow(have, need watches.Allow) []string {
 	var missing []string
 	if need.OtherNamespaces && !have.OtherNamespaces {
 		missing = append(missing, "otherNamespaces: true")

@@ -19,13 +19,12 @@ import (
 	"github.com/chartwright/chartwright/internal/chart"
 )
 
-// rendering are the folders of a chart whose every file counts: one that is
-// left from an older version of the chart would still be rendered.
+// rendering lists the folders of a chart whose files are all rendered, including leftover
+// files of older versions.
 var rendering = []string{"templates", "crds", "charts"}
 
-// copyChart plans a copy of a chart's files in a folder. Other files of the folder
-// stay: they are the user's, such as a schema for a chart that comes without one.
-// They are removed only from the folders that are rendered.
+// copyChart plans a copy of a chart's files in a folder. It preserves other files, such
+// as a schema that the user has added, except in the folders that are rendered.
 func (p *Plan) copyChart(files map[string][]byte, to string) error {
 	have, err := filesBelow(to)
 	if err != nil {
@@ -42,7 +41,7 @@ func (p *Plan) copyChart(files map[string][]byte, to string) error {
 	return p.writeAll(files, to)
 }
 
-// writeAll plans files by their paths in a folder.
+// writeAll plans files in a folder. Their names are relative paths with slashes.
 func (p *Plan) writeAll(files map[string][]byte, folder string) error {
 	for name, data := range files {
 		if err := p.write(filepath.Join(folder, filepath.FromSlash(name)), data); err != nil {
@@ -52,7 +51,7 @@ func (p *Plan) writeAll(files map[string][]byte, folder string) error {
 	return nil
 }
 
-// openPlanned loads a chart as the plan leaves its folder, by way of a copy.
+// openPlanned loads a chart from a temporary copy of its planned folder.
 func (p *Plan) openPlanned(folder string) (*chart.Chart, error) {
 	have, err := filesBelow(folder)
 	if err != nil {
@@ -83,7 +82,7 @@ func (p *Plan) openPlanned(folder string) (*chart.Chart, error) {
 	return catalog.OpenChart(dir)
 }
 
-// chartFiles returns the files of a chart's folder or .tgz.
+// chartFiles returns the files of a chart, which is a folder or a .tgz.
 func chartFiles(path string) (map[string][]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -99,8 +98,9 @@ func chartFiles(path string) (map[string][]byte, error) {
 	return chart.ArchiveFiles(bytes.NewReader(data))
 }
 
-// filesBelow returns the files of a folder by their paths, with slashes, none if
-// the folder does not exist. It follows links, and leaves out .git.
+// filesBelow returns the files of a folder by their relative paths, with slashes. It
+// returns no files if the folder does not exist. It follows symbolic links, and skips
+// .git.
 func filesBelow(dir string) (map[string][]byte, error) {
 	found := map[string][]byte{}
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -109,8 +109,8 @@ func filesBelow(dir string) (map[string][]byte, error) {
 	return found, addFiles(found, dir, "", nil)
 }
 
-// addFiles adds a file or the files of a folder. The outer folders are those that
-// it is in.
+// addFiles adds a file or the files of a folder. outer lists the folders that contain
+// it, to detect loops of symbolic links.
 func addFiles(found map[string][]byte, file, name string, outer []fs.FileInfo) error {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -121,7 +121,7 @@ func addFiles(found map[string][]byte, file, name string, outer []fs.FileInfo) e
 		return err
 	}
 	if slices.ContainsFunc(outer, func(other fs.FileInfo) bool { return os.SameFile(info, other) }) {
-		return fmt.Errorf("%s leads back to a folder that it is in", file)
+		return fmt.Errorf("%s: the symbolic link leads to a folder that contains it", file)
 	}
 	entries, err := os.ReadDir(file)
 	for _, entry := range entries {
@@ -132,32 +132,32 @@ func addFiles(found map[string][]byte, file, name string, outer []fs.FileInfo) e
 	return err
 }
 
-// maxChart is what Helm takes for the name of a release, which charts name
-// objects by.
+// maxChart is the maximum length of a chart name. Helm limits release names to the same
+// length.
 const maxChart = 53
 
-// starter is a new chart, to start from.
+// starter returns a new chart from the templates.
 func (p Project) starter(name string) (source, error) {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 || len(name) > maxChart {
-		return source{}, fmt.Errorf("--new %q: expected at most %d lower case letters, digits and dashes", name, maxChart)
+		return source{}, fmt.Errorf("--new %q: want at most %d lower-case letters, digits and dashes", name, maxChart)
 	}
 	s := source{name: name, folder: filepath.Join(p.charts(), name), entry: "charts/" + name}
 	if _, err := os.Stat(s.folder); err == nil {
-		return s, fmt.Errorf("--new %s: %s is there already: to make a kind of it, or to bring its kind up to date, run 'chartwright add %[2]s'", name, s.folder)
+		return s, fmt.Errorf("--new %s: %s already exists: to add or update its kind, run 'chartwright add %[2]s'", name, s.folder)
 	}
 	var err error
 	s.files, err = templateFiles("files/chart", map[string]string{"Name": name})
 	return s, err
 }
 
-// files are templates with the delimiters [[ and ]], for charts and workflows
-// have the usual ones.
+// files are templates with the delimiters [[ and ]], because charts and workflows
+// contain {{ and }}.
 //
 //go:embed all:files
 var files embed.FS
 
-// templateFiles returns the files below a folder of templates, filled in, by their
-// paths in it.
+// templateFiles executes the templates in a folder, and returns the files by their paths
+// relative to the folder.
 func templateFiles(folder string, data any) (map[string][]byte, error) {
 	filled := map[string][]byte{}
 	return filled, fs.WalkDir(files, folder, func(name string, entry fs.DirEntry, err error) error {

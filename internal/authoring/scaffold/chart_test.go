@@ -17,7 +17,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
-// pack writes a chart as helm package does.
+// pack writes a chart archive like helm package.
 func pack(t *testing.T, name string, files map[string]string) string {
 	t.Helper()
 	var data bytes.Buffer
@@ -56,9 +56,9 @@ var boxChart = map[string]string{
 	"files/configuration.ini": "a = b\n",
 }
 
-// TestAddArchive: an archive is unpacked, and a newer one takes its place. What
-// somebody gave the chart besides, such as a schema, stays and counts.
-func TestAddArchive(t *testing.T) {
+// TestAdd_ArchiveIsUnpackedAndUpdated also checks that an update preserves and uses files
+// that the user has added, such as a schema.
+func TestAdd_ArchiveIsUnpackedAndUpdated(t *testing.T) {
 	dir := newProject(t)
 	add(t, dir, scaffold.Add{Chart: pack(t, "box-1.0.0.tgz", boxChart), Group: "shop", Version: "v1"})
 	copied := func() map[string]string { return tree(t, dir+"/charts/box") }
@@ -81,13 +81,12 @@ func TestAddArchive(t *testing.T) {
 		t.Errorf("after the update (-want +got):\n%s", diff)
 	}
 	if crd := tree(t, dir)["config/crd/bases/shop.example.com_boxes.yaml"]; !strings.Contains(crd, "maximum: 7") {
-		t.Errorf("the schema of one's own is not in\n%s", crd)
+		t.Errorf("the CRD ignores the schema of the user:\n%s", crd)
 	}
 }
 
-// TestAddInPlace: a chart that is in charts/ is used there, whatever the folder
-// is called, and so is an archive.
-func TestAddInPlace(t *testing.T) {
+// TestAdd_UsesChartInPlace checks that folders and archives in charts/ are not copied.
+func TestAdd_UsesChartInPlace(t *testing.T) {
 	dir := newProject(t)
 	writeFiles(t, dir+"/charts/teams/a-box", boxChart)
 	add(t, dir, scaffold.Add{Chart: dir + "/charts/teams/a-box", Group: "shop", Version: "v1"})
@@ -98,7 +97,7 @@ func TestAddInPlace(t *testing.T) {
 	writeFiles(t, dir, map[string]string{"charts/packed.tgz": string(archive)})
 	t.Chdir(dir)
 	plan, err := scaffold.Project{Watches: "watches.yaml", Config: "config"}.Add(scaffold.Add{Chart: "charts/packed.tgz", Kind: "Packed", Group: "shop", Version: "v1"})
-	for _, path := range carryOut(t, plan, err)[scaffold.OpCreate] {
+	for _, path := range write(t, plan, err)[scaffold.OpCreate] {
 		if strings.HasPrefix(path, "charts") {
 			t.Errorf("%s is created", path)
 		}
@@ -109,9 +108,9 @@ func TestAddInPlace(t *testing.T) {
 	}
 }
 
-// TestAddFollowsLinks: to files and folders, but not in a circle; what git
-// keeps is not copied.
-func TestAddFollowsLinks(t *testing.T) {
+// TestAdd_FollowsSymbolicLinks also checks that loops are errors, and that .git is not
+// copied.
+func TestAdd_FollowsSymbolicLinks(t *testing.T) {
 	dir := newProject(t)
 	shared := writeFiles(t, t.TempDir(), map[string]string{"in/Chart.yaml": boxChart["charts/in/Chart.yaml"], "values.yaml": "size: 2\n"})
 	chart := writeFiles(t, t.TempDir(), map[string]string{
@@ -140,15 +139,14 @@ func TestAddFollowsLinks(t *testing.T) {
 	if diff := cmp.Diff(want, tree(t, dir+"/charts/box")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	link("templates/circle", chart)
-	if _, err := project(dir).Add(scaffold.Add{Chart: chart}); err == nil || !strings.Contains(err.Error(), "circle") {
-		t.Errorf("a circle: %v", err)
+	link("templates/loop", chart)
+	if _, err := project(dir).Add(scaffold.Add{Chart: chart}); err == nil || !strings.Contains(err.Error(), "loop") {
+		t.Errorf("a loop: %v", err)
 	}
 }
 
-// TestStarter: a chart to start from has nothing that lint warns of, and its
-// kind can be used at once.
-func TestStarter(t *testing.T) {
+// TestAdd_NewChartHasNoLintFindings also checks that the new kind can be loaded.
+func TestAdd_NewChartHasNoLintFindings(t *testing.T) {
 	dir := newProject(t)
 	plan := add(t, dir, scaffold.Add{New: "api-gateway", Group: "shop", Version: "v1alpha1"})
 	if len(plan.Notes) > 0 {
@@ -167,7 +165,7 @@ func TestStarter(t *testing.T) {
 	}
 	for name, text := range tree(t, dir+"/charts") {
 		if strings.Contains(text, "[[") || strings.Contains(text, "<no value>") {
-			t.Errorf("%s has what was to be filled in:\n%s", name, text)
+			t.Errorf("%s contains a placeholder:\n%s", name, text)
 		}
 	}
 }

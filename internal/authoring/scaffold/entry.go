@@ -13,8 +13,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// entry is an entry of the watches file, its keys in the order in which they
-// are written.
+// entry is an entry of the watches file. The order of its keys is preserved.
 type entry []field
 
 type field struct {
@@ -22,14 +21,14 @@ type field struct {
 	value any
 }
 
-// set adds a key, unless its value is empty.
+// set adds a key, unless its value is an empty string or list.
 func (e *entry) set(key string, value any) {
 	if v := reflect.ValueOf(value); v.Kind() == reflect.Bool || v.Len() > 0 {
 		*e = append(*e, field{key, value})
 	}
 }
 
-// allow adds the allow block, and reports whether it is needed.
+// allow adds the allow block if it is not empty, and reports whether it did.
 func (e *entry) allow(a watches.Allow) bool {
 	var inner entry
 	if a.OtherNamespaces {
@@ -43,13 +42,13 @@ func (e *entry) allow(a watches.Allow) bool {
 	return len(inner) > 0
 }
 
-// block returns the entry as an item of a list with one key a line.
+// block returns the entry as an item of a list in block style.
 func (e entry) block(indent, nl string) (string, error) {
 	text, err := e.lines(indent+"  ", nl)
 	return indent + "- " + strings.TrimPrefix(text, indent+"  "), err
 }
 
-// lines returns the keys of the entry, one a line.
+// lines returns the keys of the entry as lines.
 func (e entry) lines(indent, nl string) (string, error) {
 	var text strings.Builder
 	for _, f := range e {
@@ -70,7 +69,7 @@ func (e entry) lines(indent, nl string) (string, error) {
 	return text.String(), nil
 }
 
-// inline returns a value as YAML on one line.
+// inline returns a value in flow style, on one line.
 func inline(value any) (string, error) {
 	var node yaml.Node
 	if err := node.Encode(value); err != nil {
@@ -81,7 +80,7 @@ func inline(value any) (string, error) {
 	return strings.TrimSpace(string(data)), err
 }
 
-// flow returns the entry as JSON, which is YAML on one line.
+// flow returns the entry as JSON, on one line.
 func (e entry) flow() (string, error) {
 	fields := make([]string, len(e))
 	for i, f := range e {
@@ -102,8 +101,8 @@ func jsonOf(value any) (string, error) {
 	return string(data), err
 }
 
-// changed returns the file with another value of one key of an entry. A key
-// that the entry lacks goes after its kind.
+// changed returns the file with another value for a key of an entry. A missing key is
+// added after the kind.
 func (f *watchesFile) changed(index int, one field) ([]byte, error) {
 	node := f.list.Content[index]
 	for node.Kind == yaml.AliasNode {
@@ -130,14 +129,14 @@ func (f *watchesFile) changed(index int, one field) ([]byte, error) {
 		return nil, fmt.Errorf("%s:%d: %s: %w", f.name, have.Line, one.key, err)
 	}
 	if have.Kind != yaml.ScalarNode && have.Style&yaml.FlowStyle == 0 {
-		// A list with an item a line becomes one beside its key.
+		// A list in block style is replaced by one in flow style.
 		end := offset(f.text, key.Line, key.Column) + len(key.Value)
 		return splice(f.text, end, to, ": "+value), nil
 	}
 	return splice(f.text, from, to, value), nil
 }
 
-// same reports whether a node holds a value.
+// same reports whether a node has a value.
 func same(node *yaml.Node, value any) bool {
 	var have, want any
 	data, err := json.Marshal(value)
@@ -147,7 +146,7 @@ func same(node *yaml.Node, value any) bool {
 	return reflect.DeepEqual(have, want)
 }
 
-// lookup returns the key and the value of an entry of a map, nil if there is none.
+// lookup returns the nodes of a key and its value in a map, or nil.
 func lookup(mapping *yaml.Node, key string) (name, value *yaml.Node) {
 	if field := kyaml.NewRNode(mapping).Field(key); field != nil {
 		return field.Key.YNode(), field.Value.YNode()
@@ -155,7 +154,7 @@ func lookup(mapping *yaml.Node, key string) (name, value *yaml.Node) {
 	return nil, nil
 }
 
-// inserted returns the file with one key more, after the entry's kind.
+// inserted returns the file with an additional key after the kind of an entry.
 func (f *watchesFile) inserted(node *yaml.Node, key, value string, flow bool) ([]byte, error) {
 	_, kind := lookup(node, "kind")
 	from := offset(f.text, kind.Line, kind.Column)
@@ -172,8 +171,8 @@ func (f *watchesFile) inserted(node *yaml.Node, key, value string, flow bool) ([
 	return splice(text, at, at, strings.Repeat(" ", node.Content[0].Column-1)+key+": "+value+nl), nil
 }
 
-// valueEnd returns where a value ends that begins at a position. It supports
-// strings on one line, values in brackets, and lists with an item a line.
+// valueEnd returns the end of a value that starts at an offset. It supports strings on
+// one line, flow style, and lists in block style.
 func (f *watchesFile) valueEnd(node *yaml.Node, from int, flow bool) (int, error) {
 	switch {
 	case node.Style&(yaml.FlowStyle|yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
@@ -184,10 +183,10 @@ func (f *watchesFile) valueEnd(node *yaml.Node, from int, flow bool) (int, error
 		last := node.Content[len(node.Content)-1]
 		return f.valueEnd(last, offset(f.text, last.Line, last.Column), false)
 	}
-	return 0, fmt.Errorf("expected a text or a list")
+	return 0, fmt.Errorf("want a string or a list")
 }
 
-// plainEnd returns where a string without quotes ends.
+// plainEnd returns the end of a string without quotes.
 func plainEnd(text []byte, from int, flow bool) int {
 	end := lineEnd(text, from)
 	if comment := bytes.Index(text[from:end], []byte(" #")); comment >= 0 {

@@ -15,8 +15,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
-// Generate returns what is to become of the files that follow from the watches
-// file and its charts.
+// Generate plans the files that are generated from the watches file and its charts.
 func (p Project) Generate() (*Plan, error) {
 	name, kinds, err := p.read()
 	if err != nil {
@@ -26,12 +25,12 @@ func (p Project) Generate() (*Plan, error) {
 	return plan, p.generate(plan, name, kinds)
 }
 
-// kind is a kind with what its files are called and made of.
+// kind is a kind with its CRD and the names of its files.
 type kind struct {
 	catalog.Kind
 	definition *apiextensionsv1.CustomResourceDefinition
-	// file begins the names of its roles and their files, sample that of its
-	// sample.
+	// file is the prefix of the names of its roles and their files. sample is the name
+	// of its sample without extension.
 	file, sample string
 }
 
@@ -51,7 +50,7 @@ func (p Project) generate(plan *Plan, name string, served []catalog.Kind) error 
 	return p.writeSamples(plan, name, kinds)
 }
 
-// derive makes the definition of each kind and chooses the names of its files.
+// derive derives the CRD of each kind, and chooses the names of its files.
 func (p *Plan) derive(served []catalog.Kind) ([]kind, error) {
 	kinds := make([]kind, 0, len(served))
 	first := map[string]string{}
@@ -62,7 +61,7 @@ func (p *Plan) derive(served []catalog.Kind) ([]kind, error) {
 			return nil, err
 		}
 		if other, exists := first[definition.Name]; exists {
-			return nil, fmt.Errorf("the kinds %s and %s would share the CustomResourceDefinition %s: give one of them another plural", other, one.Kind, definition.Name)
+			return nil, fmt.Errorf("the kinds %s and %s have the same CustomResourceDefinition %s: set another plural for one of them", other, one.Kind, definition.Name)
 		}
 		first[definition.Name] = one.Kind
 		for _, warning := range warnings {
@@ -79,7 +78,7 @@ func (p *Plan) derive(served []catalog.Kind) ([]kind, error) {
 		samples[k.sample]++
 		kinds = append(kinds, k)
 	}
-	// Kinds of the same name are distinguished by their groups.
+	// The file names of kinds with the same name contain the group.
 	for i, k := range kinds {
 		if roles[k.file] > 1 {
 			kinds[i].file = k.definition.Name
@@ -120,7 +119,7 @@ func (p Project) generateRoles(plan *Plan, name string, served []catalog.Kind, k
 		return err
 	}
 	for _, unresolved := range report.Unresolved {
-		plan.notef("rights: %s", unresolved)
+		plan.notef("permissions: %s", unresolved)
 	}
 	role, err := report.Role("manager-role")
 	if err != nil {
@@ -147,8 +146,8 @@ func (p Project) generateRoles(plan *Plan, name string, served []catalog.Kind, k
 	return plan.kustomize(folder, resources, roleFile)
 }
 
-// writeSamples writes the samples that are missing. One that is there is a
-// person's.
+// writeSamples plans the missing samples. It does not change existing samples, because
+// users edit them.
 func (p Project) writeSamples(plan *Plan, name string, kinds []kind) error {
 	folder := p.config("samples")
 	names, err := plan.list(folder)
@@ -177,26 +176,26 @@ func (p Project) writeSamples(plan *Plan, name string, kinds []kind) error {
 		delete(have, group)
 	}
 	for _, file := range slices.Sorted(maps.Values(have)) {
-		plan.notef("%s/%s is of a kind that is no longer served: delete it", folder, file)
+		plan.notef("%s/%s is a sample of a kind that is not in the watches file: delete it", folder, file)
 	}
 	return plan.kustomize(folder, resources, regexp.MustCompile(`^[^/]+\.yaml$`))
 }
 
-// level is one of the roles that give users permissions for a kind. Each is
-// aggregated to the built-in role of the same meaning, unless it lets users
-// change more than their namespace (see aggregated).
+// level is one of the roles that give users permissions for a kind. Each is aggregated
+// to a built-in role, unless it allows changes outside the user's namespace (see
+// aggregated).
 type level struct {
 	name, about, aggregate string
 	verbs, scale           string
 }
 
 var levels = []level{
-	{"admin", "Everything with", "admin", "get, list, watch, create, update, patch, delete, deletecollection", "get, update, patch"},
-	{"editor", "Make, change and delete", "edit", "get, list, watch, create, update, patch, delete", "get, update, patch"},
-	{"viewer", "Look at", "view", "get, list, watch", "get"},
+	{"admin", "Full access to", "admin", "get, list, watch, create, update, patch, delete, deletecollection", "get, update, patch"},
+	{"editor", "Create, change and delete", "edit", "get, list, watch, create, update, patch, delete", "get, update, patch"},
+	{"viewer", "Read", "view", "get, list, watch", "get"},
 }
 
-// role returns the role for a kind.
+// role returns the manifest of the role for a kind.
 func (l level) role(name string, k kind) []byte {
 	var text strings.Builder
 	text.WriteString(header)
@@ -224,22 +223,23 @@ metadata:
 	return []byte(text.String())
 }
 
-// aggregated reports whether the role is part of the built-in role of the same
-// meaning. The built-in roles admin and edit are for one namespace. So they
-// contain no kind whose custom resources have effects outside their namespaces.
+// aggregated reports whether the role is part of a built-in role. The built-in roles
+// admin and edit apply to one namespace. So they must not contain kinds whose custom
+// resources have effects outside their namespace.
 func (l level) aggregated(k kind) bool {
 	return l.aggregate == "view" || k.BeyondNamespace() == ""
 }
 
-// membership describes in the role how users get it.
+// membership returns the comment in the role that describes how users get it.
 func (l level) membership(k kind) string {
 	if l.aggregated(k) {
 		return "Part of the built-in role " + l.aggregate + "."
 	}
-	return "Not part of the built-in role " + l.aggregate + ": " + k.BeyondNamespace() + ", so bind this role only to users who may change all of that."
+	return "Not part of the built-in role " + l.aggregate + ": " + k.BeyondNamespace() + ", so bind this role only to users with permissions beyond their namespace."
 }
 
-// bindingOfDeclared binds what a watches entry declares and no Role can allow.
+// bindingOfDeclared binds the ClusterRole with the rules of watches entries that a Role
+// cannot grant.
 const bindingOfDeclared = `---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -258,9 +258,9 @@ subjects:
     namespace: system
 `
 
-// generateNamespaced writes the rights of an operator that serves a few
-// namespaces, for projects that have an overlay for one. What no Role can allow
-// is said in the file: it concerns those alone who deploy that overlay.
+// generateNamespaced plans the role of an operator that is limited to namespaces, for
+// projects with the overlay config/namespaced. Permissions that a Role cannot grant are
+// comments in the file, because they only concern users of that overlay.
 func (p Project) generateNamespaced(plan *Plan, name string, served []catalog.Kind) error {
 	folder := p.config("namespaced")
 	overlay, err := plan.read(folder + "/kustomization.yaml")
@@ -281,7 +281,7 @@ func (p Project) generateNamespaced(plan *Plan, name string, served []catalog.Ki
 		fmt.Fprintf(&text, bindingOfDeclared, name)
 	}
 	if len(report.Unresolved) > 0 {
-		text.WriteString("# What no Role can allow, or what is not known; \"chartwright rbac --namespaced\" says where:\n")
+		text.WriteString("# Permissions that a Role cannot grant, or that cannot be derived. \"chartwright rbac --namespaced\" prints their locations:\n")
 	}
 	for _, unresolved := range report.Unresolved {
 		text.WriteString("# - " + unresolved.Kind + ": " + unresolved.What + "\n")

@@ -21,19 +21,18 @@ import (
 func generate(t *testing.T, dir string) (*scaffold.Plan, map[scaffold.Op][]string) {
 	t.Helper()
 	plan, err := project(dir).Generate()
-	return plan, carryOut(t, plan, err)
+	return plan, write(t, plan, err)
 }
 
-// TestGenerateForgets: a kind that is taken out of the watches file leaves
-// nothing of what is generated.
-func TestGenerateForgets(t *testing.T) {
+// TestGenerate_RemovesFilesOfRemovedKind removes the entry of a kind from the watches file.
+func TestGenerate_RemovesFilesOfRemovedKind(t *testing.T) {
 	dir := newProject(t)
 	before := tree(t, dir)
 	add(t, dir, scaffold.Add{Chart: pack(t, "box.tgz", boxChart), Group: "shop", Version: "v1"})
 	writeFiles(t, dir, map[string]string{"watches.yaml": before["watches.yaml"]})
 	plan, _ := generate(t, dir)
 	sample := dir + "/config/samples/shop_v1_box.yaml"
-	if notes := strings.Join(plan.Notes, "\n"); !strings.Contains(notes, sample+" is of a kind that is no longer served: delete it") {
+	if notes := strings.Join(plan.Notes, "\n"); !strings.Contains(notes, sample+" is a sample of a kind that is not in the watches file: delete it") {
 		t.Errorf("notes: %s", notes)
 	}
 	if err := os.Remove(sample); err != nil {
@@ -50,14 +49,14 @@ func TestGenerateForgets(t *testing.T) {
 	}
 }
 
-// TestGenerateTellsKindsApart: kinds of one name in two groups get files and
-// roles of their own.
-func TestGenerateTellsKindsApart(t *testing.T) {
+// TestGenerate_SameKindInTwoGroupsHasSeparateFiles checks that kinds with the same name in
+// two groups have separate files and roles.
+func TestGenerate_SameKindInTwoGroupsHasSeparateFiles(t *testing.T) {
 	dir := newProject(t)
 	for _, group := range []string{"shop.example.com", "shop.example.org"} {
 		add(t, dir, scaffold.Add{Chart: pack(t, "box.tgz", boxChart), Group: group, Version: "v1"})
 	}
-	// The first had the name for itself when it was added.
+	// When the first kind was added, its name was unique.
 	files := tree(t, dir)
 	for _, want := range []string{
 		"config/crd/bases/shop.example.com_boxes.yaml", "config/crd/bases/shop.example.org_boxes.yaml",
@@ -69,14 +68,14 @@ func TestGenerateTellsKindsApart(t *testing.T) {
 		}
 	}
 	if _, exists := files["config/rbac/box_viewer_role.yaml"]; exists {
-		t.Error("a role of the first kind is left that has the name of both")
+		t.Error("the role of the first kind with the ambiguous name still exists")
 	}
 	build(t, dir+"/config/default")
 	build(t, dir+"/config/samples")
 }
 
-// TestGenerateScale: who may change a kind may scale it.
-func TestGenerateScale(t *testing.T) {
+// TestGenerate_RolesAllowScale checks that roles that allow changes also allow scaling.
+func TestGenerate_RolesAllowScale(t *testing.T) {
 	dir := newProject(t)
 	chart := maps.Clone(boxChart)
 	chart["values.schema.json"] = `{"type": "object", "properties": {"size": {"type": "integer"}}}`
@@ -89,13 +88,12 @@ func TestGenerateScale(t *testing.T) {
 	for level, verbs := range map[string]string{"admin": "[get, update, patch]", "editor": "[get, update, patch]", "viewer": "[get]"} {
 		role := tree(t, dir)["config/rbac/box_"+level+"_role.yaml"]
 		if !strings.HasSuffix(role, "    resources: [boxes/scale]\n    verbs: "+verbs+"\n") {
-			t.Errorf("%s may not scale by %s:\n%s", level, verbs, role)
+			t.Errorf("the role %s does not allow scale with %s:\n%s", level, verbs, role)
 		}
 	}
 }
 
-// TestGenerateOfThisRepository: its own files are up to date.
-func TestGenerateOfThisRepository(t *testing.T) {
+func TestGenerate_ThisRepositoryIsUpToDate(t *testing.T) {
 	t.Chdir(repository)
 	plan, err := scaffold.Project{Watches: "watches.yaml", Config: "config"}.Generate()
 	if err != nil {
@@ -109,9 +107,7 @@ func TestGenerateOfThisRepository(t *testing.T) {
 	}
 }
 
-// TestGenerateKeepsLineEnds: a checkout with the line ends of another system is
-// up to date.
-func TestGenerateKeepsLineEnds(t *testing.T) {
+func TestGenerate_IgnoresLineEndings(t *testing.T) {
 	dir := newProject(t)
 	add(t, dir, scaffold.Add{Chart: pack(t, "box.tgz", boxChart), Group: "shop", Version: "v1"})
 	for name, text := range tree(t, dir) {
@@ -122,16 +118,16 @@ func TestGenerateKeepsLineEnds(t *testing.T) {
 	}
 }
 
-func TestGenerateErrors(t *testing.T) {
+func TestGenerate_ReportsInvalidFiles(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		files map[string]string
 		err   string
 	}{
-		{"a watches file with a problem", map[string]string{"watches.yaml": "- kind: A\n"}, "watches.yaml:1: the entry has no version"},
-		{"a kustomization that is none", map[string]string{"config/crd/kustomization.yaml": "resources: a\n"}, "config/crd/kustomization.yaml: line 1: resources is no list"},
-		{"a sample that is none", map[string]string{"config/samples/a.yaml": "a: [\n"}, "config/samples/a.yaml: "},
-		{"a default that is none", map[string]string{"config/default/kustomization.yaml": "a: [\n"}, "config/default/kustomization.yaml: "},
+		{"an invalid watches file", map[string]string{"watches.yaml": "- kind: A\n"}, "watches.yaml:1: the entry has no version"},
+		{"an invalid kustomization", map[string]string{"config/crd/kustomization.yaml": "resources: a\n"}, "config/crd/kustomization.yaml: line 1: resources: want a list"},
+		{"an invalid sample", map[string]string{"config/samples/a.yaml": "a: [\n"}, "config/samples/a.yaml: "},
+		{"an invalid kustomization of config/default", map[string]string{"config/default/kustomization.yaml": "a: [\n"}, "config/default/kustomization.yaml: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := newProject(t)
@@ -144,9 +140,9 @@ func TestGenerateErrors(t *testing.T) {
 	}
 }
 
-// TestGenerate_AggregatesOnlyRolesOfOneNamespace: the built-in roles admin and
-// edit are for one namespace, and must not contain a kind whose custom resources
-// have effects outside theirs.
+// TestGenerate_AggregatesOnlyRolesOfOneNamespace checks that the built-in roles admin and
+// edit, which apply to one namespace, do not contain kinds whose custom resources have
+// effects outside their namespace.
 func TestGenerate_AggregatesOnlyRolesOfOneNamespace(t *testing.T) {
 	const clusterRole = "clusterScoped: [ClusterRole.rbac.authorization.k8s.io]"
 	for _, test := range []struct {
@@ -170,23 +166,24 @@ func TestGenerate_AggregatesOnlyRolesOfOneNamespace(t *testing.T) {
 				t.Fatal(err)
 			}
 			plan, err := project(dir).Generate()
-			carryOut(t, plan, err)
+			write(t, plan, err)
 			for level, aggregated := range map[string]bool{"admin": test.why == "", "editor": test.why == "", "viewer": true} {
 				role := tree(t, dir)["config/rbac/box_"+level+"_role.yaml"]
 				if role == "" || strings.Contains(role, "aggregate-to-") != aggregated {
 					t.Errorf("the %s role is aggregated: want %t\n%s", level, aggregated, role)
 				}
 				if !aggregated && !strings.Contains(role, test.why) {
-					t.Errorf("the %s role does not say %q:\n%s", level, test.why, role)
+					t.Errorf("the %s role does not contain %q:\n%s", level, test.why, role)
 				}
 			}
 		})
 	}
 }
 
-// TestGenerateNamespaced: the overlay for one namespace has the rights that a
-// Role can allow, says what it cannot, and nobody gets it who has taken it out.
-func TestGenerateNamespaced(t *testing.T) {
+// TestGenerate_NamespacedOverlayHasRole checks that the overlay has the permissions that a
+// Role can grant, lists the others, and is not generated for projects that have removed
+// it.
+func TestGenerate_NamespacedOverlayHasRole(t *testing.T) {
 	dir := newProject(t)
 	chart := maps.Clone(boxChart)
 	chart["templates/role.yaml"] = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: box}\nrules: []\n"
@@ -194,26 +191,26 @@ func TestGenerateNamespaced(t *testing.T) {
 	role := tree(t, dir)["config/namespaced/role.yaml"]
 	for _, want := range []string{
 		"kind: Role\nmetadata:\n  name: manager-role\n", "resources: [boxes]",
-		"# What no Role can allow, or what is not known", "# - Box: ClusterRole is cluster-scoped, which no Role can allow",
+		"# Permissions that a Role cannot grant", "# - Box: ClusterRole is cluster-scoped, which no Role can allow",
 	} {
 		if !strings.Contains(role, want) {
-			t.Errorf("config/namespaced/role.yaml lacks %q:\n%s", want, role)
+			t.Errorf("config/namespaced/role.yaml does not contain %q:\n%s", want, role)
 		}
 	}
 	if strings.Contains(role, "\nkind: ClusterRole") {
-		t.Errorf("config/namespaced/role.yaml asks for what is cluster-wide:\n%s", role)
+		t.Errorf("config/namespaced/role.yaml contains a ClusterRole:\n%s", role)
 	}
 	declare(t, dir, "  rbac: [{nonResourceURLs: [/version], verbs: [get]}]\n")
 	generate(t, dir)
 	built := build(t, dir+"/config/namespaced")
 	for _, want := range []string{"name: shop-manager-role-cluster\n", "name: shop-manager-rolebinding-cluster\n", "name: WATCH_NAMESPACE\n", "fieldPath: metadata.namespace\n"} {
 		if !strings.Contains(built, want) {
-			t.Errorf("config/namespaced lacks %q", want)
+			t.Errorf("config/namespaced does not contain %q", want)
 		}
 	}
 	for _, wrong := range []string{"name: shop-manager-role\nrules", "name: shop-manager-rolebinding\nroleRef", "name: system\n", "namespace: system\n"} {
 		if strings.Contains(built, wrong) {
-			t.Errorf("config/namespaced has %q: a role of the whole cluster, or a name that nobody has", wrong)
+			t.Errorf("config/namespaced contains %q: a cluster-wide role, or a wrong name", wrong)
 		}
 	}
 	if err := os.RemoveAll(dir + "/config/namespaced"); err != nil {
@@ -221,7 +218,7 @@ func TestGenerateNamespaced(t *testing.T) {
 	}
 	generate(t, dir)
 	if _, exists := tree(t, dir)["config/namespaced/role.yaml"]; exists {
-		t.Error("it is made again")
+		t.Error("config/namespaced/role.yaml is generated again")
 	}
 }
 
@@ -232,9 +229,9 @@ func declare(t *testing.T, dir, key string) {
 	writeFiles(t, dir, map[string]string{"watches.yaml": strings.TrimRight(watches, "\n") + "\n" + key})
 }
 
-// TestConfig_RestrictsIngress: what is deployed by default accepts connections to
-// the metrics, from labeled namespaces, and no others. A bundle has no policy,
-// because older versions of OLM refuse it.
+// TestConfig_RestrictsIngress checks that a network policy only allows connections to the
+// metrics, from labeled namespaces. A bundle has no network policy, because older
+// versions of OLM reject it.
 func TestConfig_RestrictsIngress(t *testing.T) {
 	for _, root := range []string{repository, newProject(t)} {
 		for _, folder := range []string{"default", "namespaced"} {

@@ -15,10 +15,9 @@ kind: Kustomization
 resources: []
 `
 
-// kustomize sees to it that the kustomization.yaml of a folder lists the
-// resources. Lines of ours, by their names, whose files are gone are taken out;
-// all others stay as they are.
-func (p *Plan) kustomize(folder string, resources []string, ours *regexp.Regexp) error {
+// kustomize plans a kustomization.yaml that lists the resources. It removes items that
+// match owned and whose files do not exist. All other lines are preserved.
+func (p *Plan) kustomize(folder string, resources []string, owned *regexp.Regexp) error {
 	file := folder + "/kustomization.yaml"
 	text, err := p.read(file)
 	if err != nil {
@@ -28,7 +27,7 @@ func (p *Plan) kustomize(folder string, resources []string, ours *regexp.Regexp)
 		text = []byte(emptyKustomization)
 	}
 	text, err = listResources(text, resources, func(name string) (bool, error) {
-		if !ours.MatchString(name) {
+		if !owned.MatchString(name) {
 			return false, nil
 		}
 		data, err := p.read(folder + "/" + name)
@@ -40,8 +39,8 @@ func (p *Plan) kustomize(folder string, resources []string, ours *regexp.Regexp)
 	return p.write(file, text)
 }
 
-// listResources adds what is missing to the resources of a kustomization, and
-// takes out what is gone.
+// listResources adds missing items to the resources of a kustomization, and removes
+// those that are gone.
 func listResources(text []byte, resources []string, gone func(string) (bool, error)) ([]byte, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
@@ -74,7 +73,7 @@ func listResources(text []byte, resources []string, gone func(string) (bool, err
 	case list == nil:
 		return append(withNewline(text), "resources:"+nl+items(missing, "  ", nl)...), nil
 	case list.Kind != yaml.SequenceNode && list.Tag != "!!null":
-		return nil, fmt.Errorf("line %d: resources is no list", list.Line)
+		return nil, fmt.Errorf("line %d: resources: want a list", list.Line)
 	case list.Tag == "!!null", list.Style&yaml.FlowStyle != 0:
 		from := offset(text, list.Line, list.Column)
 		to := from
@@ -95,15 +94,14 @@ func listResources(text []byte, resources []string, gone func(string) (bool, err
 	}
 }
 
-// editItems takes lines out of a list that has one item a line, and adds others
-// after its last.
+// editItems removes stale items from a list in block style, and appends missing ones.
 func editItems(text []byte, list *yaml.Node, stale []*yaml.Node, missing []string, emptied bool) []byte {
 	nl := newline(text)
 	text = withNewline(text)
 	last := list.Content[len(list.Content)-1]
 	indent := strings.Repeat(" ", list.Column-1)
 	end := nextLine(text, offset(text, last.Line, 1))
-	// Comments that stand as far to the right are about the list.
+	// Comments with the same indentation belong to the list.
 	for indent != "" && strings.HasPrefix(string(text[end:]), indent+"#") {
 		end = nextLine(text, end)
 	}
@@ -113,14 +111,14 @@ func editItems(text []byte, list *yaml.Node, stale []*yaml.Node, missing []strin
 		text = splice(text, from, nextLine(text, from), "")
 	}
 	if emptied && len(missing) == 0 {
-		// The key stands on a line before the first item.
+		// The key is on a line before the first item.
 		at := strings.LastIndex(string(text[:offset(text, list.Content[0].Line, 1)]), "resources:") + len("resources:")
 		text = splice(text, at, at, " []")
 	}
 	return text
 }
 
-// items are the lines of a list.
+// items returns the lines of a list in block style.
 func items(names []string, indent, nl string) string {
 	var lines strings.Builder
 	for _, name := range names {

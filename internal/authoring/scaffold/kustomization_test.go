@@ -8,22 +8,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestListResources: gone-… are files of ours that are no longer there.
-func TestListResources(t *testing.T) {
+// TestListResources_PreservesOtherLines uses names with the prefix gone- for generated
+// files that do not exist any longer.
+func TestListResources_PreservesOtherLines(t *testing.T) {
 	const head = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
 	for _, test := range []struct{ name, before, after string }{
 		{"an empty list", head + "resources: []\n", head + "resources:\n  - a.yaml\n  - b.yaml\n"},
-		{"an empty list, then more", head + "resources: [] # none\nnamePrefix: x-\n", head + "resources:\n  - a.yaml\n  - b.yaml # none\nnamePrefix: x-\n"},
+		{"an empty list with a comment and other fields", head + "resources: [] # none\nnamePrefix: x-\n", head + "resources:\n  - a.yaml\n  - b.yaml # none\nnamePrefix: x-\n"},
 		{"no list", head + "namePrefix: x-", head + "namePrefix: x-\nresources:\n  - a.yaml\n  - b.yaml\n"},
-		{"nothing for a list", head + "resources:\nnamePrefix: x-\n", head + "resources:\n  - a.yaml\n  - b.yaml\nnamePrefix: x-\n"},
-		{"all of it", "resources:\n- b.yaml\n- mine.yaml\n- a.yaml\n", "resources:\n- b.yaml\n- mine.yaml\n- a.yaml\n"},
-		{"one is missing", "# Mine.\nresources:\n- mine.yaml # mine\n- b.yaml\n# The end.\nnamePrefix: x-\n", "# Mine.\nresources:\n- mine.yaml # mine\n- b.yaml\n- a.yaml\n# The end.\nnamePrefix: x-\n"},
+		{"a field without a value", head + "resources:\nnamePrefix: x-\n", head + "resources:\n  - a.yaml\n  - b.yaml\nnamePrefix: x-\n"},
+		{"a complete list", "resources:\n- b.yaml\n- mine.yaml\n- a.yaml\n", "resources:\n- b.yaml\n- mine.yaml\n- a.yaml\n"},
+		{"a missing item", "# Mine.\nresources:\n- mine.yaml # mine\n- b.yaml\n# The end.\nnamePrefix: x-\n", "# Mine.\nresources:\n- mine.yaml # mine\n- b.yaml\n- a.yaml\n# The end.\nnamePrefix: x-\n"},
 		{"a comment at the end of the list", "resources:\n  - mine.yaml\n  # Kinds:\n", "resources:\n  - mine.yaml\n  # Kinds:\n  - a.yaml\n  - b.yaml\n"},
-		{"one is gone", "resources:\n  - gone-1.yaml\n  - a.yaml\n  - gone-2.yaml # was here\n  - b.yaml\n", "resources:\n  - a.yaml\n  - b.yaml\n"},
-		{"all are gone", "resources:\n  # Kinds:\n  - gone-1.yaml\n  - gone-2.yaml\n", "resources:\n  # Kinds:\n  - a.yaml\n  - b.yaml\n"},
-		{"a list in brackets", "resources: [mine.yaml, gone-1.yaml, ../x] # all\nnamePrefix: x-\n", "resources:\n  - mine.yaml\n  - ../x\n  - a.yaml\n  - b.yaml # all\nnamePrefix: x-\n"},
-		{"a list over lines", "resources: [\n  mine.yaml, # mine\n]\n", "resources:\n  - mine.yaml\n  - a.yaml\n  - b.yaml\n"},
-		{"no end of line", "resources:\n  - mine.yaml", "resources:\n  - mine.yaml\n  - a.yaml\n  - b.yaml\n"},
+		{"stale items", "resources:\n  - gone-1.yaml\n  - a.yaml\n  - gone-2.yaml # was here\n  - b.yaml\n", "resources:\n  - a.yaml\n  - b.yaml\n"},
+		{"only stale items", "resources:\n  # Kinds:\n  - gone-1.yaml\n  - gone-2.yaml\n", "resources:\n  # Kinds:\n  - a.yaml\n  - b.yaml\n"},
+		{"a list in flow style", "resources: [mine.yaml, gone-1.yaml, ../x] # all\nnamePrefix: x-\n", "resources:\n  - mine.yaml\n  - ../x\n  - a.yaml\n  - b.yaml # all\nnamePrefix: x-\n"},
+		{"a list in flow style over several lines", "resources: [\n  mine.yaml, # mine\n]\n", "resources:\n  - mine.yaml\n  - a.yaml\n  - b.yaml\n"},
+		{"no line ending", "resources:\n  - mine.yaml", "resources:\n  - mine.yaml\n  - a.yaml\n  - b.yaml\n"},
 	} {
 		for _, lines := range []string{"\n", "\r\n"} {
 			t.Run(test.name+strings.ReplaceAll(lines, "\n", ""), func(t *testing.T) {
@@ -42,14 +43,14 @@ func TestListResources(t *testing.T) {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 				if again := edit(got); again != got {
-					t.Errorf("the second time it becomes\n%s", again)
+					t.Errorf("the second edit returns\n%s", again)
 				}
 			})
 		}
 	}
 }
 
-func TestListResourcesOfNothing(t *testing.T) {
+func TestListResources_RemovesAllItems(t *testing.T) {
 	gone := func(name string) (bool, error) { return slices.Contains([]string{"a.yaml", "b.yaml"}, name), nil }
 	for before, after := range map[string]string{
 		"resources:\n  - a.yaml\n  - b.yaml\nnamePrefix: x-\n":    "resources: []\nnamePrefix: x-\n",
@@ -70,7 +71,7 @@ func TestListResourcesOfNothing(t *testing.T) {
 	}
 	for _, wrong := range []string{"resources: a.yaml\n", "resources: {a: b}\n", "a: [\n"} {
 		if got, err := listResources([]byte(wrong), []string{"a.yaml"}, gone); err == nil {
-			t.Errorf("%q becomes %q", wrong, got)
+			t.Errorf("%q: got %q, want an error", wrong, got)
 		}
 	}
 }

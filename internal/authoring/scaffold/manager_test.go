@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestConfig_RunsWithoutPrivileges: the operator's pods have no more permissions
-// on their node than the Pod Security Standard "restricted" allows, and write no
-// file. The namespace enforces that standard.
+// TestConfig_RunsWithoutPrivileges checks that the operator's pods comply with the Pod
+// Security Standard "restricted" and have a read-only root filesystem, and that the
+// namespace enforces that standard.
 func TestConfig_RunsWithoutPrivileges(t *testing.T) {
 	for _, root := range []string{repository, newProject(t)} {
 		var namespace corev1.Namespace

@@ -18,22 +18,21 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
-// Project is an operator project: where its files are.
+// Project locates the files of an operator project.
 type Project struct {
-	// Watches is the path of the watches file, Config that of the folder with
-	// the manifests.
+	// Watches is the path of the watches file, and Config the folder of the manifests.
 	Watches, Config string
 }
 
-// charts is the folder that charts are copied to.
+// charts returns the folder of the charts.
 func (p Project) charts() string { return filepath.Join(filepath.Dir(p.Watches), "charts") }
 
 func (p Project) config(path ...string) string {
 	return filepath.Join(append([]string{p.Config}, path...)...)
 }
 
-// Name is the name of the project's operator: the prefix of the names of all
-// that is deployed, as config/default says it.
+// Name returns the name of the project's operator, which is the name prefix in
+// config/default.
 func (p Project) Name() (string, error) {
 	file := p.config("default", "kustomization.yaml")
 	data, err := readFile(file)
@@ -62,15 +61,14 @@ func (p Project) read() (name string, kinds []catalog.Kind, err error) {
 }
 
 func (p Project) missing() error {
-	return fmt.Errorf("%s is not there: run the command in the folder of a project, as 'chartwright init' makes it, or name the file by --watches-file", p.Watches)
+	return fmt.Errorf("%s not found: run the command in the folder of a project (see 'chartwright init'), or set --watches-file", p.Watches)
 }
 
-// domainLine matches the line in the head of a watches file that names the domain
-// of its groups.
+// domainLine matches the comment in a watches file that sets the domain of its groups.
 var domainLine = regexp.MustCompile(`(?m)^#[ \t]*domain:[ \t]*(\S+)[ \t]*\r?$`)
 
-// domain returns the domain that groups without a dot belong to, empty if the
-// watches file names none.
+// domain returns the domain that completes groups without a dot, if the watches file
+// sets one.
 func domain(watches []byte) string {
 	if found := domainLine.FindSubmatch(watches); found != nil {
 		return string(found[1])
@@ -78,25 +76,25 @@ func domain(watches []byte) string {
 	return ""
 }
 
-// Init is a project to be made.
+// Init describes a new project.
 type Init struct {
 	Dir string
-	// Name is the operator's; empty means that of the folder.
+	// Name is the name of the operator. The default is the name of the folder.
 	Name string
-	// Domain is what groups without a dot belong to; it may be empty.
+	// Domain completes groups without a dot. It is optional.
 	Domain string
-	// Image is Chartwright's own, that the project's image is made from.
+	// Image is the image of Chartwright, on which the project's image is based.
 	Image string
 }
 
-// maxName leaves room for what is added to the name, the longest of which is
-// "-controller-manager" with what a ReplicaSet and a Pod add.
+// maxName is the maximum length of a name. The longest suffix is
+// "-controller-manager" with the suffixes of a ReplicaSet and a Pod.
 const maxName = 63 - len("-controller-manager") - len("-0123456789-01234")
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// Plan returns the files of the project. A file that is there is never written
-// over: it is an error, which names all of them. Others in the folder stay.
+// Plan returns the files of the project. If any of them exists, it returns an error that
+// lists all existing ones. Other files in the folder are preserved.
 func (i Init) Plan() (*Plan, error) {
 	if i.Name == "" {
 		dir, err := filepath.Abs(i.Dir)
@@ -106,7 +104,7 @@ func (i Init) Plan() (*Plan, error) {
 		i.Name = strings.Trim(notInNames.ReplaceAllString(strings.ToLower(filepath.Base(dir)), "-"), "-")
 	}
 	if problems := validation.IsDNS1035Label(i.Name); len(problems) > 0 || len(i.Name) > maxName {
-		return nil, fmt.Errorf("the name of the project %q: expected at most %d lower case letters, digits and dashes, and a letter first: choose one by --name", i.Name, maxName)
+		return nil, fmt.Errorf("project name %q: want at most %d lower-case letters, digits and dashes, starting with a letter: set --name", i.Name, maxName)
 	}
 	if i.Domain != "" {
 		if problems := validation.IsDNS1123Subdomain(i.Domain); len(problems) > 0 {
@@ -121,7 +119,7 @@ func (i Init) Plan() (*Plan, error) {
 	if err := plan.writeAll(files, i.Dir); err != nil {
 		return nil, err
 	}
-	// The rest follows from watches.yaml, although that names no kind yet.
+	// The other files are generated from watches.yaml, which has no entries yet.
 	project := Project{Watches: filepath.Join(i.Dir, "watches.yaml"), Config: filepath.Join(i.Dir, "config")}
 	if err := project.generate(plan, i.Name, nil); err != nil {
 		return nil, err
@@ -133,14 +131,14 @@ func (i Init) Plan() (*Plan, error) {
 		}
 	}
 	if len(taken) > 0 {
-		return nil, fmt.Errorf("%s has files already that init would write: %s: choose another folder, or move them away",
+		return nil, fmt.Errorf("%s already contains files that init would write: %s: choose another folder, or move these files",
 			filepath.Clean(i.Dir), strings.Join(taken, ", "))
 	}
 	return plan, nil
 }
 
-// Bundle returns what is to become of the files of a folder that holds a bundle
-// for the Operator Lifecycle Manager, and of bundle.Dockerfile beside it.
+// Bundle plans the files of a folder with a bundle for the Operator Lifecycle Manager,
+// and bundle.Dockerfile in its parent folder.
 func (p Project) Bundle(ctx context.Context, folder string, options bundle.Options) (*Plan, error) {
 	name, kinds, err := p.read()
 	if err != nil {

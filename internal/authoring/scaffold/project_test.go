@@ -17,31 +17,31 @@ import (
 
 func sorted(files map[string]string) []string { return slices.Sorted(maps.Keys(files)) }
 
-func TestInit(t *testing.T) {
+func TestInit_WritesProject(t *testing.T) {
 	dir := newProject(t)
 	files := tree(t, dir)
 	golden(t, "init", files)
 	for name := range files {
 		if strings.HasSuffix(name, ".go") || strings.HasPrefix(name, "go.") {
-			t.Errorf("%s has to do with Go", name)
+			t.Errorf("unexpected Go file %s", name)
 		}
 	}
 	for _, folder := range folders {
 		build(t, filepath.Join(dir, "config", folder))
 	}
 	plan, err := project(dir).Generate()
-	if done := carryOut(t, plan, err); len(done[scaffold.OpCreate])+len(done[scaffold.OpUpdate])+len(done[scaffold.OpRemove]) > 0 {
+	if done := write(t, plan, err); len(done[scaffold.OpCreate])+len(done[scaffold.OpUpdate])+len(done[scaffold.OpRemove]) > 0 {
 		t.Errorf("a new project is not up to date: %v", done)
 	}
 }
 
-// TestInitIsOfThisRepository: what a project is deployed by is what this
-// repository is, but for names. So the two cannot drift apart.
-func TestInitIsOfThisRepository(t *testing.T) {
+// TestInit_ConfigEqualsThisRepository checks that config/ of a new project and of this
+// repository only differ in names.
+func TestInit_ConfigEqualsThisRepository(t *testing.T) {
 	dir := newProject(t)
 	config := filepath.Join(repository, "config")
 	for name, got := range tree(t, filepath.Join(dir, "config")) {
-		// These follow from the kinds, and tell of the project.
+		// These depend on the kinds and the project.
 		if strings.HasSuffix(name, "/role.yaml") || name == "manifests/bases/clusterserviceversion.yaml" {
 			continue
 		}
@@ -50,14 +50,13 @@ func TestInitIsOfThisRepository(t *testing.T) {
 			t.Errorf("%v: remove it from internal/authoring/scaffold/files, too", err)
 			continue
 		}
-		// The lists of what is generated.
 		wanted := string(want)
 		got, wanted = withoutKinds(name, got), withoutKinds(name, wanted)
 		if diff := cmp.Diff(wanted, strings.ReplaceAll(got, "shop", "chartwright")); diff != "" {
 			t.Errorf("config/%s differs from internal/authoring/scaffold/files/project/config/%[1]s: change both (-repository +project):\n%[2]s", name, diff)
 		}
 	}
-	// The dashboard is of metrics, which every operator has: one is enough.
+	// The dashboards are the same for every operator.
 	for name := range tree(t, config) {
 		if _, exists := tree(t, filepath.Join(dir, "config"))[name]; !exists && !ofKinds(name) && !strings.HasPrefix(name, "grafana/") {
 			t.Errorf("config/%s has no counterpart in internal/authoring/scaffold/files/project", name)
@@ -65,13 +64,12 @@ func TestInitIsOfThisRepository(t *testing.T) {
 	}
 }
 
-// ofKinds tells files that there are for each kind.
+// ofKinds reports whether a file belongs to a kind.
 func ofKinds(name string) bool {
 	return strings.HasPrefix(name, "crd/bases/") || strings.HasPrefix(name, "samples/") || strings.HasSuffix(name, "_role.yaml")
 }
 
-// listsKinds are the lines by which a kustomization lists what there is for each
-// kind.
+// listsKinds matches the lines of a kustomization that list files of kinds.
 var listsKinds = map[string]*regexp.Regexp{
 	"crd/kustomization.yaml":     regexp.MustCompile(`- bases/`),
 	"samples/kustomization.yaml": regexp.MustCompile(`\.yaml$`),
@@ -92,17 +90,17 @@ func withoutKinds(name, text string) string {
 	return strings.Join(lines, "")
 }
 
-func TestInitRefuses(t *testing.T) {
+func TestInit_RejectsInvalidRequest(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		init  scaffold.Init
 		files map[string]string
 		err   string
 	}{
-		{"a file that is there", scaffold.Init{}, map[string]string{"Makefile": "mine", "config/rbac/role.yaml": "mine"}, "Makefile, "},
-		{"a name that is none", scaffold.Init{Name: "Shop"}, nil, `"Shop": expected at most 27 lower case letters`},
-		{"a name that is too long", scaffold.Init{Name: strings.Repeat("a", 28)}, nil, "expected at most 27"},
-		{"a domain that is none", scaffold.Init{Name: "shop", Domain: "https://example.com"}, nil, "--domain"},
+		{"an existing file", scaffold.Init{}, map[string]string{"Makefile": "mine", "config/rbac/role.yaml": "mine"}, "Makefile, "},
+		{"an invalid name", scaffold.Init{Name: "Shop"}, nil, `"Shop": want at most 27 lower-case letters`},
+		{"a name that is too long", scaffold.Init{Name: strings.Repeat("a", 28)}, nil, "want at most 27"},
+		{"an invalid domain", scaffold.Init{Name: "shop", Domain: "https://example.com"}, nil, "--domain"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "a shop")
@@ -113,7 +111,7 @@ func TestInitRefuses(t *testing.T) {
 				t.Errorf("error %v, want %q", err, test.err)
 			}
 			if diff := cmp.Diff(len(test.files), len(treeOrNone(t, dir))); diff != "" {
-				t.Errorf("something was written: %s", diff)
+				t.Errorf("files were written: %s", diff)
 			}
 		})
 	}
@@ -127,40 +125,41 @@ func treeOrNone(t *testing.T, dir string) map[string]string {
 	return tree(t, dir)
 }
 
-// TestInitBesideOthers: what has nothing to do with a project stays, and the
-// name of the folder is made one of an operator.
-func TestInitBesideOthers(t *testing.T) {
+// TestInit_PreservesOtherFiles also checks that the name of the folder is converted into a
+// valid name of the operator.
+func TestInit_PreservesOtherFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "My_Shop 2")
 	writeFiles(t, dir, map[string]string{".git/HEAD": "main", "charts/web/Chart.yaml": "mine"})
 	plan, err := scaffold.Init{Dir: dir, Image: "chartwright:v1"}.Plan()
-	carryOut(t, plan, err)
+	write(t, plan, err)
 	files := tree(t, dir)
 	if files[".git/HEAD"] != "main" || files["charts/web/Chart.yaml"] != "mine" {
-		t.Error("they are others now")
+		t.Error("other files have changed")
 	}
 	if !strings.Contains(files["config/default/kustomization.yaml"], "namePrefix: my-shop-2-\n") {
-		t.Errorf("the name is not in\n%s", files["config/default/kustomization.yaml"])
+		t.Errorf("the name prefix is missing in\n%s", files["config/default/kustomization.yaml"])
 	}
 	if strings.Contains(files["watches.yaml"], "domain:") {
-		t.Errorf("a domain that nobody gave is in\n%s", files["watches.yaml"])
+		t.Errorf("unexpected domain in\n%s", files["watches.yaml"])
 	}
 }
 
-// TestBundle: what a bundle holds by itself is tested where it is made.
-func TestBundle(t *testing.T) {
+// TestBundle_PlansFiles does not check the content of the bundle, which the package bundle
+// does.
+func TestBundle_PlansFiles(t *testing.T) {
 	dir := newProject(t)
 	add(t, dir, scaffold.Add{New: "web", Group: "shop", Version: "v1alpha1"})
 	folder := filepath.Join(dir, "olm", "bundle")
 	options := bundle.Options{Version: "1.2.3", Image: "shop:v1.2.3", Channels: []string{"stable"}}
 	plan, err := project(dir).Bundle(t.Context(), folder, options)
-	done := carryOut(t, plan, err)
+	done := write(t, plan, err)
 	for _, file := range []string{
 		"bundle.Dockerfile", "bundle/manifests/shop.clusterserviceversion.yaml", "bundle/manifests/shop.example.com_webs.yaml",
 		"bundle/manifests/shop-web-viewer-role_rbac.authorization.k8s.io_v1_clusterrole.yaml",
 		"bundle/metadata/annotations.yaml", "bundle/tests/scorecard/config.yaml",
 	} {
 		if !slices.Contains(done[scaffold.OpCreate], filepath.Join(dir, "olm", file)) {
-			t.Errorf("no %s in\n%s", file, strings.Join(done[scaffold.OpCreate], "\n"))
+			t.Errorf("missing %s in\n%s", file, strings.Join(done[scaffold.OpCreate], "\n"))
 		}
 	}
 	if !plan.Unsettled || len(plan.Notes) != 1 || !strings.Contains(plan.Notes[0], "spec.maintainers") {
@@ -168,12 +167,12 @@ func TestBundle(t *testing.T) {
 	}
 
 	plan, err = project(dir).Bundle(t.Context(), folder, options)
-	carryOut(t, plan, err)
+	write(t, plan, err)
 	if len(plan.Stale()) > 0 {
-		t.Errorf("the same again writes %v", plan.Stale())
+		t.Errorf("the second run writes %v", plan.Stale())
 	}
 
-	// A kind that is gone goes from the bundle, and a person's files stay.
+	// Files of removed kinds are removed from the bundle, and files of users are preserved.
 	own, taken := filepath.Join(folder, "manifests", "own.yaml"), filepath.Join(dir, "olm", "bundle.Dockerfile")
 	old := filepath.Join(folder, "manifests", "shop.example.com_olds.yaml")
 	for path, data := range map[string]string{own: "kind: ConfigMap\n", taken: "FROM scratch\n", old: "# Generated by \"chartwright bundle\"\nold\n"} {
@@ -183,7 +182,7 @@ func TestBundle(t *testing.T) {
 	}
 	options.Version = "1.2.4"
 	plan, err = project(dir).Bundle(t.Context(), folder, options)
-	done = carryOut(t, plan, err)
+	done = write(t, plan, err)
 	if !slices.Equal(done[scaffold.OpRemove], []string{old}) {
 		t.Errorf("removed: %v", done[scaffold.OpRemove])
 	}

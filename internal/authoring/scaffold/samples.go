@@ -22,8 +22,8 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
-// sampled returns which file of a folder has a sample of which kind, for files
-// that hold a kind that is served, or that are named as samples are.
+// sampled returns the kinds of the objects in the files of a folder, each with the name
+// of the first file that contains it.
 func (p *Plan) sampled(folder string, names []string) (map[schema.GroupKind]string, error) {
 	found := map[schema.GroupKind]string{}
 	for _, name := range names {
@@ -56,15 +56,15 @@ func (p *Plan) sampled(folder string, names []string) (map[schema.GroupKind]stri
 	return found, nil
 }
 
-// sample returns a custom resource to start from: what has to be set, and of
-// all else the chart's values as comments.
+// sample returns an example of a custom resource. It sets the required fields, and lists
+// the chart's other values as comments.
 func (p *Plan) sample(name string, k kind) ([]byte, error) {
 	spec, err := minimalSpec(k)
 	if err == nil && k.Namespace != nil {
 		_, err = k.Namespace.For(map[string]any{"metadata": map[string]any{"name": strings.ToLower(k.Kind.Kind) + "-sample"}, "spec": spec})
 	}
 	if err != nil {
-		p.notef("the sample of %s needs to be completed: %v", k.Kind.Kind, err)
+		p.notef("the sample of %s is incomplete: %v", k.Kind.Kind, err)
 	}
 	var text strings.Builder
 	fmt.Fprintf(&text, `apiVersion: %s
@@ -82,12 +82,11 @@ metadata:
 }
 
 // writeSpec writes the fields of the spec and, as comments, the other lines of
-// values.yaml. A field that is one line of values.yaml stands in its place.
+// values.yaml. A field that is a single line in values.yaml replaces that line.
 func writeSpec(text *strings.Builder, spec map[string]any, values []byte) error {
 	values = unixLines(bytes.TrimPrefix(values, []byte("\xEF\xBB\xBF")))
 	if len(spec) == 0 {
-		// A key without a value would be none, and to take braces away is one
-		// thing more that people forget.
+		// With a field, users can add others without changing "spec: {}" first.
 		spec = firstDefault(values)
 	}
 	if len(spec) == 0 {
@@ -147,7 +146,7 @@ func writeFields(text *strings.Builder, fields map[string]any) error {
 	return nil
 }
 
-// linesOfKeys returns, for the keys of values that are one line, that line.
+// linesOfKeys returns the lines of the top-level values that are on a single line.
 func linesOfKeys(values []byte) map[string]int {
 	lines := map[string]int{}
 	eachDefault(values, func(key, value *yaml.Node) {
@@ -158,7 +157,7 @@ func linesOfKeys(values []byte) map[string]int {
 	return lines
 }
 
-// firstDefault returns the first value that is one number, truth or text.
+// firstDefault returns the first top-level value that is a non-empty scalar.
 func firstDefault(values []byte) map[string]any {
 	var first map[string]any
 	eachDefault(values, func(key, value *yaml.Node) {
@@ -175,7 +174,7 @@ func firstDefault(values []byte) map[string]any {
 
 func eachDefault(values []byte, do func(key, value *yaml.Node)) {
 	var document yaml.Node
-	// The chart was loaded, so that this is YAML.
+	// Loading the chart has already validated the YAML.
 	if yaml.Unmarshal(values, &document) != nil || len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
 		return
 	}
@@ -193,14 +192,14 @@ func isScalar(value any) bool {
 	return true
 }
 
-// minimalSpec returns a spec with as little as the chart takes. The error says
-// why there is none; the spec is then the best that was found.
+// minimalSpec returns the smallest spec with which the chart renders. Otherwise, it
+// returns the error of the render and a spec with the required fields.
 func minimalSpec(k kind) (map[string]any, error) {
 	examples, err := k.Chart.Examples()
 	if err != nil {
 		return nil, err
 	}
-	// Small ones first: they are about what is needed.
+	// Examples with few values first, because they tend to set only required values.
 	names := slices.SortedFunc(maps.Keys(examples), func(a, b string) int {
 		return cmp.Or(len(examples[a])-len(examples[b]), strings.Compare(a, b))
 	})
@@ -217,20 +216,20 @@ func minimalSpec(k kind) (map[string]any, error) {
 			return nil
 		})
 	}
-	err = tryOut(k, spec)
+	err = tryRender(k, spec)
 	if err == nil {
 		return spec, nil
 	}
 	for _, name := range names {
-		if tryOut(k, examples[name]) == nil {
+		if tryRender(k, examples[name]) == nil {
 			return examples[name], nil
 		}
 	}
 	return spec, err
 }
 
-// tryOut renders the chart, as for the sample.
-func tryOut(k kind, spec map[string]any) error {
+// tryRender renders the chart for a sample.
+func tryRender(k kind, spec map[string]any) error {
 	_, err := k.Chart.Render(chart.Offline{
 		Release: strings.ToLower(k.Kind.Kind) + "-sample", Namespace: "default",
 		Values: values.Merge(values.Merge(map[string]any{}, spec), k.Overrides), APIVersions: k.Chart.Features.APIs,
@@ -238,8 +237,8 @@ func tryOut(k kind, spec map[string]any) error {
 	return err
 }
 
-// valueFor returns a value for a field: that of an example, else one that the
-// schema takes as far as can be seen.
+// valueFor returns a value for a field: the value of an example, or one that satisfies
+// the most common keywords of the schema.
 func valueFor(path string, schema apiextensionsv1.JSONSchemaProps, example func(string) any) any {
 	if value := example(path); value != nil && len(schema.Required) == 0 {
 		return value
@@ -284,7 +283,7 @@ func valueFor(path string, schema apiextensionsv1.JSONSchemaProps, example func(
 	}
 }
 
-// number returns 1, or what is nearest to it.
+// number returns 1, or the nearest number that the schema allows.
 func number(schema apiextensionsv1.JSONSchemaProps) any {
 	least := max(1, ptr.Deref(schema.Minimum, 1))
 	if schema.Minimum != nil && schema.ExclusiveMinimum && least == *schema.Minimum {

@@ -19,8 +19,7 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// sampled are charts by the name of their kind, each with the fields that its
-// sample sets.
+// sampled maps kinds to charts and the expected spec of their samples.
 var sampled = map[string]struct {
 	chart map[string]string
 	spec  map[string]any
@@ -28,7 +27,7 @@ var sampled = map[string]struct {
 	"Site": {web, map[string]any{"host": "web.example.com"}},
 	// No schema and no values.
 	"Empty": {map[string]string{"Chart.yaml": boxChart["Chart.yaml"]}, map[string]any{}},
-	// No field is required: the first that has a value, for people to see one.
+	// No field is required: the sample has the first default.
 	"Box": {boxChart, map[string]any{"size": int64(1)}},
 	"Nested": {map[string]string{
 		"Chart.yaml":  boxChart["Chart.yaml"],
@@ -42,7 +41,7 @@ var sampled = map[string]struct {
 		"a": map[string]any{"b": "exa"}, "list": []any{int64(6), int64(6)}, "mode": "Fast", "ratio": int64(-3), "on": false,
 		"name": "xxxxxxxxx", "open": "example",
 	}},
-	// What cannot be made up is taken whole from the chart's own examples.
+	// A value with a pattern cannot be derived: the sample has the values of an example.
 	"Pattern": {map[string]string{
 		"Chart.yaml":          boxChart["Chart.yaml"],
 		"values.schema.json":  `{"type": "object", "required": ["at"], "properties": {"at": {"type": "string"}, "key": {"type": "string", "pattern": "^k-[0-9]+$"}}, "minProperties": 2}`,
@@ -51,9 +50,9 @@ var sampled = map[string]struct {
 	}, map[string]any{"at": "a", "key": "k-1", "more": []any{map[string]any{"a": int64(1)}}}},
 }
 
-// TestSamples: the API server takes each sample as it is, and each with all
-// that is in comments taken in.
-func TestSamples(t *testing.T) {
+// TestSamples_AreAcceptedByAPIServer creates each sample unchanged, and with all
+// commented values.
+func TestSamples_AreAcceptedByAPIServer(t *testing.T) {
 	dir := newProject(t)
 	for kind, test := range sampled {
 		chart := writeFiles(t, filepath.Join(dir, "charts", strings.ToLower(kind)), test.chart)
@@ -92,7 +91,7 @@ func TestSamples(t *testing.T) {
 			all.SetNamespace(metav1.NamespaceDefault)
 			all.SetName("all")
 			if kind == "Site" {
-				// Its comment on what has no default is no value.
+				// In values.yaml, host is only a comment.
 				object := all.Object["spec"].(map[string]any)
 				object["host"] = "web.example.com"
 			}
@@ -127,7 +126,7 @@ func decode(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-// uncommented takes in the lines of a sample that are values in comments.
+// uncommented returns a sample in which the commented values are set.
 func uncommented(sample string) string {
 	var text strings.Builder
 	spec := false
@@ -145,15 +144,15 @@ func uncommented(sample string) string {
 	return text.String()
 }
 
-// TestSampleThatCannotBeMadeUp is told, and written as far as it goes.
-func TestSampleThatCannotBeMadeUp(t *testing.T) {
+// TestSample_IncompleteIsWrittenWithNote uses a required value with a pattern.
+func TestSample_IncompleteIsWrittenWithNote(t *testing.T) {
 	dir := newProject(t)
 	chart := writeFiles(t, dir+"/charts/key", map[string]string{
 		"Chart.yaml":         "apiVersion: v2\nname: key\nversion: 1.0.0\n",
 		"values.schema.json": `{"type": "object", "required": ["key"], "properties": {"key": {"type": "string", "pattern": "^k-[0-9]+$"}}}`,
 	})
 	plan := add(t, dir, scaffold.Add{Chart: chart, Group: "shop", Version: "v1"})
-	if notes := strings.Join(plan.Notes, "\n"); !strings.Contains(notes, "the sample of Key needs to be completed") || !strings.Contains(notes, "key") {
+	if notes := strings.Join(plan.Notes, "\n"); !strings.Contains(notes, "the sample of Key is incomplete") || !strings.Contains(notes, "key") {
 		t.Errorf("notes: %s", notes)
 	}
 	if sample := tree(t, dir)["config/samples/shop_v1_key.yaml"]; !strings.HasSuffix(sample, "spec:\n  key: example\n") {
@@ -161,13 +160,13 @@ func TestSampleThatCannotBeMadeUp(t *testing.T) {
 	}
 }
 
-// TestSampleOfAClusterScopedKind: what the release's namespace is made of is
-// told where the sample lacks it.
-func TestSampleOfAClusterScopedKind(t *testing.T) {
+// TestSample_OfClusterScopedKindReportsMissingNamespace uses a releaseNamespace whose field
+// is not in the sample.
+func TestSample_OfClusterScopedKindReportsMissingNamespace(t *testing.T) {
 	dir := newProject(t)
 	chart := writeFiles(t, dir+"/charts/box", boxChart)
 	plan := add(t, dir, scaffold.Add{Chart: chart, Group: "shop", Version: "v1", Scope: "Cluster", ReleaseNamespace: "{{ .spec.targetNamespace }}"})
-	if notes := strings.Join(plan.Notes, "\n"); !strings.Contains(notes, "the sample of Box needs to be completed: releaseNamespace") {
+	if notes := strings.Join(plan.Notes, "\n"); !strings.Contains(notes, "the sample of Box is incomplete: releaseNamespace") {
 		t.Errorf("notes: %s", notes)
 	}
 	if watches := tree(t, dir)["watches.yaml"]; !strings.HasSuffix(watches, "  releaseNamespace: '{{ .spec.targetNamespace }}'\n  scope: Cluster\n") {

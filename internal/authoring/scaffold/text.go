@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// newline returns what ends the lines of a text.
+// newline returns the line ending of a text.
 func newline(text []byte) string {
 	if bytes.Contains(text, []byte("\r\n")) {
 		return "\r\n"
@@ -17,7 +17,7 @@ func newline(text []byte) string {
 	return "\n"
 }
 
-// withNewline ends the last line of a text.
+// withNewline returns a text with a line ending after its last line.
 func withNewline(text []byte) []byte {
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		return append(bytes.Clone(text), newline(text)...)
@@ -25,8 +25,8 @@ func withNewline(text []byte) []byte {
 	return text
 }
 
-// offset returns where a line and a column, as YAML counts them, from 1 and in
-// characters, are in a text.
+// offset returns the offset of a line and a column. Both start at 1, and columns count
+// characters, as in YAML nodes.
 func offset(text []byte, line, column int) int {
 	at := 0
 	for ; line > 1; line-- {
@@ -39,16 +39,16 @@ func offset(text []byte, line, column int) int {
 	return at
 }
 
-// lineEnd returns where the line of a position ends, before what ends it.
+// lineEnd returns the end of the line that contains an offset, before its line ending.
 func lineEnd(text []byte, at int) int {
 	line, _, _ := bytes.Cut(text[at:], []byte("\n"))
 	return at + len(bytes.TrimSuffix(line, []byte("\r")))
 }
 
-// lineStart returns where the line of a position begins.
+// lineStart returns the start of the line that contains an offset.
 func lineStart(text []byte, at int) int { return bytes.LastIndexByte(text[:at], '\n') + 1 }
 
-// nextLine returns where the line after that of a position begins.
+// nextLine returns the start of the line after the one that contains an offset.
 func nextLine(text []byte, at int) int {
 	line, _, _ := bytes.Cut(text[at:], []byte("\n"))
 	return min(at+len(line)+1, len(text))
@@ -59,12 +59,12 @@ func splice(text []byte, from, to int, by string) []byte {
 	return slices.Concat(text[:from], []byte(by), text[to:])
 }
 
-var errOpen = errors.New("a bracket or quote does not end")
+var errOpen = errors.New("a bracket or quote is not closed")
 
-// closedEnd returns the end of the value in brackets or quotes that begins at a
-// position: after the first closing bracket or quote with which it is valid YAML.
+// closedEnd returns the end of the value in brackets or quotes that starts at an offset:
+// the first closing bracket or quote that completes a valid YAML value.
 func closedEnd(text []byte, at int) (int, error) {
-	// Without its anchor, an alias is not valid.
+	// An alias is invalid without its anchor.
 	text = bytes.ReplaceAll(text, []byte("*"), []byte("a"))
 	closing := map[byte]byte{'[': ']', '{': '}', '"': '"', '\'': '\''}[text[at]]
 	for end := at + 1; end < len(text); end++ {

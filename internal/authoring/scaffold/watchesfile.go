@@ -16,10 +16,9 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// watchesFile is a watches file as text. It is changed as text, so that
-// comments, order and layout survive; the YAML nodes only tell where things
-// are. What comes out is read again: all other entries have to be what they
-// were.
+// watchesFile is a watches file as text. Changes edit the text, to preserve comments,
+// order and layout. The YAML nodes only provide positions. Every change is verified: the
+// new text is parsed, and the other entries must not differ.
 type watchesFile struct {
 	name    string
 	text    []byte
@@ -27,8 +26,8 @@ type watchesFile struct {
 	entries []watches.Watch
 }
 
-// readWatches reads a watches file. One that holds nothing yet, or comments
-// alone, has no entries.
+// readWatches parses a watches file. An empty file, or one with only comments, has no
+// entries.
 func readWatches(name string, text []byte) (*watchesFile, error) {
 	f := &watchesFile{name: name, text: text}
 	var document yaml.Node
@@ -45,12 +44,12 @@ func readWatches(name string, text []byte) (*watchesFile, error) {
 	return f, err
 }
 
-// index returns where the entry of a kind is, -1 if there is none.
+// index returns the index of the entry of a kind, or -1.
 func (f *watchesFile) index(kind schema.GroupKind) int {
 	return slices.IndexFunc(f.entries, func(w watches.Watch) bool { return w.GVK().GroupKind() == kind })
 }
 
-// textOf returns the lines of an entry, as they stand in the file.
+// textOf returns the lines of an entry in the file.
 func (f *watchesFile) textOf(kind, group string) string {
 	at := f.index(schema.GroupKind{Group: group, Kind: kind})
 	if at < 0 {
@@ -62,7 +61,7 @@ func (f *watchesFile) textOf(kind, group string) string {
 	}
 	lines := strings.Split(string(unixLines(f.text[from:to])), "\n")
 	for len(lines) > 1 {
-		// What follows is about the next entry.
+		// Comments after the entry belong to the next one.
 		if last := strings.TrimSpace(lines[len(lines)-1]); last != "" && last[0] != '#' {
 			break
 		}
@@ -71,7 +70,7 @@ func (f *watchesFile) textOf(kind, group string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// add returns the file with one entry more, at its end.
+// add returns the file with an additional entry at the end.
 func (f *watchesFile) add(e entry) ([]byte, error) {
 	text, err := f.added(e)
 	if err != nil {
@@ -107,11 +106,11 @@ func (f *watchesFile) added(e entry) ([]byte, error) {
 	}
 	if len(f.entries) > 0 {
 		text, err := e.flow()
-		// Between the last entry and what follows it, which may be a comma.
+		// Directly after the last entry, because a comma may follow.
 		return splice(f.text, to, to, ","+nl+"  "+text), err
 	}
-	// What stands on the line beside the empty list goes before the entry: the
-	// begin of the document, a comment.
+	// Other text on the line of the empty list, such as "---" or a comment, is moved
+	// before the entry.
 	start, end := lineStart(f.text, from), lineEnd(f.text, to)
 	block, err := e.block("", nl)
 	if err != nil {
@@ -125,7 +124,7 @@ func (f *watchesFile) added(e entry) ([]byte, error) {
 	return splice(f.text, start, end, strings.Join(lines, nl)), nil
 }
 
-// appended returns the file with an entry after all that it holds.
+// appended returns the file with an entry in block style at the end.
 func (f *watchesFile) appended(e entry, indent string) ([]byte, error) {
 	nl := newline(f.text)
 	block, err := e.block(indent, nl)
@@ -134,7 +133,7 @@ func (f *watchesFile) appended(e entry, indent string) ([]byte, error) {
 	}
 	text := withNewline(f.text)
 	at := len(text)
-	// The end of the document may be marked.
+	// The document may end with "...".
 	if trimmed := bytes.TrimRight(text, " \t\r\n"); bytes.HasSuffix(trimmed, []byte("\n...")) {
 		at = len(trimmed) - len("...")
 	}
@@ -144,7 +143,7 @@ func (f *watchesFile) appended(e entry, indent string) ([]byte, error) {
 	return splice(text, at, at, block), nil
 }
 
-// change returns the file with other values of some keys of an entry.
+// change returns the file with other values for some keys of an entry.
 func (f *watchesFile) change(index int, fields entry) ([]byte, error) {
 	file, expected := f, slices.Clone(f.entries)
 	for _, one := range fields {
@@ -162,8 +161,8 @@ func (f *watchesFile) change(index int, fields entry) ([]byte, error) {
 	return file.text, f.expect(file.text, expected, fields)
 }
 
-// setField sets a key of an entry. It may overwrite a list that the entry shares
-// with a copy.
+// setField sets a key of an entry. It may overwrite a list that the entry shares with a
+// copy.
 func setField(w *watches.Watch, one field) error {
 	text, err := entry{one}.flow()
 	if err != nil {
@@ -172,19 +171,19 @@ func setField(w *watches.Watch, one field) error {
 	return json.Unmarshal([]byte(text), w)
 }
 
-// expect makes sure that a text holds the entries.
+// expect returns an error unless a text contains the expected entries.
 func (f *watchesFile) expect(text []byte, expected []watches.Watch, e entry) error {
 	got, err := watches.Parse(f.name, text)
 	if err != nil {
 		return err
 	}
 	if !reflect.DeepEqual(withoutLines(got), withoutLines(expected)) {
-		return fmt.Errorf("%s is written in a way that is not understood well enough to change it\n%s", f.name, byHand(0, e))
+		return fmt.Errorf("%s: the layout of the file does not allow an automatic edit\n%s", f.name, byHand(0, e))
 	}
 	return nil
 }
 
-// byHand describes the edit for the user.
+// byHand describes an edit that the user must make.
 func byHand(line int, e entry) string {
 	how := "add this by hand, and run the command again:\n"
 	text, err := e.block("", "\n")

@@ -22,39 +22,39 @@ const boxLines = `- group: example.com
   chart: charts/box
 `
 
-// TestAddEntry: files as people leave them. Only the new lines differ.
-func TestAddEntry(t *testing.T) {
+// TestWatchesFile_AddChangesOnlyNewLines adds an entry to files with different layouts.
+func TestWatchesFile_AddChangesOnlyNewLines(t *testing.T) {
 	const crate = "- {group: example.com, version: v1, kind: Crate, chart: charts/crate}\n"
 	for _, test := range []struct{ name, before, after string }{
 		{"an empty file", "", boxLines},
-		{"comments alone", "# Kinds.\n", "# Kinds.\n\n" + boxLines},
-		{"comments alone, without an end of line", "# Kinds.", "# Kinds.\n\n" + boxLines},
+		{"only comments", "# Kinds.\n", "# Kinds.\n\n" + boxLines},
+		{"only comments, no line ending", "# Kinds.", "# Kinds.\n\n" + boxLines},
 		{"an empty list", "# Kinds.\n\n[]\n", "# Kinds.\n\n" + boxLines},
-		{"an empty list without an end of line", "[]", strings.TrimSuffix(boxLines, "\n")},
-		{"an empty list over lines", "[\n]\n", boxLines},
-		{"an empty list beside a comment", "[] # none yet\n", "# none yet\n" + boxLines},
+		{"an empty list, no line ending", "[]", strings.TrimSuffix(boxLines, "\n")},
+		{"an empty list over several lines", "[\n]\n", boxLines},
+		{"an empty list with a comment", "[] # none yet\n", "# none yet\n" + boxLines},
 		{"an empty list, then a comment", "[]\n# The end.\n", boxLines + "# The end.\n"},
-		{"an empty list after the begin of the document", "--- []\n", "---\n" + boxLines},
-		{"a marked document", "---\n" + crate, "---\n" + crate + "\n" + boxLines},
-		{"a document that begins and holds nothing", "# Kinds.\n---\n", "# Kinds.\n---\n\n" + boxLines},
-		{"an end of the document", crate + "...\n", crate + "\n" + boxLines + "...\n"},
+		{"an empty list after a document start", "--- []\n", "---\n" + boxLines},
+		{"a document start", "---\n" + crate, "---\n" + crate + "\n" + boxLines},
+		{"a document start without content", "# Kinds.\n---\n", "# Kinds.\n---\n\n" + boxLines},
+		{"a document end", crate + "...\n", crate + "\n" + boxLines + "...\n"},
 		{"one entry", crate, crate + "\n" + boxLines},
-		{"one entry without an end of line", strings.TrimSuffix(crate, "\n"), crate + "\n" + boxLines},
+		{"one entry, no line ending", strings.TrimSuffix(crate, "\n"), crate + "\n" + boxLines},
 		{"an empty line at the end", crate + "\n", crate + "\n" + boxLines},
 		{"a comment at the end", crate + "# The end.", crate + "# The end.\n\n" + boxLines},
-		{"entries that are turned off", crate + "\n# - kind: Old\n#   chart: old\n", crate + "\n# - kind: Old\n#   chart: old\n\n" + boxLines},
-		{"a list further to the right", "# Kinds.\n  - kind: Crate # this\n    version: v1\n    group: example.com\n    chart: a\n",
+		{"commented entries", crate + "\n# - kind: Old\n#   chart: old\n", crate + "\n# - kind: Old\n#   chart: old\n\n" + boxLines},
+		{"an indented list", "# Kinds.\n  - kind: Crate # this\n    version: v1\n    group: example.com\n    chart: a\n",
 			"# Kinds.\n  - kind: Crate # this\n    version: v1\n    group: example.com\n    chart: a\n\n" +
 				"  - group: example.com\n    version: v1\n    kind: Box\n    chart: charts/box\n"},
-		{"lines of another system", strings.ReplaceAll("# Kinds.\n"+crate, "\n", "\r\n"), strings.ReplaceAll("# Kinds.\n"+crate+"\n"+boxLines, "\n", "\r\n")},
-		{"an empty list of another system", "# Kinds.\r\n[]\r\n# End.\r\n", strings.ReplaceAll("# Kinds.\n"+boxLines+"# End.\n", "\n", "\r\n")},
+		{"Windows line endings", strings.ReplaceAll("# Kinds.\n"+crate, "\n", "\r\n"), strings.ReplaceAll("# Kinds.\n"+crate+"\n"+boxLines, "\n", "\r\n")},
+		{"an empty list with Windows line endings", "# Kinds.\r\n[]\r\n# End.\r\n", strings.ReplaceAll("# Kinds.\n"+boxLines+"# End.\n", "\n", "\r\n")},
 		{"JSON", `[{"group": "example.com", "version": "v1", "kind": "Crate", "chart": "a]"}]` + "\n",
 			`[{"group": "example.com", "version": "v1", "kind": "Crate", "chart": "a]"},` + "\n" +
 				`  {"group": "example.com", "version": "v1", "kind": "Box", "chart": "charts/box"}]` + "\n"},
-		{"a list in brackets with comments", "[\n  # it's ] here\n  {group: example.com, version: v1, kind: Crate, chart: it's}, # and here ]\n]\n",
+		{"a list in flow style with comments", "[\n  # it's ] here\n  {group: example.com, version: v1, kind: Crate, chart: it's}, # and here ]\n]\n",
 			"[\n  # it's ] here\n  {group: example.com, version: v1, kind: Crate, chart: it's},\n" +
 				`  {"group": "example.com", "version": "v1", "kind": "Box", "chart": "charts/box"}, # and here ]` + "\n]\n"},
-		{"a list in brackets with a comment at the end", "[{group: example.com, version: v1, kind: Crate, chart: a} # here\n]",
+		{"a list in flow style with a comment at the end", "[{group: example.com, version: v1, kind: Crate, chart: a} # here\n]",
 			"[{group: example.com, version: v1, kind: Crate, chart: a},\n" +
 				`  {"group": "example.com", "version": "v1", "kind": "Box", "chart": "charts/box"} # here` + "\n]"},
 	} {
@@ -74,11 +74,11 @@ func TestAddEntry(t *testing.T) {
 	}
 }
 
-func TestAddEntryRefuses(t *testing.T) {
+func TestReadWatches_RejectsInvalidFile(t *testing.T) {
 	for _, test := range []struct{ name, text, err string }{
 		{"a map", "kind: Box\n", "watches.yaml:1: expected a list of entries"},
 		{"two documents", "[]\n---\n[]\n", "expected one YAML document, found several"},
-		{"no YAML", "- a: [\n", "not YAML"},
+		{"invalid YAML", "- a: [\n", "not YAML"},
 		{"an unknown key", "- {group: a.com, version: v1, kind: A, chart: a, chrat: b}\n", `unknown key "chrat"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -89,8 +89,7 @@ func TestAddEntryRefuses(t *testing.T) {
 	}
 }
 
-// TestAllowIsWritten: the one key that has keys of its own.
-func TestAllowIsWritten(t *testing.T) {
+func TestWatchesFile_AddWritesAllowBlock(t *testing.T) {
 	with := slices.Clone(box)
 	with.allow(watches.Allow{OtherNamespaces: true, ClusterScoped: []string{"ClusterRole.rbac.authorization.k8s.io", "Namespace"}, Lookup: watches.LookupAll})
 	file, err := readWatches("watches.yaml", []byte("[]\n"))
@@ -111,8 +110,8 @@ func TestAllowIsWritten(t *testing.T) {
 	}
 }
 
-// TestChangeEntry: other values in the second of three entries.
-func TestChangeEntry(t *testing.T) {
+// TestWatchesFile_ChangeEditsOneEntry changes the second of three entries.
+func TestWatchesFile_ChangeEditsOneEntry(t *testing.T) {
 	const (
 		before = "# Kinds.\n- {group: example.com, version: v1, kind: Crate, chart: a} # first\n\n"
 		after  = "\n# The last.\n- {group: example.com, version: v1, kind: Case, chart: c}\n"
@@ -122,34 +121,34 @@ func TestChangeEntry(t *testing.T) {
 		change     entry
 		have, want string
 	}{
-		{"what is there already", entry{{"version", "v1"}, {"chart", "b"}},
+		{"same values", entry{{"version", "v1"}, {"chart", "b"}},
 			"- group: example.com\n  version: 'v1' # ours\n  kind: Box\n  chart: \"b\"\n",
 			"- group: example.com\n  version: 'v1' # ours\n  kind: Box\n  chart: \"b\"\n"},
-		{"a plain text", entry{{"version", "v2"}},
+		{"a string without quotes", entry{{"version", "v2"}},
 			"- group: example.com\n  version: v1   # ours\n  kind: Box\n  chart: b\n",
 			"- group: example.com\n  version: v2   # ours\n  kind: Box\n  chart: b\n"},
-		{"a quoted text", entry{{"chart", "charts/box"}},
+		{"a string in double quotes", entry{{"chart", "charts/box"}},
 			"- group: example.com\n  version: v1\n  kind: Box\n  chart: \"b # it's \\\" b\" # ours\n",
 			"- group: example.com\n  version: v1\n  kind: Box\n  chart: charts/box # ours\n"},
-		{"a text in single quotes", entry{{"chart", "charts/box"}},
+		{"a string in single quotes", entry{{"chart", "charts/box"}},
 			"- group: example.com\n  version: v1\n  kind: Box\n  chart: 'it''s' # ours\n",
 			"- group: example.com\n  version: v1\n  kind: Box\n  chart: charts/box # ours\n"},
-		{"a key that is missing", entry{{"plural", "boxen"}},
+		{"a missing key", entry{{"plural", "boxen"}},
 			"- kind: Box # ours\n  version: v1\n  group: example.com\n  chart: b\n",
 			"- kind: Box # ours\n  plural: boxen\n  version: v1\n  group: example.com\n  chart: b\n"},
-		{"a list in brackets", entry{{"shortNames", []string{"bx", "b"}}},
+		{"a list in flow style", entry{{"shortNames", []string{"bx", "b"}}},
 			"- kind: Box\n  version: v1\n  shortNames: [bx] # ours\n  group: example.com\n  chart: b\n",
 			"- kind: Box\n  version: v1\n  shortNames: [bx, b] # ours\n  group: example.com\n  chart: b\n"},
-		{"a list with an item a line", entry{{"shortNames", []string{"box"}}},
+		{"a list in block style", entry{{"shortNames", []string{"box"}}},
 			"- kind: Box\n  version: v1\n  shortNames:\n    - bx\n    - b # ours\n  # group\n  group: example.com\n  chart: b\n",
 			"- kind: Box\n  version: v1\n  shortNames: [box] # ours\n  # group\n  group: example.com\n  chart: b\n"},
-		{"an entry in braces", entry{{"version", "v2"}, {"plural", "boxen"}, {"categories", []string{"all"}}},
+		{"an entry in flow style", entry{{"version", "v2"}, {"plural", "boxen"}, {"categories", []string{"all"}}},
 			"- {group: example.com, version: v1, kind: Box, categories: [a, b], chart: b} # ours\n",
 			"- {group: example.com, version: \"v2\", kind: Box, \"plural\": \"boxen\", categories: [\"all\"], chart: b} # ours\n"},
-		{"characters of several bytes", entry{{"version", "v2"}},
+		{"multi-byte characters", entry{{"version", "v2"}},
 			"- {chart: ä/ö/ü, version: v1, group: example.com, kind: Box} # ours\n",
 			"- {chart: ä/ö/ü, version: \"v2\", group: example.com, kind: Box} # ours\n"},
-		{"a scope with what it needs", entry{{"releaseNamespace", "{{ .metadata.name }}"}, {"scope", "Cluster"}},
+		{"a scope with a release namespace", entry{{"releaseNamespace", "{{ .metadata.name }}"}, {"scope", "Cluster"}},
 			"- kind: Box\n  version: v1\n  group: example.com\n  chart: b\n",
 			"- kind: Box\n  scope: Cluster\n  releaseNamespace: '{{ .metadata.name }}'\n  version: v1\n  group: example.com\n  chart: b\n"},
 	} {
@@ -172,13 +171,13 @@ func TestChangeEntry(t *testing.T) {
 	}
 }
 
-// TestChangeEntryByHand: what cannot be changed as text is left to a person,
-// who is told what to write.
-func TestChangeEntryByHand(t *testing.T) {
+// TestWatchesFile_ChangeFailsWithInstructions uses layouts that cannot be edited. The error
+// contains the lines to write.
+func TestWatchesFile_ChangeFailsWithInstructions(t *testing.T) {
 	for _, test := range []struct{ name, text string }{
-		{"a text over lines", "- kind: Box\n  version: >-\n    v1\n  group: example.com\n  chart: b\n"},
-		{"a name for a text", "- kind: Box\n  version: &v v1\n  group: example.com\n  chart: b\n  plural: *v\n"},
-		{"a version that has to stay", "- kind: Box\n  version: v1\n  group: example.com\n  chart: b\n  versions: [{name: v1, storage: true}]\n"},
+		{"a string over several lines", "- kind: Box\n  version: >-\n    v1\n  group: example.com\n  chart: b\n"},
+		{"an anchor", "- kind: Box\n  version: &v v1\n  group: example.com\n  chart: b\n  plural: *v\n"},
+		{"a version that versions requires", "- kind: Box\n  version: v1\n  group: example.com\n  chart: b\n  versions: [{name: v1, storage: true}]\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			file, err := readWatches("watches.yaml", []byte(test.text))
@@ -193,9 +192,8 @@ func TestChangeEntryByHand(t *testing.T) {
 	}
 }
 
-// TestAddEntryKeepsAll: whatever a file looks like, all of its lines and
-// entries survive, in their order, and the entry that is added can be found.
-func TestAddEntryKeepsAll(t *testing.T) {
+// TestWatchesFile_EditsPreserveOtherLines adds and changes entries in random files.
+func TestWatchesFile_EditsPreserveOtherLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text, kinds := drawWatches(t)
 		before, err := readWatches("watches.yaml", []byte(text))
@@ -220,14 +218,14 @@ func TestAddEntryKeepsAll(t *testing.T) {
 			}
 			at := slices.IndexFunc(lines, func(l string) bool { return strings.TrimSuffix(l, "\r") == strings.TrimSuffix(line, "\r") })
 			if at < 0 {
-				t.Fatalf("%q is gone from\n%s\nwhich became\n%s", line, text, added)
+				t.Fatalf("%q is missing after the edit of\n%s\nwhich returned\n%s", line, text, added)
 			}
 			lines = lines[at+1:]
 		}
 		if strings.Count(string(added), "\r\n") != strings.Count(string(added), "\n") && strings.Contains(text, "\r\n") {
-			t.Errorf("ends of lines are mixed:\n%q", added)
+			t.Errorf("mixed line endings:\n%q", added)
 		}
-		// To bind it to what it is bound to changes nothing.
+		// Setting the same values does not change the file.
 		same, err := after.change(kinds, box[1:])
 		if err != nil || !bytes.Equal(same, added) {
 			t.Errorf("%v\n%s\nbecame\n%s", err, added, same)
@@ -235,7 +233,7 @@ func TestAddEntryKeepsAll(t *testing.T) {
 		if kinds == 0 {
 			return
 		}
-		// Another chart for one that was there leaves all others as they are.
+		// A change of one entry preserves the others.
 		which := rapid.IntRange(0, kinds-1).Draw(t, "which")
 		changed, err := after.change(which, entry{{"chart", "charts/other"}, {"shortNames", []string{"x", "y"}}})
 		if err != nil {
@@ -247,7 +245,7 @@ func TestAddEntryKeepsAll(t *testing.T) {
 		}
 		for _, comment := range comments {
 			if strings.Count(string(changed), comment) != strings.Count(text, comment) {
-				t.Errorf("%q is gone from\n%s\nwhich became\n%s", comment, added, changed)
+				t.Errorf("%q is missing after the edit of\n%s\nwhich returned\n%s", comment, added, changed)
 			}
 		}
 	})
@@ -255,7 +253,7 @@ func TestAddEntryKeepsAll(t *testing.T) {
 
 var comments = []string{"# A comment.", "#- kind: Off", "# it's ] \" { here"}
 
-// drawWatches returns a watches file and how many kinds it has.
+// drawWatches returns a random watches file and the number of its kinds.
 func drawWatches(t *rapid.T) (string, int) {
 	nl := rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "nl")
 	indent := rapid.SampledFrom([]string{"", "  "}).Draw(t, "indent")

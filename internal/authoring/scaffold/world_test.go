@@ -15,18 +15,18 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// repository is the root of this repository.
+// repository is the path of the root of this repository.
 const repository = "../../.."
 
-// folders are those below config that kustomize builds.
+// folders are the folders in config that kustomize builds.
 var folders = []string{"crd", "rbac", "manager", "default", "samples", "prometheus", "network-policy", "namespaced", "scorecard", "manifests"}
 
-// newProject makes a project called shop and returns its folder.
+// newProject creates a project named shop and returns its folder.
 func newProject(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "shop")
 	plan, err := scaffold.Init{Dir: dir, Domain: "example.com", Image: "chartwright:v1"}.Plan()
-	carryOut(t, plan, err)
+	write(t, plan, err)
 	return dir
 }
 
@@ -34,9 +34,8 @@ func project(dir string) scaffold.Project {
 	return scaffold.Project{Watches: filepath.Join(dir, "watches.yaml"), Config: filepath.Join(dir, "config")}
 }
 
-// carryOut writes a plan and returns the files that it concerned, by what has
-// become of them.
-func carryOut(t *testing.T, plan *scaffold.Plan, err error) map[scaffold.Op][]string {
+// write writes a plan and returns its files by operation.
+func write(t *testing.T, plan *scaffold.Plan, err error) map[scaffold.Op][]string {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -51,26 +50,25 @@ func carryOut(t *testing.T, plan *scaffold.Plan, err error) map[scaffold.Op][]st
 	return files
 }
 
-// add makes a kind of a chart.
+// add adds a kind to a project.
 func add(t *testing.T, dir string, a scaffold.Add) *scaffold.Plan {
 	t.Helper()
 	plan, err := project(dir).Add(a)
-	carryOut(t, plan, err)
+	write(t, plan, err)
 	return plan
 }
 
-// web is a chart to add, which differs from those of this repository in that it
-// has defaults, a required value and things that have to be allowed.
+// web is a chart with defaults, a required value, and objects that need an allow block.
 var web = map[string]string{
 	"Chart.yaml": "apiVersion: v2\nname: web-site\nversion: 1.0.0\n",
-	"values.yaml": `# How many pods run.
+	"values.yaml": `# Number of pods.
 replicas: 1
 
 # The host name. Required.
 # host: ""
 
 image:
-  # Where it comes from.
+  # Registry and name.
   repository: nginx
 extra: {}
 `,
@@ -103,7 +101,7 @@ metadata:
 `,
 }
 
-// writeFiles writes files into a folder.
+// writeFiles writes files into a folder and returns the folder.
 func writeFiles(t *testing.T, dir string, files map[string]string) string {
 	t.Helper()
 	for name, data := range files {
@@ -137,7 +135,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// derived are files whose content is tested where it is made.
+// derived matches files whose content other tests check.
 var derived = regexp.MustCompile(`^config/crd/bases/|^config/(rbac|namespaced)/role\.yaml$|^charts/`)
 
 // golden compares a tree with a file of testdata.
@@ -163,11 +161,11 @@ func golden(t *testing.T, name string, files map[string]string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), text.String()); diff != "" {
-		t.Errorf("%s is another; if that is meant, go test ./internal/authoring/scaffold -update (-want +got):\n%s", path, diff)
+		t.Errorf("%s differs; to update it, run go test ./internal/authoring/scaffold -update (-want +got):\n%s", path, diff)
 	}
 }
 
-// build returns what kustomize makes of a folder.
+// build returns the output of kustomize for a folder.
 func build(t *testing.T, folder string) string {
 	t.Helper()
 	kubectl, err := filepath.Abs(filepath.Join(repository, "bin", "kube", "kubectl"))

@@ -173,7 +173,7 @@ func TestDestroy_MachinesAndFolder(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	for there, says := range map[string]string{
+	for there, wantText := range map[string]string{
 		"":                        "vms: there is no web-0",
 		"web-0: 2 4096 poweredOn": "vms: there is no web-1",
 		"web-0: 2 4096 poweredOn, web-1: 2 4096 poweredOff":                         "vms: web-1 is poweredOff",
@@ -184,8 +184,8 @@ func TestCheck(t *testing.T) {
 		v := newVSphere(t)
 		v.fill(there)
 		o := v.run("sh", "check")
-		if o.code != 1 || strings.TrimSpace(o.text) != says {
-			t.Errorf("with %q the exit code is %d and the output %q, want %q", there, o.code, o.text, says)
+		if o.code != 1 || strings.TrimSpace(o.text) != wantText {
+			t.Errorf("with %q the exit code is %d and the output %q, want %q", there, o.code, o.text, wantText)
 		}
 		expectCalls(t, o.changes(), nil)
 	}
@@ -197,10 +197,10 @@ func TestCheck(t *testing.T) {
 // anything changes.
 func TestInvalidSettings_ChangeNothing(t *testing.T) {
 	for name, test := range map[string]struct {
-		env   []string
-		words []string
-		says  string
-		calls int
+		env      []string
+		words    []string
+		wantText string
+		calls    int
 	}{
 		"a wrong password is tried once": {[]string{"GOVC_PASSWORD", "wrong"}, []string{"ensure"}, "govc: ServerFaultCode: Login failure", 1},
 		"no host":                        {[]string{"GOVC_URL", ""}, []string{"ensure"}, "vms: the Secret has no VC_HOST", 0},
@@ -211,7 +211,7 @@ func TestInvalidSettings_ChangeNothing(t *testing.T) {
 	} {
 		v := newVSphere(t).with(test.env...)
 		o := v.run("sh", test.words...)
-		if o.code == 0 || strings.TrimSpace(o.text) != test.says || len(o.changes()) > 0 || len(o.calls) != test.calls {
+		if o.code == 0 || strings.TrimSpace(o.text) != test.wantText || len(o.changes()) > 0 || len(o.calls) != test.calls {
 			t.Errorf("%s: the exit code is %d after %q, the output %q", name, o.code, o.calls, o.text)
 		}
 	}

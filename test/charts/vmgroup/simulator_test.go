@@ -115,7 +115,7 @@ func (s *simulator) govc(args ...string) string {
 }
 
 // expect runs the script and compares its exit code and its output.
-func (s *simulator) expect(word string, code int, says ...string) {
+func (s *simulator) expect(word string, code int, wantText ...string) {
 	s.t.Helper()
 	cmd := exec.CommandContext(s.t.Context(), "sh", script, word)
 	cmd.Env = s.env
@@ -124,8 +124,8 @@ func (s *simulator) expect(word string, code int, says ...string) {
 	if got := cmd.ProcessState.ExitCode(); got != code {
 		s.t.Errorf("%s exited with %d, want %d", word, got, code)
 	}
-	if got := strings.Split(strings.TrimSpace(string(output)), "\n"); !slices.Equal(got, says) {
-		s.t.Errorf("the output of %s is %q, want %q", word, got, says)
+	if got := strings.Split(strings.TrimSpace(string(output)), "\n"); !slices.Equal(got, wantText) {
+		s.t.Errorf("the output of %s is %q, want %q", word, got, wantText)
 	}
 	if strings.Contains(string(output), password) {
 		s.t.Error("the password is in the output")

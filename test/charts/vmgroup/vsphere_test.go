@@ -136,7 +136,7 @@ func (v *vsphere) machines() string {
 
 // expect runs the script and compares its exit code, the machines afterwards,
 // and lines of its output.
-func (v *vsphere) expect(shell, word string, code int, machines string, says ...string) outcome {
+func (v *vsphere) expect(shell, word string, code int, machines string, wantText ...string) outcome {
 	v.t.Helper()
 	o := v.run(shell, word)
 	if o.code != code {
@@ -145,8 +145,8 @@ func (v *vsphere) expect(shell, word string, code int, machines string, says ...
 	if got := v.machines(); got != machines {
 		v.t.Errorf("machines after %s are %q, want %q", word, got, machines)
 	}
-	if got := strings.Split(strings.TrimSpace(o.text), "\n"); !slices.Equal(got, says) {
-		v.t.Errorf("the output of %s is %q, want %q", word, got, says)
+	if got := strings.Split(strings.TrimSpace(o.text), "\n"); !slices.Equal(got, wantText) {
+		v.t.Errorf("the output of %s is %q, want %q", word, got, wantText)
 	}
 	return o
 }

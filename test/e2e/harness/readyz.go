@@ -28,15 +28,15 @@ func (o *Operator) Readyz(ctx context.Context) (status int, text string, err err
 }
 
 // WaitReadyz waits until the readiness probe answers with a status and a text
-// that contains all of says, and returns the text.
-func (o *Operator) WaitReadyz(status int, says ...string) (text string) {
+// that contains all of wantText, and returns the text.
+func (o *Operator) WaitReadyz(status int, wantText ...string) (text string) {
 	o.env.t.Helper()
-	o.env.Wait(fmt.Sprintf("/readyz to answer %d and %q", status, says), func(ctx context.Context) error {
+	o.env.Wait(fmt.Sprintf("/readyz to return %d with %q", status, wantText), func(ctx context.Context) error {
 		code, answer, err := o.Readyz(ctx)
 		if err != nil {
 			return err
 		}
-		for _, word := range says {
+		for _, word := range wantText {
 			if !strings.Contains(answer, word) {
 				return fmt.Errorf("%q is missing: %s", word, answer)
 			}

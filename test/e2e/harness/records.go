@@ -78,7 +78,7 @@ func (e *Env) WaitRevisions(release, wanted string) {
 func (e *Env) ExpectRevisions(release, wanted string) {
 	e.t.Helper()
 	if found := e.Revisions(release); found != wanted {
-		e.t.Fatalf("release %s has revisions %q, expected %q", release, found, wanted)
+		e.t.Fatalf("release %s has revisions %q, want %q", release, found, wanted)
 	}
 }
 

@@ -15,9 +15,9 @@ type run struct {
 	// files exist before the run, relative to the pod's folder.
 	files   map[string]string
 	answers []answer
-	// fails: the script exits with an error. says are parts of its output.
-	fails bool
-	says  []string
+	// fails: the script exits with an error. wantText are parts of its output.
+	fails    bool
+	wantText []string
 	// calls are parts of the expected calls in order; never are parts that no
 	// call may contain.
 	calls, never []string
@@ -50,11 +50,11 @@ var runs = []run{
 	},
 	{
 		name: "a primary whose roles get no passwords", script: "prepare.sh", answers: []answer{{When: "ALTER ROLE", Exit: 3}},
-		fails: true, says: []string{"could not be given their passwords"}, calls: []string{"start", "ALTER ROLE", "stop"},
+		fails: true, wantText: []string{"could not be given their passwords"}, calls: []string{"start", "ALTER ROLE", "stop"},
 	},
 	{
 		name: "data of another version", script: "prepare.sh", files: map[string]string{"home/data/PG_VERSION": "16\n", "home/data/upgrade": "\n"},
-		fails: true, says: []string{"the data are of PostgreSQL 16 and the programs of PostgreSQL 17", "left as they are"},
+		fails: true, wantText: []string{"the data are of PostgreSQL 16 and the programs of PostgreSQL 17", "left as they are"},
 		never: []string{"initdb", "pg_ctl"}, leaves: map[string]string{"home/data/PG_VERSION": "16\n"},
 	},
 	{
@@ -63,18 +63,18 @@ var runs = []run{
 	},
 	{
 		name: "data that have been dumped", script: "prepare.sh", files: map[string]string{"home/data/PG_VERSION": "16\n", "home/data/upgrade": "17 upgrade/16-17-x\n"},
-		says: []string{"putting the data of PostgreSQL 16 aside"}, calls: []string{"initdb", "start"},
+		wantText: []string{"putting the data of PostgreSQL 16 aside"}, calls: []string{"initdb", "start"},
 		leaves: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/restore": "upgrade/16-17-x\n", "home/old/PG_VERSION": "16\n"},
 	},
 	{
 		name: "data that were being moved", script: "prepare.sh", files: map[string]string{"home/old/PG_VERSION": "16\n", "home/old/upgrade": "17 upgrade/16-17-x\n", "home/data.new/PG_VERSION": "17\n"},
-		says: []string{"going on with the data in old/"}, calls: []string{"initdb"},
+		wantText: []string{"going on with the data in old/"}, calls: []string{"initdb"},
 		leaves: map[string]string{"home/data/PG_VERSION": "17\n", "home/old/PG_VERSION": "16\n"},
 	},
 	{
 		name: "rollback of an unfinished upgrade", script: "prepare.sh",
-		files: map[string]string{"home/data/PG_VERSION": "18\n", "home/data/restore": "upgrade/17-18-x\n", "home/old/PG_VERSION": "17\n"},
-		says:  []string{"going back to the data of PostgreSQL 17"}, never: []string{"initdb"},
+		files:    map[string]string{"home/data/PG_VERSION": "18\n", "home/data/restore": "upgrade/17-18-x\n", "home/old/PG_VERSION": "17\n"},
+		wantText: []string{"going back to the data of PostgreSQL 17"}, never: []string{"initdb"},
 		leaves: map[string]string{"home/data/PG_VERSION": "17\n", "home/old": ""},
 	},
 	{
@@ -98,7 +98,7 @@ var runs = []run{
 	},
 	{
 		name: "a standby whose primary starts later", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, answers: []answer{{When: "server_version_num", Exit: down, Times: 3}},
-		says: []string{"waiting for primary to answer"}, calls: []string{"sleep 2", "sleep 2", "sleep 2", "pg_basebackup"},
+		wantText: []string{"waiting for primary to answer"}, calls: []string{"sleep 2", "sleep 2", "sleep 2", "pg_basebackup"},
 	},
 	{
 		name: "a standby whose copy fails", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, answers: []answer{{When: "pg_basebackup", Exit: 1}},
@@ -110,7 +110,7 @@ var runs = []run{
 	},
 	{
 		name: "a standby of another primary", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, files: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/standby.signal": ""},
-		answers: []answer{{When: "system_identifier", Say: "78\n"}}, says: []string{"taking a copy"}, calls: []string{"pg_basebackup"},
+		answers: []answer{{When: "system_identifier", Say: "78\n"}}, wantText: []string{"taking a copy"}, calls: []string{"pg_basebackup"},
 	},
 	{
 		name: "a standby that is too far behind", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, files: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/standby.signal": ""},
@@ -122,11 +122,11 @@ var runs = []run{
 	},
 	{
 		name: "a standby without a primary", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, files: map[string]string{"home/data/PG_VERSION": "17\n", "home/data/standby.signal": ""},
-		answers: []answer{{When: "server_version_num", Exit: down}}, says: []string{"starting with what is here"}, never: []string{"pg_basebackup"},
+		answers: []answer{{When: "server_version_num", Exit: down}}, wantText: []string{"starting with what is here"}, never: []string{"pg_basebackup"},
 	},
 	{
 		name: "a standby before its primary's upgrade", script: "prepare.sh", env: []string{"POD_NAME=db-2"}, files: map[string]string{"home/data/PG_VERSION": "16\n", "home/data/standby.signal": ""},
-		answers: []answer{{When: "server_version_num", Say: "160009\n"}}, says: []string{"it follows once they are of one version"}, never: []string{"pg_basebackup"},
+		answers: []answer{{When: "server_version_num", Say: "160009\n"}}, wantText: []string{"it follows once they are of one version"}, never: []string{"pg_basebackup"},
 		leaves: map[string]string{"home/data/PG_VERSION": "16\n", "run/waiting": "\x00"},
 	},
 
@@ -147,18 +147,18 @@ var runs = []run{
 	{name: "alive", script: "alive.sh", calls: []string{"pg_isready"}, never: []string{"psql"}},
 	{name: "alive during the start", script: "alive.sh", answers: []answer{{When: "pg_isready", Exit: 1}}},
 	{name: "alive during the preparation", script: "alive.sh", files: map[string]string{"run/preparing": ""}, never: []string{"pg_isready"}},
-	{name: "not alive", script: "alive.sh", answers: []answer{{When: "pg_isready", Exit: 2}}, fails: true, says: []string{"no server answers"}},
+	{name: "not alive", script: "alive.sh", answers: []answer{{When: "pg_isready", Exit: 2}}, fails: true, wantText: []string{"no server answers"}},
 	{name: "a standby is alive", script: "alive.sh", env: []string{"POD_NAME=db-1"}, calls: []string{"slot=standby_1"}},
 	{name: "a standby is alive without its primary", script: "alive.sh", env: []string{"POD_NAME=db-1"}, answers: []answer{{When: "psql", Exit: down}}},
 	{
 		name: "a standby that can never follow", script: "alive.sh", env: []string{"POD_NAME=db-1"}, answers: []answer{{When: "lost", Say: "1\n"}},
-		fails: true, says: []string{"has let go of what this standby would need"},
+		fails: true, wantText: []string{"has let go of what this standby would need"},
 	},
 
 	{
 		name: "a first configuration", script: "init.sh", env: []string{"EXTENSIONS=pg_trgm hstore", "INIT_SQL=/init/init.sql"}, answers: []answer{{When: "shobj_description", Say: "0\n"}},
-		calls: []string{"CREATE ROLE %I", "ALTER ROLE :\"owner\"", "CREATE DATABASE %I", "extension=pg_trgm", "extension=hstore", "file=/init/init.sql", "pg_drop_replication_slot", "pg_dumpall", "pg_dump"},
-		says:  []string{"database app is made, and belongs to app", "the dump is scheduled/", "as asked for"}, never: []string{"pg_restore -w"},
+		calls:    []string{"CREATE ROLE %I", "ALTER ROLE :\"owner\"", "CREATE DATABASE %I", "extension=pg_trgm", "extension=hstore", "file=/init/init.sql", "pg_drop_replication_slot", "pg_dumpall", "pg_dump"},
+		wantText: []string{"database app is made, and belongs to app", "the dump is scheduled/", "as asked for"}, never: []string{"pg_restore -w"},
 	},
 	{
 		name: "already configured", script: "init.sh", files: map[string]string{"backups/scheduled/20260101T000000Z/databases.txt": "app|app\n"},
@@ -166,7 +166,7 @@ var runs = []run{
 	},
 	{
 		name: "a server that starts later", script: "init.sh", answers: []answer{{When: "server_version_num", Exit: down, Times: 2}},
-		says: []string{"waiting for primary to answer as PostgreSQL 17", "as asked for"}, calls: []string{"sleep", "sleep", "CREATE DATABASE"},
+		wantText: []string{"waiting for primary to answer as PostgreSQL 17", "as asked for"}, calls: []string{"sleep", "sleep", "CREATE DATABASE"},
 	},
 	{
 		name: "a server before its upgrade", script: "init.sh", answers: []answer{{When: "server_version_num", Say: "160009\n", Times: 2}},
@@ -174,7 +174,7 @@ var runs = []run{
 	},
 	{
 		name: "a server that does not start", script: "init.sh", env: []string{"WAIT=10"}, answers: []answer{{When: "server_version_num", Exit: down}},
-		fails: true, says: []string{"primary does not answer as PostgreSQL 17: waited 10 seconds"}, never: []string{"CREATE DATABASE"},
+		fails: true, wantText: []string{"primary does not answer as PostgreSQL 17: waited 10 seconds"}, never: []string{"CREATE DATABASE"},
 	},
 	{
 		name: "a configuration that fails", script: "init.sh", answers: []answer{{When: "CREATE DATABASE %I", Exit: 3}},
@@ -201,7 +201,7 @@ var runs = []run{
 	},
 	{
 		name: "a missing dump", script: "init.sh", answers: []answer{{When: "pg_read_file", Say: "upgrade/16-17-x\n"}},
-		fails: true, says: []string{"the dump upgrade/16-17-x is not in the backups' claim"},
+		fails: true, wantText: []string{"the dump upgrade/16-17-x is not in the backups' claim"},
 	},
 	{
 		name: "the newest backup", script: "init.sh", answers: []answer{{When: "pg_read_file", Say: "latest\n", Times: 1}, {When: "pg_read_file", Say: "restored final/20260202T000000Z\n"}},
@@ -209,11 +209,11 @@ var runs = []run{
 			"backups/scheduled/20260303T000000Z/databases.txt": "app|app\n", "backups/final/20260101T000000Z/databases.txt": "app|app\n",
 			"backups/final/20260202T000000Z/databases.txt": "app|app\n",
 		},
-		says: []string{"restoring final/20260202T000000Z"}, never: []string{"limits.sql"},
+		wantText: []string{"restoring final/20260202T000000Z"}, never: []string{"limits.sql"},
 	},
 	{
 		name: "no backup to restore", script: "init.sh", answers: []answer{{When: "pg_read_file", Say: "latest\n"}},
-		fails: true, says: []string{"there is no backup in the claim"},
+		fails: true, wantText: []string{"there is no backup in the claim"},
 	},
 	{
 		name: "restored, but without connections", script: "init.sh", files: map[string]string{"backups/limits.sql": "ALTER"}, answers: []answer{{When: "pg_read_file", Say: "restored upgrade/16-17-x\n"}},
@@ -221,7 +221,7 @@ var runs = []run{
 	},
 	{
 		name: "an aborted upgrade", script: "init.sh", files: map[string]string{"backups/limits.sql": "ALTER"},
-		calls: []string{"file=upgrade -v text=\n", "limits.sql"}, says: []string{"take connections again"}, leaves: map[string]string{"backups/limits.sql": ""},
+		calls: []string{"file=upgrade -v text=\n", "limits.sql"}, wantText: []string{"take connections again"}, leaves: map[string]string{"backups/limits.sql": ""},
 	},
 	{
 		name: "an aborted upgrade whose mark remains", script: "init.sh", files: map[string]string{"backups/limits.sql": "ALTER"}, answers: []answer{{When: "file=upgrade", Exit: 3}},
@@ -233,7 +233,7 @@ var runs = []run{
 		files: map[string]string{
 			"backups/scheduled/20250101T000000Z/roles.sql": "", "backups/scheduled/20250102T000000Z/roles.sql": "x", "backups/final/20240101T000000Z/roles.sql": "x",
 		},
-		calls: []string{"pg_dumpall -w --roles-only", "pg_dump -w -Fc", "pg_restore --list"}, says: []string{"dumped database a b", "removed 20250101T000000Z"},
+		calls: []string{"pg_dumpall -w --roles-only", "pg_dump -w -Fc", "pg_restore --list"}, wantText: []string{"dumped database a b", "removed 20250101T000000Z"},
 		leaves: map[string]string{"backups/scheduled/20250101T000000Z": "", "backups/scheduled/20250102T000000Z/roles.sql": "x", "backups/final/20240101T000000Z/roles.sql": "x"},
 	},
 	{
@@ -247,38 +247,38 @@ var runs = []run{
 	},
 	{
 		name: "a snapshot", script: "backup.sh", args: []string{"final"}, files: map[string]string{"backups/scheduled/20250101T000000Z/roles.sql": "x"},
-		says: []string{"the dump is final/"}, leaves: map[string]string{"backups/scheduled/20250101T000000Z/roles.sql": "x"},
+		wantText: []string{"the dump is final/"}, leaves: map[string]string{"backups/scheduled/20250101T000000Z/roles.sql": "x"},
 	},
 	{
 		name: "a snapshot without a server", script: "backup.sh", args: []string{"final"}, env: []string{"WAIT=4"}, answers: []answer{{When: "server_version_num", Exit: down}},
-		fails: true, says: []string{"does not answer"}, never: []string{"pg_dumpall"},
+		fails: true, wantText: []string{"does not answer"}, never: []string{"pg_dumpall"},
 	},
 	{
 		name: "a snapshot after a restart of the server", script: "backup.sh", args: []string{"final"}, answers: []answer{{When: "server_version_num", Exit: down, Times: 1}},
 		calls: []string{"sleep", "pg_dumpall"},
 	},
 
-	{name: "an image of the same version", script: "check.sh", says: []string{"nothing to do"}},
-	{name: "an image of a later version", script: "check.sh", answers: []answer{{When: "server_version_num", Say: "160009\n"}}, says: []string{"PostgreSQL 16 is to become PostgreSQL 17"}},
+	{name: "an image of the same version", script: "check.sh", wantText: []string{"nothing to do"}},
+	{name: "an image of a later version", script: "check.sh", answers: []answer{{When: "server_version_num", Say: "160009\n"}}, wantText: []string{"PostgreSQL 16 is to become PostgreSQL 17"}},
 	{
 		name: "a later version that is refused", script: "check.sh", env: []string{"MAJOR_UPGRADE=Refuse"}, answers: []answer{{When: "server_version_num", Say: "160009\n"}},
-		fails: true, says: []string{"majorUpgrade is Refuse"},
+		fails: true, wantText: []string{"majorUpgrade is Refuse"},
 	},
-	{name: "an image of an earlier version", script: "check.sh", answers: []answer{{When: "server_version_num", Say: "180001\n"}}, fails: true, says: []string{"cannot read them"}},
+	{name: "an image of an earlier version", script: "check.sh", answers: []answer{{When: "server_version_num", Say: "180001\n"}}, fails: true, wantText: []string{"cannot read them"}},
 	{
 		name: "rollback before the restore", script: "check.sh", answers: []answer{{When: "server_version_num", Say: "180001\n"}, {When: "pg_read_file", Say: "upgrade/17-18-x\n"}},
-		says: []string{"going back"},
+		wantText: []string{"going back"},
 	},
 	{
 		name: "another upgrade before the restore", script: "check.sh", answers: []answer{{When: "server_version_num", Say: "160009\n"}, {When: "pg_read_file", Say: "upgrade/15-16-x\n"}},
-		fails: true, says: []string{"is not finished"},
+		fails: true, wantText: []string{"is not finished"},
 	},
-	{name: "no server to query", script: "check.sh", answers: []answer{{When: "server_version_num", Exit: down}}, says: []string{"nothing can be said"}},
-	{name: "no server for a snapshot", script: "check.sh", args: []string{"answers"}, answers: []answer{{When: "server_version_num", Exit: down}}, fails: true, says: []string{"snapshotOnDelete"}},
-	{name: "a server for a snapshot", script: "check.sh", args: []string{"answers"}, answers: []answer{{When: "server_version_num", Say: "160009\n"}}, says: []string{"answers"}},
+	{name: "no server to query", script: "check.sh", answers: []answer{{When: "server_version_num", Exit: down}}, wantText: []string{"nothing can be said"}},
+	{name: "no server for a snapshot", script: "check.sh", args: []string{"answers"}, answers: []answer{{When: "server_version_num", Exit: down}}, fails: true, wantText: []string{"snapshotOnDelete"}},
+	{name: "a server for a snapshot", script: "check.sh", args: []string{"answers"}, answers: []answer{{When: "server_version_num", Say: "160009\n"}}, wantText: []string{"answers"}},
 
-	{name: "no upgrade", script: "upgrade.sh", says: []string{"nothing to upgrade"}, never: []string{"CONNECTION LIMIT", "pg_dumpall"}},
-	{name: "no server to upgrade", script: "upgrade.sh", answers: []answer{{When: "server_version_num", Exit: down}}, says: []string{"nothing to upgrade"}},
+	{name: "no upgrade", script: "upgrade.sh", wantText: []string{"nothing to upgrade"}, never: []string{"CONNECTION LIMIT", "pg_dumpall"}},
+	{name: "no server to upgrade", script: "upgrade.sh", answers: []answer{{When: "server_version_num", Exit: down}}, wantText: []string{"nothing to upgrade"}},
 	{
 		name: "an upgrade", script: "upgrade.sh", files: map[string]string{"backups/upgrade/14-16-x/roles.sql": "x"},
 		answers: []answer{{When: "server_version_num", Say: "160009\n"}, {When: "datconnlimit", Say: "ALTER DATABASE app CONNECTION LIMIT -1;\n"}},
@@ -292,7 +292,7 @@ var runs = []run{
 	},
 	{
 		name: "an upgrade whose dump fails", script: "upgrade.sh", answers: []answer{{When: "server_version_num", Say: "160009\n"}, {When: "pg_dumpall", Exit: 1}},
-		fails: true, says: []string{"take no connections", "take connections again"}, calls: []string{"CONNECTION LIMIT 0", "pg_dumpall", "file=upgrade -v text=\n", "limits.sql"}, never: []string{"text=17"},
+		fails: true, wantText: []string{"take no connections", "take connections again"}, calls: []string{"CONNECTION LIMIT 0", "pg_dumpall", "file=upgrade -v text=\n", "limits.sql"}, never: []string{"text=17"},
 		leaves: map[string]string{"backups/limits.sql": ""},
 	},
 	{
@@ -302,10 +302,10 @@ var runs = []run{
 
 	{
 		name: "helm test", script: "test.sh", env: []string{"PGDATABASE=app", "READ_HOST=db-read", "READ_PORT=5432"}, answers: []answer{{When: "psql", Say: "42\n"}},
-		says: []string{"takes what is written"},
+		wantText: []string{"takes what is written"},
 	},
 	{name: "helm test without a response", script: "test.sh", env: []string{"PGDATABASE=app", "READ_HOST=db-read", "READ_PORT=5432"}, answers: []answer{{When: "psql", Exit: down}}, fails: true},
-	{name: "helm test with lost data", script: "test.sh", env: []string{"PGDATABASE=app", "READ_HOST=db-read", "READ_PORT=5432"}, answers: []answer{{When: "psql", Say: "\n"}}, fails: true, says: []string{"wrote 42"}},
+	{name: "helm test with lost data", script: "test.sh", env: []string{"PGDATABASE=app", "READ_HOST=db-read", "READ_PORT=5432"}, answers: []answer{{When: "psql", Say: "\n"}}, fails: true, wantText: []string{"wrote 42"}},
 }
 
 func TestScripts(t *testing.T) {
@@ -332,9 +332,9 @@ func (r run) check(t *testing.T, shell string) {
 	if (err != nil) != r.fails {
 		t.Errorf("the script ended with %v", err)
 	}
-	for _, says := range r.says {
-		if !strings.Contains(out, says) {
-			t.Errorf("the output does not contain %q", says)
+	for _, wantText := range r.wantText {
+		if !strings.Contains(out, wantText) {
+			t.Errorf("the output does not contain %q", wantText)
 		}
 	}
 	calls := s.calls()

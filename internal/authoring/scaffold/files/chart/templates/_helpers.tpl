@@ -1,15 +1,15 @@
 {{/*
-A null in the values takes a chart's default away; that is Helm's rule. So every default that an object
-cannot do without is given once more where it is used, and "image: null" renders what "image: {}" does.
+In Helm, a null value removes the default of the chart. So templates repeat every required default, and
+"image: null" has the same result as "image: {}".
 */}}
 
-{{/* What Deployment and Service select the pods by. Immutable on a Deployment, so never anything that changes. */}}
+{{/* Labels by which Deployment and Service select the pods. They are immutable, so they must not depend on versions. */}}
 {{- define "[[.Name]].selectorLabels" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
-{{/* Labels of every pod. Without the chart's version: a new chart alone must not restart pods. */}}
+{{/* Labels of every pod. They do not contain the chart version: a new chart version must not restart pods. */}}
 {{- define "[[.Name]].podLabels" -}}
 {{ include "[[.Name]].selectorLabels" . }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
