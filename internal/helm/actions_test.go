@@ -18,7 +18,7 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// mapsChart is a chart of a ConfigMap for each of .Values.maps.
+// mapsChart returns a chart with one ConfigMap for each key of .Values.maps.
 func mapsChart() files {
 	return small().
 		with("templates/config.yaml", "{{ range $name, $value := .Values.maps }}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ $name }}}\ndata: {value: {{ $value | quote }}}\n{{ end }}{{ if .Values.fail }}{{ fail .Values.fail }}{{ end }}").
@@ -42,7 +42,7 @@ func equal[T any](t *testing.T, what string, want, got T) {
 	}
 }
 
-func TestLifeOfARelease(t *testing.T) {
+func TestRelease_InstallUpgradeUninstall(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().load(t)
 
@@ -89,13 +89,11 @@ func TestLifeOfARelease(t *testing.T) {
 	equal(t, "its objects", []string{}, w.configMaps())
 
 	if err := w.helm.Uninstall(t.Context(), w.request(c, "", nil)); err != nil {
-		t.Errorf("an uninstall of nothing: %v", err)
+		t.Errorf("uninstall without a release: %v", err)
 	}
 }
 
-// TestTheIndexKnowsAtOnce: nobody has to wait for the watch to see what an
-// action wrote.
-func TestTheIndexKnowsAtOnce(t *testing.T) {
+func TestIndex_UpdatedByActions(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().load(t)
 	know := func(want ...string) {
@@ -149,13 +147,12 @@ func TestVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "what was sound is written anew", before.ResourceVersion, after.ResourceVersion)
+	equal(t, "the record of an earlier revision was written", before.ResourceVersion, after.ResourceVersion)
 	equal(t, "the objects", []string{"a=1", "b=1"}, w.configMaps())
 	equal(t, "the revisions", []string{"v1 deployed"}, w.statuses())
 }
 
-// TestRefusedBeforeAnythingIsWritten: what runs is left alone.
-func TestRefusedBeforeAnythingIsWritten(t *testing.T) {
+func TestActions_RefuseBeforeFirstWrite(t *testing.T) {
 	loaded := mapsChart()
 	for _, test := range []struct {
 		name   string
@@ -164,14 +161,14 @@ func TestRefusedBeforeAnythingIsWritten(t *testing.T) {
 		want   error
 		text   string
 	}{
-		{"values that the schema refuses", map[string]any{"maps": map[string]any{"a": int64(2)}}, loaded, chart.ErrInvalidValues, "spec.maps.a: got number, want string"},
+		{"values that the schema rejects", map[string]any{"maps": map[string]any{"a": int64(2)}}, loaded, chart.ErrInvalidValues, "spec.maps.a: got number, want string"},
 		{"a template that fails", map[string]any{"maps": map[string]any{"a": "2"}, "fail": "not like this"}, loaded, chart.ErrRender, "not like this"},
-		{"a manifest that is no YAML", nil, loaded.with("templates/bad.yaml", "a: ["), chart.ErrRender, "bad.yaml"},
+		{"a manifest that is not YAML", nil, loaded.with("templates/bad.yaml", "a: ["), chart.ErrRender, "bad.yaml"},
 		{"an object without a name", nil, loaded.with("templates/bad.yaml", "apiVersion: v1\nkind: ConfigMap\n"), chart.ErrRender, "a ConfigMap has no metadata.name"},
 		{"an object of an unknown kind", nil, loaded.with("templates/bad.yaml", "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n"), chart.ErrRender, "no matches for kind"},
-		{"two objects of one name", nil, loaded.with("templates/bad.yaml", strings.Repeat("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: twice}\n", 2)), chart.ErrRender, "/twice is rendered twice"},
+		{"two objects with the same name", nil, loaded.with("templates/bad.yaml", strings.Repeat("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: twice}\n", 2)), chart.ErrRender, "/twice is rendered twice"},
 		{"a hook without a name", nil, loaded.with("templates/hook.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {annotations: {helm.sh/hook: 'pre-install,pre-upgrade'}}\n"), chart.ErrRender, "a ConfigMap has no metadata.name"},
-		{"an object of somebody else", valuesOf("a=2", "foreign=2"), loaded, ErrConflict, "foreign"},
+		{"a foreign object", valuesOf("a=2", "foreign=2"), loaded, ErrConflict, "foreign"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -191,7 +188,7 @@ func TestRefusedBeforeAnythingIsWritten(t *testing.T) {
 				}
 				for _, other := range []error{chart.ErrInvalidValues, chart.ErrRender, ErrConflict, release.ErrStale, release.ErrTooLarge} {
 					if !errors.Is(test.want, other) && errors.Is(err, other) {
-						t.Errorf("%s: the error counts as %v, too", when, other)
+						t.Errorf("%s: the error also matches %v", when, other)
 					}
 				}
 				if got := writes(p.log()); len(got) > 0 {
@@ -208,14 +205,13 @@ func TestRefusedBeforeAnythingIsWritten(t *testing.T) {
 			check("upgrade", func() error { return w.helm.Upgrade(t.Context(), w.request(broken, "bad", test.values)) }, []string{"v1 deployed"}, []string{"a=1"})
 			live, err := w.plain.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "foreign", metav1.GetOptions{})
 			if err != nil || live.Data["value"] != "mine" || len(live.Labels) > 0 {
-				t.Errorf("the object of somebody else: %+v, %v", live, err)
+				t.Errorf("the foreign object: %+v, %v", live, err)
 			}
 		})
 	}
 }
 
-// TestTooLarge: nothing is applied that could not be recorded.
-func TestTooLarge(t *testing.T) {
+func TestInstall_RefusesTooLargeRelease(t *testing.T) {
 	w := newWorld(t)
 	noise := make([]string, 0, 40)
 	for i := range 40 {
@@ -234,10 +230,9 @@ func TestTooLarge(t *testing.T) {
 	equal(t, "the objects", []string{}, w.configMaps())
 }
 
-// TestStale: an index that is behind ends in ErrStale, not in a failure.
-func TestStale(t *testing.T) {
+func TestActions_StaleIndex(t *testing.T) {
 	c := mapsChart().load(t)
-	t.Run("somebody installed meanwhile", func(t *testing.T) {
+	t.Run("installed concurrently", func(t *testing.T) {
 		w := newWorld(t)
 		if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))); err != nil {
 			t.Fatal(err)
@@ -252,7 +247,7 @@ func TestStale(t *testing.T) {
 		equal(t, "the revisions", []string{"v1 deployed"}, w.statuses())
 		equal(t, "the objects", []string{"a=1"}, w.configMaps())
 	})
-	t.Run("somebody upgraded meanwhile", func(t *testing.T) {
+	t.Run("upgraded concurrently", func(t *testing.T) {
 		w := newWorld(t)
 		if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))); err != nil {
 			t.Fatal(err)
@@ -267,7 +262,7 @@ func TestStale(t *testing.T) {
 		}
 		equal(t, "the objects", []string{"a=1"}, w.configMaps())
 	})
-	t.Run("somebody removed the record meanwhile", func(t *testing.T) {
+	t.Run("record deleted concurrently", func(t *testing.T) {
 		for name, action := range map[string]func(*world) error{
 			"upgrade":   func(w *world) error { return w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))) },
 			"uninstall": func(w *world) error { return w.helm.Uninstall(t.Context(), w.request(c, "", nil)) },
@@ -283,16 +278,16 @@ func TestStale(t *testing.T) {
 				t.Errorf("%s: error %v, want ErrStale", name, err)
 			}
 			if left := w.index.History(w.namespace, "web"); len(left) > 0 {
-				t.Errorf("%s: the index still holds the record, so that the next try is stale, too", name)
+				t.Errorf("%s: the index still holds the record", name)
 			}
 		}
 	})
-	t.Run("somebody changed the record meanwhile", func(t *testing.T) {
+	t.Run("record changed concurrently", func(t *testing.T) {
 		w := newWorld(t)
 		if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))); err != nil {
 			t.Fatal(err)
 		}
-		// Between the upgrade's reading of the record and its writing it back.
+		// The record changes between the read and the write of the upgrade.
 		p := &disturbance{at: 3, before: func() {
 			patch := []byte(`{"metadata": {"labels": {"touched": "true"}}}`)
 			if _, err := w.plain.CoreV1().Secrets(w.namespace).Patch(t.Context(), "sh.helm.release.v1.web.v1", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -310,9 +305,9 @@ func TestStale(t *testing.T) {
 	})
 }
 
-// TestADamagedRecordIsNoSuccess: Helm takes a history that it cannot read for
-// none, and an uninstall of none for done.
-func TestADamagedRecordIsNoSuccess(t *testing.T) {
+// Helm treats a history that it cannot read as empty, and an uninstall of an empty
+// history as successful.
+func TestUninstall_FailsOnCorruptRecord(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().load(t)
 	if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))); err != nil {
@@ -325,22 +320,22 @@ func TestADamagedRecordIsNoSuccess(t *testing.T) {
 	if _, err := w.plain.CoreV1().Secrets(w.namespace).Patch(t.Context(), "sh.helm.release.v1.web.v1", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))); !errors.Is(err, release.ErrStale) || !errors.Is(err, release.ErrDamaged) {
-		t.Errorf("upgrade: %v, want ErrDamaged, and ErrStale to look again", err)
+	if err := w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))); !errors.Is(err, release.ErrStale) || !errors.Is(err, release.ErrCorrupt) {
+		t.Errorf("upgrade: %v, want ErrCorrupt and ErrStale", err)
 	}
 	equal(t, "the objects", []string{"a=1"}, w.configMaps())
-	aside, err := w.plain.CoreV1().Secrets(w.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "owner=" + release.OwnerDamaged})
+	aside, err := w.plain.CoreV1().Secrets(w.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "owner=" + release.OwnerCorrupt})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(aside.Items) != 1 || string(aside.Items[0].Data["release"]) != "damaged" {
-		t.Errorf("the damaged record is not kept: %v", aside.Items)
+		t.Errorf("the corrupt record is not kept: %v", aside.Items)
 	}
 	w.settle(w.request(c, "two", valuesOf("a=2")), false)
 	equal(t, "the objects", []string{"a=2"}, w.configMaps())
 }
 
-func TestAnotherReleasesObjectsAreNotDeleted(t *testing.T) {
+func TestUninstall_KeepsObjectsOfOtherRelease(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().load(t)
 	if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "b=1"))); err != nil {
@@ -358,7 +353,7 @@ func TestAnotherReleasesObjectsAreNotDeleted(t *testing.T) {
 	equal(t, "the revisions", []string{}, w.statuses())
 }
 
-func TestKeptObjectsOutliveTheirRelease(t *testing.T) {
+func TestUninstall_KeepsObjectsWithKeepPolicy(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().with("templates/kept.yaml", "{{ if not .Values.dropped }}apiVersion: v1\nkind: ConfigMap\nmetadata: {name: kept, annotations: {helm.sh/resource-policy: keep}}\ndata: {value: k}\n{{ end }}").load(t)
 	if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))); err != nil {
@@ -369,7 +364,7 @@ func TestKeptObjectsOutliveTheirRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(live.OwnerReferences) > 0 {
-		t.Error("the garbage collector would take what is to be kept")
+		t.Error("the garbage collector would delete an object with the keep policy")
 	}
 	without := valuesOf("a=2")
 	without["dropped"] = true

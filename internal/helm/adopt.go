@@ -17,41 +17,39 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// ErrNotAdoptable marks a release that is of another chart.
-var ErrNotAdoptable = errors.New("the release is of another chart")
+// ErrNotAdoptable marks a release of another chart.
+var ErrNotAdoptable = errors.New("the release belongs to another chart")
 
-// formerManagers are the names under which those write whose releases are taken
-// over: the helm CLI, the operator-sdk's operator and Flux.
+// formerManagers are the field managers of programs whose releases can be adopted: the
+// helm CLI, the operator-sdk and Flux.
 var formerManagers = []string{"helm", "helm-operator", "helm-controller"}
 
-// Adopt takes over a release of the chart that somebody else has made. Nothing is
-// created or changed from its record, which nobody has signed: its objects become
-// ours only if they are already as the record has them, and no revision is made
-// then. The record is signed, and gets the digest of the inputs. This takes the
-// same values and version of the chart, and a render that has the same hooks and
-// each of the objects. Otherwise the record gets no digest and no signature, so
-// that an upgrade follows, which renders the chart.
+// Adopt takes over a release of the chart that another program created. The record is
+// not signed, so nothing is created or changed according to it. The objects are adopted
+// only if they already match the record, the values and the chart version are the same,
+// and a render has the same hooks and contains each object. The record is then signed
+// and gets the digest of the inputs. Otherwise it gets neither, so that an upgrade
+// follows, which renders the chart. Adopt creates no revision.
 //
-// One that the operator-sdk has made for the owner is taken over whatever its
-// chart is. Its records lose the reference to the owner, by which a foreground
-// deletion would collect them before the release is uninstalled. The newest is
-// the last to lose it, and becomes ours in the same write: by its reference the
-// release is found again where this is cut short.
+// A release that the operator-sdk created for the owner is adopted even if it is of
+// another chart. Its records lose the ownerReference to the owner, because a foreground
+// deletion would delete them before the uninstall. The newest record loses it last, in
+// the write that adopts it, so that an interrupted adoption can be found and repeated.
 //
-// The error is ErrNotAllowed or ErrConflict, and nothing was changed, where the
-// kind's rules forbid one of the objects, or where one is not the release's.
+// If nothing was changed, the error is ErrNotAllowed if the kind's rules forbid an
+// object, or ErrConflict if an object is not owned by the release.
 func (c *Client) Adopt(ctx context.Context, r Request) error {
 	return c.adopt(ctx, r, false)
 }
 
-// adopt is Adopt. If the release is then orphaned, objects that the kind's rules
-// forbid are left out, and objects that are not adopted lose their ownerReferences to
-// the custom resource.
+// adopt implements Adopt. For a release that is orphaned next, it leaves out objects
+// that the kind's rules forbid, and removes the ownerReferences from objects that it
+// cannot adopt.
 func (c *Client) adopt(ctx context.Context, r Request, orphan bool) error {
 	return c.apply(ctx, r, func(run *run) error {
 		history := run.history()
 		if len(history) == 0 {
-			return fmt.Errorf("%w: it is gone", release.ErrStale)
+			return fmt.Errorf("%w: the release has no records", release.ErrStale)
 		}
 		newest := history[0]
 		inherited := isInherited(history, r.Owner)
@@ -73,7 +71,7 @@ func (c *Client) adopt(ctx context.Context, r Request, orphan bool) error {
 		if err != nil {
 			return err
 		}
-		found, err := run.kube.takeable(objects)
+		found, err := run.kube.readOwned(objects)
 		if err != nil {
 			return err
 		}
@@ -89,8 +87,8 @@ func (c *Client) adopt(ctx context.Context, r Request, orphan bool) error {
 			if live == nil {
 				continue
 			}
-			// Without this a field that the chart drops later would stay, held by
-			// whoever wrote it first.
+			// Otherwise fields that the chart removes later would remain, because the
+			// former field manager still holds them.
 			live, err := run.kube.objects.TakeOverFields(run.kube.ctx, o, live, managers)
 			if err != nil {
 				return err
@@ -101,7 +99,7 @@ func (c *Client) adopt(ctx context.Context, r Request, orphan bool) error {
 		case errors.Is(err, release.ErrUntrusted):
 			run.kube.log.printf("the record is not adopted: %v", err)
 			if orphan {
-				if err := run.kube.unrefer(objects); err != nil {
+				if err := run.kube.removeOwnerReferences(objects); err != nil {
 					return err
 				}
 			}
@@ -120,12 +118,11 @@ func (c *Client) adopt(ctx context.Context, r Request, orphan bool) error {
 	})
 }
 
-// matches returns nil if the cluster and the chart agree with a record that nobody
-// has signed, so that applying its objects changes nothing but metadata. Otherwise
-// the error is ErrUntrusted.
+// matches returns nil if the cluster and the chart match an unsigned record, so that
+// applying its objects changes only metadata. Otherwise the error is ErrUntrusted.
 func (r *run) matches(stored *helmrelease.Release, record release.Record, objects helmkube.ResourceList, found map[apply.Key]*metav1.PartialObjectMetadata) error {
-	if !r.agrees(stored) {
-		return fmt.Errorf("%w: its chart or values are others", release.ErrUntrusted)
+	if !r.sameInputs(stored) {
+		return fmt.Errorf("%w: its chart or values differ", release.ErrUntrusted)
 	}
 	again, err := r.renderAgain(stored)
 	if err != nil {
@@ -134,7 +131,7 @@ func (r *run) matches(stored *helmrelease.Release, record release.Record, object
 	if err := again.sameHooks(stored); err != nil {
 		return err
 	}
-	if err := r.kube.leaveFinished(objects, record); err != nil {
+	if err := r.kube.findFinished(objects, record); err != nil {
 		return err
 	}
 	var absent helmkube.ResourceList
@@ -151,20 +148,19 @@ func (r *run) matches(stored *helmrelease.Release, record release.Record, object
 			absent = append(absent, info)
 			continue
 		}
-		same, err := r.kube.isAsStored(o)
+		same, err := r.kube.matchesLive(o)
 		if err != nil {
 			return err
 		}
 		if !same {
-			return fmt.Errorf("%w: %s is not as the record has it", release.ErrUntrusted, key)
+			return fmt.Errorf("%w: %s differs from the record", release.ErrUntrusted, key)
 		}
 	}
 	return r.sameObjects(again, absent)
 }
 
-// isAsStored reports whether an apply of an object would change nothing but its
-// metadata.
-func (k *kubeClient) isAsStored(o apply.Object) (bool, error) {
+// matchesLive reports whether an apply of an object would change only its metadata.
+func (k *kubeClient) matchesLive(o apply.Object) (bool, error) {
 	o, err := k.prepare(o)
 	if err != nil {
 		return false, err
@@ -196,8 +192,8 @@ func (k *kubeClient) isAsStored(o apply.Object) (bool, error) {
 	return equality.Semantic.DeepEqual(live.Object, after.Object), nil
 }
 
-// agrees reports whether a stored revision is what an upgrade would make.
-func (r *run) agrees(stored *helmrelease.Release) bool {
+// sameInputs reports whether an upgrade would store the same chart version and values.
+func (r *run) sameInputs(stored *helmrelease.Release) bool {
 	return stored.Info.Status == helmrelease.StatusDeployed && r.sameChart(stored) &&
 		stored.Chart.Metadata.Version == r.Chart.Version() &&
 		r.sameValues(values.Normalize(stored.Config))
@@ -207,9 +203,8 @@ func (r *run) sameChart(stored *helmrelease.Release) bool {
 	return stored.Chart != nil && stored.Chart.Metadata != nil && stored.Chart.Metadata.Name == r.Chart.Name()
 }
 
-// sameValues reports whether the values that are stored are those that an upgrade
-// would give to the chart: what people give, and over it, unless the helm CLI
-// wrote it, what the watches entry overrides.
+// sameValues reports whether the stored values equal the values of an upgrade: those of
+// the user, overridden by the watches entry unless the helm CLI wrote them.
 func (r *run) sameValues(stored map[string]any) bool {
 	if values.Digest(stored) == r.Digests.Values {
 		return true
@@ -221,8 +216,8 @@ func isInherited(history []release.Record, owner apply.Owner) bool {
 	return slices.ContainsFunc(history, func(r release.Record) bool { return inheritedBy(r, owner) })
 }
 
-// inheritedBy reports whether the operator-sdk has made a record for an owner, and
-// nobody has taken it over.
+// inheritedBy reports whether the operator-sdk created a record for an owner, and the
+// record has not been adopted.
 func inheritedBy(record release.Record, owner apply.Owner) bool {
 	return record.OwnerUID == "" && record.Controller != "" && record.Controller == owner.UID
 }

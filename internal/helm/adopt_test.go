@@ -19,9 +19,9 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// What others than Helm wrote of a release that is taken over, and the chart
-// does not have, is removed where the request names them, and stays where not.
-func TestAdoptTakesOverTheFieldsOfFormerManagers(t *testing.T) {
+// Fields of other managers that are not in the chart are removed if the request names
+// the manager, and kept otherwise.
+func TestAdopt_TakesOverFieldsOfFormerManagers(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		manager string
@@ -29,9 +29,9 @@ func TestAdoptTakesOverTheFieldsOfFormerManagers(t *testing.T) {
 		gone    bool
 	}{
 		{"Helm", "helm", nil, true},
-		{"one that is named", "argocd-controller", []string{"flux", "argocd-controller"}, true},
-		{"Helm, where others are named", "helm", []string{"argocd-controller"}, true},
-		{"one that is not named", "argocd-controller", []string{"flux"}, false},
+		{"named manager", "argocd-controller", []string{"flux", "argocd-controller"}, true},
+		{"Helm, while other managers are named", "helm", []string{"argocd-controller"}, true},
+		{"manager that is not named", "argocd-controller", []string{"flux"}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -73,13 +73,13 @@ func TestAdoptTakesOverTheFieldsOfFormerManagers(t *testing.T) {
 			}
 			equal(t, "the data", want, live.Data)
 			if live.Labels[api.LabelOwnerUID] != string(w.owner.UID) {
-				t.Errorf("it is not ours: %v", live.Labels)
+				t.Errorf("the object was not adopted: %v", live.Labels)
 			}
 		})
 	}
 }
 
-// ofHelm is the metadata of an object as Helm marks it for the release.
+// ofHelm returns the metadata of an object of the release as Helm writes it.
 func (w *world) ofHelm(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm"},
@@ -87,8 +87,8 @@ func (w *world) ofHelm(name string) metav1.ObjectMeta {
 	}
 }
 
-// leftBySDK stores a release as the operator-sdk does, for the owner: the records
-// belong to it, and the object was applied under the operator's name.
+// leftBySDK stores a release like the operator-sdk: the owner controls the records, and
+// the object was applied with the operator's field manager.
 func (w *world) leftBySDK(revisions int, controller types.UID) {
 	w.Helper()
 	_, err := w.plain.CoreV1().ConfigMaps(w.namespace).Create(w.Context(), &corev1.ConfigMap{
@@ -115,7 +115,7 @@ func (w *world) leftBySDK(revisions int, controller types.UID) {
 	w.watch()
 }
 
-// owning puts a reference on each Secret that it makes.
+// owning adds an ownerReference to each Secret that it creates.
 type owning struct {
 	typedcorev1.SecretInterface
 	reference metav1.OwnerReference
@@ -126,9 +126,9 @@ func (o owning) Create(ctx context.Context, secret *corev1.Secret, options metav
 	return o.SecretInterface.Create(ctx, secret, options)
 }
 
-// What the operator-sdk has made for the owner is taken over whatever its chart
-// is; what it has made for another is not.
-func TestAdoptOfTheOperatorSDK(t *testing.T) {
+// A release that the operator-sdk created for the owner is adopted even if it is of
+// another chart. A release of another owner is not.
+func TestAdopt_ReleaseOfOperatorSDK(t *testing.T) {
 	other := mapsChart().with("Chart.yaml", "apiVersion: v2\nname: renamed\nversion: 9.9.9\n")
 	w := newWorld(t)
 	w.leftBySDK(3, w.owner.UID)
@@ -154,13 +154,13 @@ func TestAdoptOfTheOperatorSDK(t *testing.T) {
 	w = newWorld(t)
 	w.leftBySDK(1, "99999999-8888-7777-6666-555555555555")
 	if err := w.helm.Adopt(t.Context(), w.request(other.load(t), "one", valuesOf("a=1"))); !errors.Is(err, ErrNotAdoptable) {
-		t.Errorf("another's release: %v", err)
+		t.Errorf("the release of another owner: %v", err)
 	}
 }
 
-// A resource that is deleted before its release was taken over takes it along,
-// or lets go of it whole.
-func TestDeletionOfWhatTheOperatorSDKLeft(t *testing.T) {
+// If a custom resource is deleted before its release was adopted, the release is either
+// deleted or orphaned as a whole.
+func TestOrphan_AdoptsReleaseOfOperatorSDK(t *testing.T) {
 	for _, orphan := range []bool{false, true} {
 		w := newWorld(t)
 		w.leftBySDK(2, w.owner.UID)
@@ -175,27 +175,26 @@ func TestDeletionOfWhatTheOperatorSDKLeft(t *testing.T) {
 		live, err := w.plain.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "a", metav1.GetOptions{})
 		switch {
 		case !orphan && !apierrors.IsNotFound(err):
-			t.Errorf("uninstalled, and the ConfigMap is there: %v", err)
+			t.Errorf("the ConfigMap still exists after the uninstall: %v", err)
 		case orphan && (err != nil || len(live.OwnerReferences) > 0):
-			t.Errorf("let go of: %v, %v", live, err)
+			t.Errorf("orphaned: %v, %v", live, err)
 		}
 		list, err := w.plain.CoreV1().Secrets(w.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "owner=helm"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if want := map[bool]int{false: 0, true: 2}[orphan]; len(list.Items) != want {
-			t.Errorf("let go of: %v, and %d records are left", orphan, len(list.Items))
+			t.Errorf("orphaned: %v, with %d records left", orphan, len(list.Items))
 		}
 		for i := range list.Items {
 			if len(list.Items[i].OwnerReferences) > 0 {
-				t.Errorf("record %s would go with the resource", list.Items[i].Name)
+				t.Errorf("record %s would be deleted with the custom resource", list.Items[i].Name)
 			}
 		}
 	}
 }
 
-// What an autoscaler has scaled is left to it when a release is taken over.
-func TestAdoptLeavesReplicasToAnAutoscaler(t *testing.T) {
+func TestAdopt_KeepsReplicasOfAutoscaler(t *testing.T) {
 	w := newWorld(t)
 	deployments := w.plain.AppsV1().Deployments(w.namespace)
 	labels := map[string]string{"app": "a"}

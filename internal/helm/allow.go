@@ -20,18 +20,18 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// allow is a kind's allow block. Charts are trusted and specs are not: values
-// must not steer a release to where its owner has no business.
+// allow is the allow block of a kind. Charts are trusted and specs are not: values must
+// not make a chart write objects outside of the release's namespace.
 type allow struct {
 	watches.Allow
 
-	// signingKey is the Secret of the operator's signing key. Whoever can change
-	// or read it can forge release records.
+	// signingKey is the Secret of the operator's signing key. Anyone who can read or
+	// change it can forge release records.
 	signingKey types.NamespacedName
 }
 
-// check refuses objects outside the release's namespace, unless the block
-// says otherwise. It names every one of them, and the rule.
+// check rejects objects that the block does not allow. The error lists each object and
+// the rule.
 func (a allow) check(namespace string, objects helmkube.ResourceList) error {
 	var refused []string
 	for _, info := range objects {
@@ -42,7 +42,8 @@ func (a allow) check(namespace string, objects helmkube.ResourceList) error {
 	return joinReasons(ErrNotAllowed, refused)
 }
 
-// refusesBuilt is refuses for an object that was built from a manifest.
+// refusesBuilt returns the reason why an object of a manifest is not allowed, or an
+// empty string.
 func (a allow) refusesBuilt(namespace string, info *resource.Info) string {
 	if a.reachesSigningKey(info) {
 		return fmt.Sprintf("%s names Secret %s, which holds the operator's signing key: use another name", apply.Describe(object(info).Unstructured), a.signingKey)
@@ -50,15 +51,15 @@ func (a allow) refusesBuilt(namespace string, info *resource.Info) string {
 	return a.refusesObject(namespace, object(info))
 }
 
-// reachesSigningKey reports whether an object is the Secret of the signing key, or
-// could read it for somebody else: a pod that mounts the Secret, a role that
-// allows reading it, a resource of a third party that copies it.
+// reachesSigningKey reports whether an object is the Secret of the signing key or
+// refers to it, like a pod that mounts the Secret, a role that allows reading it, or a
+// third-party resource that copies it.
 func (a allow) reachesSigningKey(info *resource.Info) bool {
 	return a.signingKey.Name != "" && (info.Namespace == "" || info.Namespace == a.signingKey.Namespace) &&
 		mentions(object(info).Object, a.signingKey.Name)
 }
 
-// mentions reports whether a key or a text within a value contains a text.
+// mentions reports whether a value contains a text in a string or a key.
 func mentions(value any, text string) bool {
 	switch value := value.(type) {
 	case string:
@@ -75,13 +76,14 @@ func mentions(value any, text string) bool {
 	return false
 }
 
-// refusesObject is refuses for an object that was found in the cluster.
+// refusesObject returns the rule that forbids an object in the cluster, or an empty
+// string.
 func (a allow) refusesObject(namespace string, o apply.Object) string {
 	return a.refuses(namespace, o.Unstructured, o.Mapping.Scope.Name() == meta.RESTScopeNameNamespace)
 }
 
-// refuses returns the rule that forbids an object of a release, empty if none does.
-// A namespaced object without a namespace is in the namespace of the release.
+// refuses returns the rule that forbids an object of a release, or an empty string. A
+// namespaced object without a namespace is in the namespace of the release.
 func (a allow) refuses(namespace string, o *unstructured.Unstructured, namespaced bool) string {
 	kind := o.GroupVersionKind().GroupKind()
 	switch {
@@ -95,20 +97,18 @@ func (a allow) refuses(namespace string, o *unstructured.Unstructured, namespace
 	return ""
 }
 
-// clusterScoped reports whether a release may have objects of a kind without a
-// namespace.
+// clusterScoped reports whether a release may contain cluster-scoped objects of a kind.
 func (a allow) clusterScoped(kind schema.GroupKind) bool {
 	return a.Everything || slices.Contains(a.ClusterScoped, kind.String())
 }
 
-// Refused returns why the operator would refuse an object that was rendered
-// offline for a release in a namespace, by which rule of the block; nothing if
-// it would not.
+// Refused returns the rule that forbids an object that was rendered offline, or an
+// empty string.
 func Refused(o chart.RenderedObject, block watches.Allow, namespace string, clusterScoped bool) string {
 	return allow{Allow: block}.refuses(namespace, o.Unstructured, !clusterScoped)
 }
 
-// conflictHint says what could be done about an object that is another's.
+// conflictHint returns what users can do about a foreign object.
 func (k *kubeClient) conflictHint() string {
 	switch {
 	case k.TakeOwnership:
@@ -120,21 +120,20 @@ func (k *kubeClient) conflictHint() string {
 	}
 }
 
-// What a record says is done within the kind's rules, as what is rendered is:
-// records are Secrets of a namespace, and whoever may write there may write
-// them. What is to be written against a rule is refused. What goes must go,
-// though the rules may have become narrower since it was made, and there such
-// objects are left out, unless the operator has made them.
+// The kind's rules also apply to the content of records, because users can write
+// Secrets in the namespace of the release. A write that the rules forbid is rejected. A
+// deletion must succeed even if the rules have become narrower, so forbidden objects
+// are left out, unless the operator created them.
 
-// filterRefused leaves out every object that is against the rules.
+// filterRefused returns the objects that the rules allow.
 func (k *kubeClient) filterRefused(objects helmkube.ResourceList) (helmkube.ResourceList, error) {
 	return k.filter(objects, func(info *resource.Info) (string, error) {
 		return k.allow.refusesBuilt(k.Namespace, info), nil
 	})
 }
 
-// filter returns the objects against which nothing speaks, and tells of the
-// others.
+// filter returns the objects that against accepts by returning an empty string. It
+// reports the other objects.
 func (k *kubeClient) filter(objects helmkube.ResourceList, against func(*resource.Info) (string, error)) (helmkube.ResourceList, error) {
 	var kept helmkube.ResourceList
 	for _, info := range objects {
@@ -151,11 +150,10 @@ func (k *kubeClient) filter(objects helmkube.ResourceList, against func(*resourc
 	return kept, nil
 }
 
-// whyProtected says why an object must not be deleted, nothing if it may be: it is
-// against the rules, and the operator has not made it. What cannot be read
-// counts as such; it could not be deleted either. Nothing tells of a hook that
-// it was made by applying it.
-func (k *kubeClient) whyProtected(info *resource.Info) (why string, err error) {
+// protectedReason returns why an object must not be deleted, or an empty string: the rules
+// forbid it, and the operator did not create it. An object that cannot be read could
+// not be deleted either. A hook does not show that the operator created it.
+func (k *kubeClient) protectedReason(info *resource.Info) (why string, err error) {
 	why = k.allow.refusesBuilt(k.Namespace, info)
 	if why == "" || isHook(info) {
 		return why, nil
@@ -174,16 +172,16 @@ func (k *kubeClient) whyProtected(info *resource.Info) (why string, err error) {
 	return why, nil
 }
 
-// reportSkipped reports, once, what is left out, and by which rule.
+// reportSkipped emits one warning about an object that is left out.
 func (k *kubeClient) reportSkipped(info *resource.Info, why string) {
-	reason, what := api.EventObjectLeft, why+"; it is left as it is, for the operator has not made it"
+	reason, what := api.EventObjectLeft, why+"; the object is not changed because the operator did not create it"
 	if isHook(info) {
 		reason, what = api.EventHooksSkipped, why+"; the hook is skipped"
 	}
 	k.reportOnce(reason, what)
 }
 
-// reportUnowned reports, once, that an object is not deleted, and why.
+// reportUnowned emits one warning about an object that is not deleted.
 func (k *kubeClient) reportUnowned(o apply.Object, why string) {
 	k.unowned.Insert(apply.KeyOf(o))
 	k.reportOnce(api.EventObjectLeft, fmt.Sprintf("%s is not deleted: %s", apply.Describe(o.Unstructured), why))
@@ -198,7 +196,7 @@ func (k *kubeClient) reportOnce(reason, what string) {
 	k.Notifier.Warn(reason, what)
 }
 
-// mayReadPods refuses to read pods where hooks have no business.
+// mayReadPods returns an error if the rules do not allow hooks in a namespace.
 func (k *kubeClient) mayReadPods(namespace string) error {
 	if namespace == k.Namespace || k.allow.Everything || k.allow.OtherNamespaces {
 		return nil

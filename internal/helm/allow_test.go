@@ -14,7 +14,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// rendered returns an object as a build does.
+// rendered returns an object as the builder does.
 func rendered(gvk schema.GroupVersionKind, scope meta.RESTScope, namespace, name string) *resource.Info {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(gvk)
@@ -57,8 +57,8 @@ func TestAllow(t *testing.T) {
 		{name: "another kind is allowed", allow: watches.Allow{ClusterScoped: []string{"Namespace", "ClusterRole"}}, objects: helmkube.ResourceList{room, admin}, want: adminRefused},
 		{name: "other namespaces are not the cluster", allow: watches.Allow{OtherNamespaces: true}, objects: helmkube.ResourceList{foreign, admin}, want: adminRefused},
 		{name: "the cluster is not other namespaces", allow: watches.Allow{ClusterScoped: []string{role, "ConfigMap"}}, objects: helmkube.ResourceList{foreign, admin}, want: foreignRefused},
-		{name: "everything, where the operator-sdk's entry says nothing", allow: watches.Allow{Everything: true}, objects: helmkube.ResourceList{admin, own, foreign, room}},
-		{name: "all that is refused is named", objects: helmkube.ResourceList{admin, own, foreign, room}, want: adminRefused + "; " + foreignRefused + "; " + roomRefused},
+		{name: "everything is allowed", allow: watches.Allow{Everything: true}, objects: helmkube.ResourceList{admin, own, foreign, room}},
+		{name: "all forbidden objects are listed", objects: helmkube.ResourceList{admin, own, foreign, room}, want: adminRefused + "; " + foreignRefused + "; " + roomRefused},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := allow{Allow: test.allow}.check("apps", test.objects)
@@ -75,9 +75,9 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-// A chart cannot write the Secret of the signing key, or have it read, whatever its
-// entry allows.
-func TestAllow_RefusesSigningKey(t *testing.T) {
+// No allow block permits a chart to write the Secret of the signing key, or to refer to
+// it.
+func TestAllow_RejectsSigningKey(t *testing.T) {
 	t.Parallel()
 	gvk := func(group, kind string) schema.GroupVersionKind {
 		return schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}
@@ -97,12 +97,12 @@ func TestAllow_RefusesSigningKey(t *testing.T) {
 		object  *resource.Info
 		refused bool
 	}{
-		"the Secret itself":            {rendered(gvk("", "Secret"), meta.RESTScopeNamespace, "system", key), true},
-		"a pod that mounts it":         {naming(rendered(gvk("", "Pod"), meta.RESTScopeNamespace, "system", "web"), volumes, "spec", "volumes"), true},
-		"a map key":                    {naming(rendered(gvk("", "ConfigMap"), meta.RESTScopeNamespace, "system", "web"), "x", "data", key), true},
-		"a ClusterRole that allows it": {naming(rendered(gvk("rbac.authorization.k8s.io", "ClusterRole"), meta.RESTScopeRoot, "", "web"), rules, "rules"), true},
-		"that name elsewhere":          {rendered(gvk("", "Secret"), meta.RESTScopeNamespace, "apps", key), false},
-		"another Secret":               {rendered(gvk("", "Secret"), meta.RESTScopeNamespace, "system", "web"), false},
+		"the Secret itself":             {rendered(gvk("", "Secret"), meta.RESTScopeNamespace, "system", key), true},
+		"a pod that mounts it":          {naming(rendered(gvk("", "Pod"), meta.RESTScopeNamespace, "system", "web"), volumes, "spec", "volumes"), true},
+		"a map key":                     {naming(rendered(gvk("", "ConfigMap"), meta.RESTScopeNamespace, "system", "web"), "x", "data", key), true},
+		"a ClusterRole that allows it":  {naming(rendered(gvk("rbac.authorization.k8s.io", "ClusterRole"), meta.RESTScopeRoot, "", "web"), rules, "rules"), true},
+		"the name in another namespace": {rendered(gvk("", "Secret"), meta.RESTScopeNamespace, "apps", key), false},
+		"another Secret":                {rendered(gvk("", "Secret"), meta.RESTScopeNamespace, "system", "web"), false},
 	} {
 		err := everything.check("apps", helmkube.ResourceList{test.object})
 		if refused := errors.Is(err, ErrNotAllowed); refused != test.refused || !refused && err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// recreate deletes an object that cannot be changed, and creates it
-// again, whole. One that would be refused anyway stays.
+// recreate deletes and creates an object that cannot be changed. It does nothing if the
+// API server would reject the new object for another reason.
 func (k *kubeClient) recreate(o apply.Object, options apply.Options, refusal error) (*metav1.PartialObjectMetadata, error) {
 	unchangeable, err := k.objects.IsImmutable(k.ctx, o, refusal)
 	if err != nil {
@@ -31,7 +31,7 @@ func (k *kubeClient) recreate(o apply.Object, options apply.Options, refusal err
 		return nil, refusal
 	}
 	what := apply.Describe(o.Unstructured)
-	k.Notifier.Warn(api.EventForced, fmt.Sprintf("%s could not be changed and is deleted and made again", what))
+	k.Notifier.Warn(api.EventForced, fmt.Sprintf("%s could not be changed and is deleted and created again", what))
 	made, err := k.objects.Replace(k.ctx, o, k.Owner, options)
 	if err != nil || len(ignored(k.Ignore, o.Unstructured)) == 0 {
 		return made, err
@@ -42,9 +42,9 @@ func (k *kubeClient) recreate(o apply.Object, options apply.Options, refusal err
 	return k.objects.Apply(k.ctx, o, options)
 }
 
-// watched makes sure that the kinds of the objects are watched before any object
-// is applied, so that all drift is detected. A kind that cannot be watched does not
-// fail the action; the status of the custom resource reports it.
+// watched starts to watch the kinds of the objects before any object is applied, so
+// that all drift is detected. A kind that cannot be watched does not fail the action;
+// the status of the custom resource reports it.
 func (k *kubeClient) watched(resources helmkube.ResourceList) error {
 	kinds := sets.Set[schema.GroupVersionKind]{}
 	for _, info := range resources {
@@ -70,7 +70,7 @@ func (k *kubeClient) need(kinds []schema.GroupVersionKind) error {
 	return err
 }
 
-// applyOrCreate creates a hook, and applies any other object.
+// applyOrCreate creates a hook, or applies any other object.
 func (k *kubeClient) applyOrCreate(info *resource.Info) error {
 	o := object(info)
 	if isHook(info) {
@@ -102,8 +102,8 @@ func (k *kubeClient) applyOrCreate(info *resource.Info) error {
 	return err
 }
 
-// prepare returns the object as it is sent. The one that it is made of is of
-// this action alone, and Helm marks it likewise.
+// prepare returns the object as it is sent to the API server. It sets Helm's labels and
+// annotations on the given object, which belongs to this action.
 func (k *kubeClient) prepare(o apply.Object) (apply.Object, error) {
 	o.SetLabels(labels.Merge(o.GetLabels(), map[string]string{api.LabelManagedBy: api.ManagedByHelm}))
 	o.SetAnnotations(labels.Merge(o.GetAnnotations(), map[string]string{
@@ -114,8 +114,8 @@ func (k *kubeClient) prepare(o apply.Object) (apply.Object, error) {
 	return apply.Object{Unstructured: prepared, Mapping: o.Mapping}, err
 }
 
-// unchanged reports whether a prepared object was applied as it is and has not
-// been damaged since.
+// unchanged reports whether the same content was applied before and the object has not
+// drifted since.
 func (k *kubeClient) unchanged(o apply.Object) (apply.State, bool) {
 	key := apply.KeyOf(o)
 	state, known := k.inventory.Get(key)
@@ -124,7 +124,7 @@ func (k *kubeClient) unchanged(o apply.Object) (apply.State, bool) {
 		k.inventory.Intact(k.Owner.UID, key)
 }
 
-// apply sends a prepared object and remembers what came of it.
+// apply sends a prepared object and records the result in the inventory.
 func (k *kubeClient) apply(o apply.Object) (*metav1.PartialObjectMetadata, error) {
 	key := apply.KeyOf(o)
 	live, _ := k.inventory.Get(key)
@@ -150,7 +150,7 @@ func (k *kubeClient) apply(o apply.Object) (*metav1.PartialObjectMetadata, error
 	return applied, nil
 }
 
-// expected is what an applied object is to be like from now on.
+// expected returns the expected state of an object that was just applied.
 func expected(o apply.Object, state apply.State) apply.State {
 	if setsReplicas(o) {
 		return state.Unscaled()
@@ -158,7 +158,7 @@ func expected(o apply.Object, state apply.State) apply.State {
 	return state
 }
 
-// stored is what the record of a deployed revision says of its objects.
+// stored returns the inventory for the record of the deployed revision.
 func (k *kubeClient) stored() release.Inventory {
 	references := 0
 	for i := range k.applied {
@@ -170,10 +170,9 @@ func (k *kubeClient) stored() release.Inventory {
 	return release.WithFinished(stored, k.applied, func(s apply.State) string { return k.inventory.JobOutcome(k.Owner.UID, s.Key, s.UID) })
 }
 
-// prune deletes what the original holds, or the inventory has under our name,
-// and the target does not. Objects that only copied our labels are not in the
-// inventory's answer. Objects that are to be kept stay, and no longer belong to
-// the release.
+// prune deletes the objects that the original manifest contains, or the inventory holds
+// for the owner, and the target does not contain. Objects that only have copied labels
+// are not in the inventory. Objects with the policy keep are disowned.
 func (k *kubeClient) prune(original, target helmkube.ResourceList) (helmkube.ResourceList, error) {
 	var deleted helmkube.ResourceList
 	var errs []error
@@ -183,9 +182,9 @@ func (k *kubeClient) prune(original, target helmkube.ResourceList) (helmkube.Res
 		if wanted.Has(key) {
 			continue
 		}
-		// The sweep does not check this object again.
+		// The sweep skips this object.
 		wanted.Insert(key)
-		kept, err := k.kept(object(info))
+		kept, err := k.hasKeepPolicy(object(info))
 		switch {
 		case err != nil:
 		case kept:
@@ -200,25 +199,25 @@ func (k *kubeClient) prune(original, target helmkube.ResourceList) (helmkube.Res
 	return deleted, errors.Join(append(errs, k.sweep(wanted))...)
 }
 
-// kept reports whether an object is to outlive its release: the chart says so, or
-// a user has said so on the object itself, as with Helm. The object is read, since
-// the watch may not have shown the annotation yet, and what is deleted is lost.
-func (k *kubeClient) kept(o apply.Object) (bool, error) {
+// hasKeepPolicy reports whether the resource policy keeps an object: the policy is in the
+// manifest, or a user has set it on the live object. The object is read from the API
+// server, because the watch may be behind and a deletion cannot be undone.
+func (k *kubeClient) hasKeepPolicy(o apply.Object) (bool, error) {
 	if apply.HasKeepPolicy(o) {
 		return true, nil
 	}
 	live, err := k.objects.Get(k.ctx, o)
 	if apierrors.IsForbidden(err) {
-		// Nor may it be deleted, as the next request shows.
+		// The deletion will be forbidden, too.
 		return false, nil
 	}
 	return err == nil && live != nil && apply.HasKeepPolicy(live), err
 }
 
-// disown ends the ownership of an object that is kept. With the ownerReference, the
-// garbage collector would delete the object when the custom resource is deleted.
+// disown ends the ownership of an object with the policy keep. The garbage collector
+// would delete the object with the custom resource if it kept its ownerReference.
 func (k *kubeClient) disown(o apply.Object) error {
-	k.log.printf("%s is kept, as its resource policy says, and no longer belongs to the release", apply.Describe(o.Unstructured))
+	k.log.printf("%s is kept because of its resource policy, and no longer belongs to the release", apply.Describe(o.Unstructured))
 	live, err := k.objects.Release(k.ctx, o, k.Owner.UID)
 	if err == nil && live != nil {
 		k.inventory.Put(apply.StateOf(o.Mapping.GroupVersionKind.GroupKind(), live))
@@ -227,8 +226,8 @@ func (k *kubeClient) disown(o apply.Object) error {
 }
 
 // sweep deletes the objects that the inventory holds for the owner and that are not
-// wanted: a revision that failed half-way has left them. Objects that are to be kept
-// stay, and no longer belong to the release.
+// wanted, for example after a revision that failed. Objects with the policy keep are
+// disowned.
 func (k *kubeClient) sweep(wanted sets.Set[apply.Key]) error {
 	var errs []error
 	for _, state := range k.owned() {
@@ -238,7 +237,7 @@ func (k *kubeClient) sweep(wanted sets.Set[apply.Key]) error {
 		o, err := k.named(state.Key)
 		kept := state.Kept
 		if err == nil && !kept && !k.uninstalls {
-			kept, err = k.kept(o)
+			kept, err = k.hasKeepPolicy(o)
 		}
 		switch {
 		case err != nil:
@@ -252,10 +251,9 @@ func (k *kubeClient) sweep(wanted sets.Set[apply.Key]) error {
 	return errors.Join(errs...)
 }
 
-// sweepClaimed deletes the objects that carry the owner's label and that nothing
-// names, because the records of the release are gone: those that the kind's rules
-// allow. Somebody else may have put the label on them, so a failure is none of the
-// release's.
+// sweepClaimed deletes objects that only carry the owner's label, if the kind's rules
+// allow them. It is for releases whose records no longer exist. Other users may have
+// set the label, so failures are ignored.
 func (k *kubeClient) sweepClaimed() {
 	for _, state := range k.inventory.ClaimedBy(k.Owner.UID) {
 		o, err := k.named(state.Key)
@@ -266,14 +264,14 @@ func (k *kubeClient) sweepClaimed() {
 	}
 }
 
-// deleteOwned deletes an object if the release owns it. If a hook is to be created in its
-// place, an object that is not owned is an error.
+// deleteOwned deletes an object if the release owns it. If the object is not owned, it
+// reports the object, or fails if a hook needs the name.
 func (k *kubeClient) deleteOwned(info *resource.Info, policy metav1.DeletionPropagation) error {
 	o := object(info)
 	if state, managed := k.managed(apply.KeyOf(o)); managed {
 		return k.remove(o, state, policy)
 	}
-	why, err := k.whyProtected(info)
+	why, err := k.protectedReason(info)
 	switch {
 	case err != nil:
 		return err
@@ -285,14 +283,14 @@ func (k *kubeClient) deleteOwned(info *resource.Info, policy metav1.DeletionProp
 	}
 	live, err := k.objects.Get(k.ctx, o)
 	if k.OwnedOnly && (apierrors.IsForbidden(err) || live != nil) {
-		k.reportUnowned(o, "the operator deletes in its own name only what it has applied")
+		k.reportUnowned(o, "with its own permissions, the operator deletes only objects that it applied")
 		return nil
 	}
 	if err != nil || live == nil {
 		return err
 	}
 	if isHook(info) {
-		if err := k.created(o, live); err != nil {
+		if err := k.checkHookOwner(o, live); err != nil {
 			return err
 		}
 	} else if err := k.owns(apply.KeyOf(o), live); err != nil {
@@ -311,8 +309,8 @@ func (k *kubeClient) remove(o apply.Object, state apply.State, policy metav1.Del
 }
 
 func object(info *resource.Info) apply.Object {
-	// The builder makes no other objects, and where Helm refreshes one it is
-	// with what our own client returned.
+	// The builder creates only unstructured objects. Helm refreshes them with objects
+	// that this client returned.
 	content, _ := info.Object.(*unstructured.Unstructured)
 	return apply.Object{Unstructured: content, Mapping: info.Mapping}
 }

@@ -26,24 +26,24 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
-// builder turns manifests into resource lists, for one action. Helm builds the
-// same text up to three times, so lists are remembered by their text; Helm also
-// changes what it gets, so copies are handed out.
+// builder turns the manifests of one action into resource lists. Helm builds the same
+// text up to three times, so lists are cached by their text. Helm also changes the
+// lists, so the builder returns copies.
 type builder struct {
 	mapper    meta.RESTMapper
 	clients   *boundClients
 	namespace string
-	// skipUnknown leaves out objects whose kind the server no longer knows,
-	// which on an uninstall are gone by definition.
+	// skipUnknown leaves out objects of kinds that the server no longer serves. An
+	// uninstall has nothing to delete for them.
 	skipUnknown bool
-	// awaited are kinds that the release itself defines and that the server does
-	// not know yet.
-	awaited sets.Set[schema.GroupKind]
-	// ctx is the action's.
+	// ownKinds holds the kinds that the release itself defines and that the server does
+	// not serve yet.
+	ownKinds sets.Set[schema.GroupKind]
+	// ctx is the context of the action.
 	ctx   context.Context
 	built map[string]helmkube.ResourceList
-	// turn is held from the end of a render until its manifest is parsed.
-	turn turn
+	// permit is held from the end of a render until the manifest is parsed.
+	permit parsePermit
 }
 
 func (b *builder) build(text string) (helmkube.ResourceList, error) {
@@ -65,16 +65,16 @@ func (b *builder) build(text string) (helmkube.ResourceList, error) {
 }
 
 func (b *builder) parse(text string) (helmkube.ResourceList, error) {
-	// The limits exceed those of a render by a quarter, because a version of the operator
-	// with other limits may have stored the manifest.
+	// The limits exceed those of a render by a quarter, because an operator version with
+	// other limits may have stored the manifest.
 	limits := render.Defaults()
 	if err := (boundedyaml.Limits{Bytes: limits.Output * 5 / 4, Values: limits.Tokens * 5 / 4}).Check(text); err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
-	if err := b.turn.await(b.ctx, text); err != nil {
+	if err := b.permit.acquire(b.ctx, text); err != nil {
 		return nil, err
 	}
-	defer b.turn.done()
+	defer b.permit.release()
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
 	var list helmkube.ResourceList
 	for {
@@ -85,9 +85,9 @@ func (b *builder) parse(text string) (helmkube.ResourceList, error) {
 			return nil, fmt.Errorf("the manifest is not YAML: %w", err)
 		}
 		var content map[string]any
-		// This package, unlike encoding/json, leaves whole numbers whole.
+		// Unlike encoding/json, this package decodes whole numbers as integers.
 		if err := json.Unmarshal(raw.Raw, &content); len(raw.Raw) > 0 && err != nil {
-			return nil, fmt.Errorf("the manifest holds a document that is no object: %w", err)
+			return nil, fmt.Errorf("the manifest contains a document that is not an object: %w", err)
 		}
 		if len(content) == 0 {
 			continue
@@ -100,9 +100,9 @@ func (b *builder) parse(text string) (helmkube.ResourceList, error) {
 	}
 }
 
-// document returns the objects of one document, which is a hook, or a list of
-// hooks, if it is annotated as one: what the items of a list say counts as
-// little as it does for Helm.
+// document returns the objects of one document. A document with the hook annotation is
+// a hook, or a list of hooks. Helm ignores the annotations of list items, and so does
+// this function.
 func (b *builder) document(document *unstructured.Unstructured) (helmkube.ResourceList, error) {
 	stringifyMetadata(document)
 	_, hook := document.GetAnnotations()[helmrelease.HookAnnotation]
@@ -132,7 +132,7 @@ func (b *builder) document(document *unstructured.Unstructured) (helmkube.Resour
 	return list, nil
 }
 
-// info returns the Info of an object, nil if the object is to be left out.
+// info returns the Info of an object, or nil if the object is left out.
 func (b *builder) info(object *unstructured.Unstructured) (*resource.Info, error) {
 	gvk := object.GroupVersionKind()
 	if gvk.Kind == "" || gvk.Version == "" {
@@ -162,9 +162,8 @@ func (b *builder) info(object *unstructured.Unstructured) (*resource.Info, error
 	return &resource.Info{Client: client, Mapping: mapping, Namespace: object.GetNamespace(), Name: object.GetName(), Object: object}, nil
 }
 
-// boundClients makes the REST clients that Helm's ownership check uses. Helm
-// calls them with a context of its own that never ends, so the transport puts
-// the action's context in its place.
+// boundClients creates the REST clients for Helm's ownership check. Helm passes a
+// context that never ends, so the transport replaces it with the context of the action.
 type boundClients struct {
 	config *rest.Config
 	http   *http.Client
@@ -196,31 +195,31 @@ func (b *boundClients) forVersion(gv schema.GroupVersion) (resource.RESTClient, 
 	return client, nil
 }
 
-// boundTransport ends requests with the action's context.
+// boundTransport sends requests with the context of the action.
 type boundTransport struct {
 	ctx  context.Context
 	next http.RoundTripper
 }
 
-// RoundTrip sends the request under the action's context.
+// RoundTrip sends the request with the context of the action.
 func (t boundTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(request.WithContext(t.ctx))
 }
 
-// largeManifest is the number of lines, keys and items above which manifests are
-// parsed one at a time, whatever action they belong to. A YAML parser takes about
-// 500 bytes for each item, which is many times the length of the text.
+// largeManifest is the number of lines, keys and items above which manifests are parsed
+// one at a time in the whole process. A YAML parser takes about 500 bytes for each
+// item, many times the length of the text.
 const largeManifest = 20_000
 
-// parsesLarge holds the action that may parse a large manifest.
-var parsesLarge = make(chan struct{}, 1)
+// largeManifests limits the parsing of large manifests to one action at a time.
+var largeManifests = make(chan struct{}, 1)
 
-// turn is the turn of one action to parse large manifests.
-type turn struct{ held bool }
+// parsePermit is the permission of one action to parse large manifests.
+type parsePermit struct{ held bool }
 
-// await takes the turn if the texts together are large. An action never waits for
-// anything else while it has the turn.
-func (t *turn) await(ctx context.Context, texts ...string) error {
+// acquire acquires the permission if the texts together are large. While an action holds
+// the permission, it waits for nothing else.
+func (t *parsePermit) acquire(ctx context.Context, texts ...string) error {
 	tokens := 0
 	for _, text := range texts {
 		tokens += boundedyaml.Tokens(text)
@@ -229,7 +228,7 @@ func (t *turn) await(ctx context.Context, texts ...string) error {
 		return nil
 	}
 	select {
-	case parsesLarge <- struct{}{}:
+	case largeManifests <- struct{}{}:
 		t.held = true
 		return nil
 	case <-ctx.Done():
@@ -237,20 +236,19 @@ func (t *turn) await(ctx context.Context, texts ...string) error {
 	}
 }
 
-// done gives the turn to the next action.
-func (t *turn) done() {
+// release releases the permission.
+func (t *parsePermit) release() {
 	if t.held {
 		t.held = false
-		<-parsesLarge
+		<-largeManifests
 	}
 }
 
-// servedWithin is how long the API server may take to serve a kind whose
-// definition has just been created. It mostly takes less than a second.
+// servedWithin limits the wait until the API server serves a kind whose CRD was just
+// created. That usually takes less than a second.
 const servedWithin = 10 * time.Second
 
-// definedIn returns the kinds that CustomResourceDefinitions among objects
-// define.
+// definedIn returns the kinds that the CustomResourceDefinitions among objects define.
 func definedIn(objects helmkube.ResourceList) sets.Set[schema.GroupKind] {
 	kinds := sets.Set[schema.GroupKind]{}
 	for _, info := range objects {
@@ -265,11 +263,11 @@ func definedIn(objects helmkube.ResourceList) sets.Set[schema.GroupKind] {
 	return kinds
 }
 
-// mapping returns the resource of a kind. It waits for kinds that the release
-// itself defines: their hooks run soon after the definitions are created.
+// mapping returns the REST mapping of a kind. It waits for kinds that the release
+// itself defines, because their hooks run soon after their CRDs are created.
 func (b *builder) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	mapping, err := b.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if !meta.IsNoMatchError(err) || !b.awaited.Has(gvk.GroupKind()) {
+	if !meta.IsNoMatchError(err) || !b.ownKinds.Has(gvk.GroupKind()) {
 		return mapping, err
 	}
 	waited := wait.PollUntilContextTimeout(b.ctx, servedWithin/100, servedWithin, true, func(context.Context) (bool, error) {

@@ -43,7 +43,7 @@ func build(t *testing.T, b *builder, manifest string) helmkube.ResourceList {
 	return list
 }
 
-// places tells where the objects of a list are.
+// places returns the kind, namespace and name of each object.
 func places(list helmkube.ResourceList) []string {
 	found := []string{}
 	for _, info := range list {
@@ -95,11 +95,11 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-func TestBuildRefuses(t *testing.T) {
+func TestBuild_RejectsInvalidObjects(t *testing.T) {
 	for _, test := range []struct{ name, manifest, want string }{
 		{"no YAML", "a: [", "the manifest is not YAML"},
-		{"a text", "hello\n", "a document that is no object"},
-		{"a list", "- a\n", "a document that is no object"},
+		{"a text", "hello\n", "a document that is not an object"},
+		{"a list", "- a\n", "a document that is not an object"},
 		{"no kind", "apiVersion: v1\nmetadata: {name: a}\n", `an object named "a" has no apiVersion or kind`},
 		{"no apiVersion", "kind: ConfigMap\nmetadata: {name: a}\n", `an object named "a" has no apiVersion or kind`},
 		{"no name", "apiVersion: v1\nkind: ConfigMap\nmetadata: {}\n", "a ConfigMap has no metadata.name"},
@@ -117,15 +117,15 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
-// A stored manifest that becomes gigabytes is refused before it is read.
-func TestBuild_RefusesAliasBombs(t *testing.T) {
+// The manifest would expand to gigabytes.
+func TestBuild_RejectsAliasBombs(t *testing.T) {
 	bomb := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\na: &a " + strings.Repeat("x", 500_000) + "\nb: [" + strings.Repeat("*a,", 150_000) + "*a]\n"
 	if _, err := newTestBuilder(t).build(bomb); !errors.Is(err, boundedyaml.ErrTooLarge) {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestBuildSkipsUnknownKindsWhereTold(t *testing.T) {
+func TestBuild_SkipsUnknownKinds(t *testing.T) {
 	b := newTestBuilder(t)
 	b.skipUnknown = true
 	list := build(t, b, "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n")
@@ -134,7 +134,7 @@ func TestBuildSkipsUnknownKindsWhereTold(t *testing.T) {
 	}
 }
 
-func TestBuildKeepsContent(t *testing.T) {
+func TestBuild_KeepsContent(t *testing.T) {
 	list := build(t, newTestBuilder(t), `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: a}
@@ -166,7 +166,7 @@ data:
 	}
 }
 
-func TestBuildHandsOutCopies(t *testing.T) {
+func TestBuild_ReturnsCopies(t *testing.T) {
 	const manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: v}\n"
 	b := newTestBuilder(t)
 	first := build(t, b, manifest)
@@ -174,13 +174,12 @@ func TestBuildHandsOutCopies(t *testing.T) {
 	first[0].Name = "changed"
 	second := build(t, b, manifest)
 	if second[0].Name != "a" || cmp.Diff(map[string]any{"k": "v"}, content(t, second, 0)["data"]) != "" {
-		t.Errorf("the second build shows the first's changes: %+v", second[0])
+		t.Errorf("the second build contains changes of the first: %+v", second[0])
 	}
 }
 
-// TestPanicsBecomeErrors: Helm calls the client on goroutines of its own, where
-// a panic would end the process.
-func TestPanicsBecomeErrors(t *testing.T) {
+// Helm calls the client in its own goroutines, where a panic would end the process.
+func TestKubeClient_TurnsPanicsIntoErrors(t *testing.T) {
 	k := &kubeClient{ctx: t.Context(), Request: Request{Target: Target{Namespace: "apps"}}, log: &logBuffer{redact: NoOp{}.Redact}}
 	list := build(t, newTestBuilder(t), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
 	for name, call := range map[string]func() (*helmkube.Result, error){
@@ -216,7 +215,7 @@ func TestPanicsBecomeErrors(t *testing.T) {
 				t.Errorf("error %v, want an internal error", err)
 			}
 			if result == nil {
-				t.Error("no result, which Helm reads all the same")
+				t.Error("the result is nil, but Helm reads it")
 			}
 		})
 	}

@@ -25,7 +25,7 @@ import (
 	"github.com/chartwright/chartwright/internal/release/signing"
 )
 
-// Config is what a process has once and every action uses.
+// Config holds what all actions of a process share.
 type Config struct {
 	REST      *rest.Config
 	HTTP      *http.Client
@@ -36,11 +36,11 @@ type Config struct {
 	// Keys sign the release records that actions write, and verify those that they
 	// read. Without a key nothing is signed or verified.
 	Keys *signing.Keys
-	// SigningKey is the Secret that holds the keys. No template reads it, and no
-	// object of a chart may name it.
+	// SigningKey is the Secret that holds the keys. Templates cannot read it, and
+	// objects of a chart must not refer to it.
 	SigningKey types.NamespacedName
-	// Confined reports that the operator serves some namespaces. It then makes no
-	// request beyond them but for what a kind's Allow names.
+	// Confined reports that the operator watches a list of namespaces. It then sends no
+	// requests about other namespaces, except for what a kind's allow block names.
 	Confined bool
 }
 
@@ -54,7 +54,7 @@ type Client struct {
 	renderer     *render.Renderer
 }
 
-// NewClient returns a client.
+// NewClient returns a Client.
 func NewClient(config Config) (*Client, error) {
 	own, err := newIdentity(config.REST, config.HTTP)
 	if err != nil {
@@ -72,7 +72,7 @@ func NewClient(config Config) (*Client, error) {
 	}, nil
 }
 
-// Capabilities returns what charts see as .Capabilities.
+// Capabilities returns what templates read as .Capabilities.
 func (c *Client) Capabilities() *chart.Capabilities { return c.capabilities }
 
 // run is one action on a release.
@@ -116,7 +116,7 @@ func (r *run) history() []release.Record {
 	return r.client.config.Index.History(r.Namespace, r.Release)
 }
 
-// begin prepares an action that ends when the context does.
+// begin prepares an action. Its requests end with ctx.
 func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	capabilities, _, err := c.capabilities.Read()
 	if err != nil {
@@ -168,7 +168,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 			built:     map[string]helmkube.ResourceList{},
 		},
 	}
-	storage.Inventory, storage.Lookups, storage.Check = objects.stored, objects.looked, objects.preflight
+	storage.Inventory, storage.Lookups, storage.Check = objects.stored, objects.lookupsAnnotation, objects.preflight
 	config := &action.Configuration{
 		RESTClientGetter: lookupGetter{ctx: ctx, config: as.config, scope: r.Allow.LookupScope(), namespace: r.Namespace, readings: objects.readings},
 		Releases:         helmstorage.Init(storage),
@@ -180,16 +180,16 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	return &run{Request: r, client: c, config: config, kube: objects, driver: storage}, nil
 }
 
-// identity is in whose name objects are read and written. Records, caches and
-// custom resources are always the operator's own business.
+// identity is the account that reads and writes the objects of a release. The operator
+// always uses its own account for records, caches and custom resources.
 type identity struct {
 	config  *rest.Config
 	http    *http.Client
 	objects apply.Client
 }
 
-// as returns the identity of a service account, or the operator's own where
-// none is named. Identities are kept: there are as many as accounts in use.
+// as returns the identity of a service account, or the operator's own identity for an
+// empty name. Identities are cached, one for each service account in use.
 func (c *Client) as(namespace, serviceAccount string) (identity, error) {
 	if serviceAccount == "" {
 		return c.own, nil
@@ -201,8 +201,8 @@ func (c *Client) as(namespace, serviceAccount string) (identity, error) {
 		return known, nil
 	}
 	config := rest.CopyConfig(c.own.config)
-	// The API server adds an account's groups itself. To name them takes the
-	// right to impersonate groups, too.
+	// The API server adds the groups of the service account. Naming them would need the
+	// permission to impersonate groups, too.
 	config.Impersonate = rest.ImpersonationConfig{UserName: user}
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -216,7 +216,7 @@ func (c *Client) as(namespace, serviceAccount string) (identity, error) {
 	return made, nil
 }
 
-// core returns a client for what the others cannot do: read the logs of pods.
+// core returns a client that reads the logs of pods, which the other clients cannot.
 func (i identity) core() (typedcorev1.CoreV1Interface, error) {
 	return typedcorev1.NewForConfigAndClient(i.config, i.http)
 }

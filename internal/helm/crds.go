@@ -21,22 +21,22 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// unchangedCRD reports whether a CRD has every field that the chart sets, as the
-// chart sets it. Fields that the API server or others have added do not count.
+// unchangedCRD reports whether a live CRD has all values that the chart sets. Fields
+// that only the live CRD has are ignored.
 func unchangedCRD(live, wanted *unstructured.Unstructured) bool {
 	for _, path := range [][]string{{"spec"}, {"metadata", "labels"}, {"metadata", "annotations"}} {
 		is, _, _ := unstructured.NestedFieldNoCopy(live.Object, path...)
 		want, _, _ := unstructured.NestedFieldNoCopy(wanted.Object, path...)
-		if !holds(is, want) {
+		if !containsFields(is, want) {
 			return false
 		}
 	}
 	return true
 }
 
-// holds reports whether a value has every field of another. The API server leaves
-// out fields that are empty.
-func holds(live, wanted any) bool {
+// containsFields reports whether a live value contains all fields of the wanted value. The API
+// server omits empty fields.
+func containsFields(live, wanted any) bool {
 	if live == nil {
 		v := reflect.ValueOf(wanted)
 		return wanted == nil || v.IsZero() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0
@@ -47,14 +47,14 @@ func holds(live, wanted any) bool {
 	case map[string]any:
 		fields, ok := live.(map[string]any)
 		for key, value := range wanted {
-			ok = ok && holds(fields[key], value)
+			ok = ok && containsFields(fields[key], value)
 		}
 		return ok
 	case []any:
 		items, ok := live.([]any)
-		return ok && slices.EqualFunc(items, wanted, holds)
+		return ok && slices.EqualFunc(items, wanted, containsFields)
 	}
-	// A whole number may be read as an integer or not.
+	// Whole numbers may be decoded as integers or as floats.
 	a, number := asFloat(live)
 	b, too := asFloat(wanted)
 	return number && too && a == b || live == wanted
@@ -70,14 +70,14 @@ func asFloat(value any) (float64, bool) {
 	return 0, false
 }
 
-// errBreakingCRD marks a CRD of a chart that would take away what stored
-// objects need.
-var errBreakingCRD = errors.New("the chart's CRD would break objects that are stored")
+// errBreakingCRD marks a CRD of a chart with which stored custom resources would become
+// invalid or lose fields.
+var errBreakingCRD = errors.New("the chart's CRD would break stored custom resources")
 
-// ensureCRDs installs the crds/ of a chart whose dependencies are processed, so
-// that a subchart that is off installs none. CRDs belong to no release: they are
-// never deleted, and no other field of theirs is changed. A CRD that is as the
-// chart has it costs one read.
+// ensureCRDs installs the CRDs in crds/ of a chart whose dependencies are processed, so
+// that a disabled subchart installs none. CRDs belong to no release: they are never
+// deleted, and fields that the chart does not set are not changed. An unchanged CRD
+// costs one read.
 func (r *run) ensureCRDs(c *helmchart.Chart) error {
 	if r.CRDs == watches.CRDsSkip {
 		return nil
@@ -89,7 +89,7 @@ func (r *run) ensureCRDs(c *helmchart.Chart) error {
 	for _, crd := range crds {
 		if err := r.ensureCRD(crd.Unstructured); err != nil {
 			if apierrors.IsForbidden(err) {
-				r.Notifier.Warn(api.EventCRDMissing, fmt.Sprintf("CRD %s of the chart cannot be installed for lack of rights: install it by hand", crd.GetName()))
+				r.Notifier.Warn(api.EventCRDMissing, fmt.Sprintf("CRD %s of the chart cannot be installed because permissions are missing: install it manually", crd.GetName()))
 				continue
 			}
 			return fmt.Errorf("%s: %w", crd.Source, err)
@@ -141,8 +141,8 @@ func established(object *unstructured.Unstructured) (bool, error) {
 	return apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established), nil
 }
 
-// compatible refuses a CRD by which stored objects would be refused or lose
-// fields.
+// compatible rejects a CRD with which stored custom resources would become invalid or
+// lose fields.
 func compatible(live, wanted *unstructured.Unstructured) error {
 	from, err := decodeCRD(live)
 	if err != nil {

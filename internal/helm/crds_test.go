@@ -46,7 +46,7 @@ func crd(t *testing.T, scope apiextensionsv1.ResourceScope, versions ...crdVersi
 	return &unstructured.Unstructured{Object: content}
 }
 
-// What breaks is compat's to say; here it is what becomes of it.
+// Package compat tests which changes are breaking.
 func TestCompatible(t *testing.T) {
 	const namespaced, cluster = apiextensionsv1.NamespaceScoped, apiextensionsv1.ClusterScoped
 	unserved := served("v1", fields{"a": text()})
@@ -64,18 +64,18 @@ func TestCompatible(t *testing.T) {
 		breaks     string
 	}{
 		{name: "nothing changes", live: crd(t, namespaced, live), want: crd(t, namespaced, live)},
-		{name: "a field more", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v1", fields{"a": text(), "b": text()}))},
-		{name: "a version more", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v2", nil), live)},
+		{name: "an additional field", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v1", fields{"a": text(), "b": text()}))},
+		{name: "an additional version", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v2", nil), live)},
 		{name: "another scope", live: crd(t, namespaced, live), want: crd(t, cluster, live), breaks: "scope Namespaced becomes Cluster"},
-		{name: "a version less", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v2", fields{"a": text()})), breaks: "version v1 is gone"},
+		{name: "a removed version", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v2", fields{"a": text()})), breaks: "version v1 is gone"},
 		{name: "a version is not served", live: crd(t, namespaced, live), want: crd(t, namespaced, unserved), breaks: "version v1 is no longer served"},
-		{name: "a field less", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v1", nil)), breaks: "a" + gone},
-		{name: "a field less, in two versions", live: crd(t, namespaced, live, served("v2", fields{"a": text()})), want: crd(t, namespaced, served("v1", nil), served("v2", nil)), breaks: "a" + gone},
-		{name: "a field less that is kept all the same", live: crd(t, namespaced, openField), want: crd(t, namespaced, open)},
+		{name: "a removed field", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v1", nil)), breaks: "a" + gone},
+		{name: "a removed field in two versions", live: crd(t, namespaced, live, served("v2", fields{"a": text()})), want: crd(t, namespaced, served("v1", nil), served("v2", nil)), breaks: "a" + gone},
+		{name: "a removed field whose values are kept", live: crd(t, namespaced, openField), want: crd(t, namespaced, open)},
 		{name: "a field of another type", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v1", fields{"a": {Type: "integer"}})), breaks: "a: type string becomes integer"},
-		{name: "an object that opens", live: crd(t, namespaced, live), want: crd(t, namespaced, open)},
-		{name: "an object that closes", live: crd(t, namespaced, openField), want: crd(t, namespaced, live), breaks: "keys that are not declared are dropped"},
-		{name: "many fields less", live: crd(t, namespaced, many), want: crd(t, namespaced, served("v1", nil)), breaks: strings.Join([]string{"a", "b", "c", "d", "e" + gone + "; and 2 more"}, gone+"; ")},
+		{name: "an object that allows unknown fields", live: crd(t, namespaced, live), want: crd(t, namespaced, open)},
+		{name: "an object that forbids unknown fields", live: crd(t, namespaced, openField), want: crd(t, namespaced, live), breaks: "keys that are not declared are dropped"},
+		{name: "many removed fields", live: crd(t, namespaced, many), want: crd(t, namespaced, served("v1", nil)), breaks: strings.Join([]string{"a", "b", "c", "d", "e" + gone + "; and 2 more"}, gone+"; ")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := compatible(test.live, test.want)
@@ -89,7 +89,7 @@ func TestCompatible(t *testing.T) {
 	}
 }
 
-func TestCompatibleOfWhatIsNoCRD(t *testing.T) {
+func TestCompatible_RejectsInvalidCRD(t *testing.T) {
 	good := crd(t, apiextensionsv1.NamespaceScoped, served("v1", nil))
 	bad := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "bad.example.com"}, "spec": "x"}}
 	for name, err := range map[string]error{"before": compatible(bad, good), "after": compatible(good, bad)} {
@@ -121,8 +121,8 @@ func TestEstablished(t *testing.T) {
 	}
 }
 
-// A CRD that the chart does not change costs one read in each action, and no
-// write. One that the chart, or somebody else, has changed is applied.
+// An unchanged CRD costs one read in each action, and no write. A CRD that the chart or
+// another user changed is applied.
 func TestCRDsReplace_UnchangedCRDCostsOneRead(t *testing.T) {
 	w := newWorld(t)
 	group := w.namespace + ".example.com"
@@ -137,7 +137,7 @@ func TestCRDsReplace_UnchangedCRDCostsOneRead(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	// With what generators write and the API server leaves out or writes otherwise.
+	// The manifest contains what generators write and the API server omits or converts.
 	manifest := `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
@@ -206,10 +206,10 @@ status:
 		t.Fatal(err)
 	}
 	if got := requests("after drift", w.helm.Upgrade, gaugeChart(manifest), "four"); !slices.Contains(got, "PATCH") {
-		t.Errorf("after somebody changed a field of the chart, the action sends %v", got)
+		t.Errorf("after another user changed a field of the chart, the action sends %v", got)
 	}
 	less := strings.Replace(manifest, "  annotations: {generator: v0.1.0}\n", "", 1)
-	if got := requests("after a field less", w.helm.Upgrade, gaugeChart(less), "five"); !slices.Contains(got, "PATCH") {
+	if got := requests("after a removed field", w.helm.Upgrade, gaugeChart(less), "five"); !slices.Contains(got, "PATCH") {
 		t.Errorf("after the chart dropped a field, the action sends %v", got)
 	}
 	live, err := crds.Get(t.Context(), name, metav1.GetOptions{})

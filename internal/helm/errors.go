@@ -12,35 +12,33 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// Errors of actions, beside those of packages chart and release.
+// Errors of actions, in addition to those of packages chart and release.
 var (
-	// ErrNotAllowed marks an action that ended before anything was written,
-	// because the kind's allow block in the watches file forbids what the chart
-	// would do with these values.
+	// ErrNotAllowed marks an action that wrote nothing, because the kind's allow block
+	// in the watches file forbids an object or a lookup of the chart.
 	ErrNotAllowed = errors.New("not allowed for this kind")
-	// ErrConflict marks an action that ended before anything was written, because
-	// an object of the chart exists and is not owned by the release.
+	// ErrConflict marks an action that wrote nothing, because an object of the chart
+	// exists and is not owned by the release.
 	ErrConflict = errors.New("an object of the chart exists already and is not owned by this release")
-	// ErrRefused marks an upgrade that ended before anything was written, because
-	// the API server would refuse one of the objects.
+	// ErrRefused marks an upgrade that wrote nothing, because the API server would
+	// reject an object.
 	ErrRefused = errors.New("the API server refuses an object of the new revision; nothing was changed")
-	// ErrInterrupted marks an action that ended because the wait for one of its
-	// hooks was ended, see HookWait.
+	// ErrInterrupted marks an action whose wait for a hook was canceled; see HookWait.
 	ErrInterrupted = errors.New("the wait for a hook was interrupted")
-	// ErrOrphaned marks an uninstall that was not begun because the custom resource
+	// ErrOrphaned marks an uninstall that was not started because the custom resource
 	// was deleted with propagationPolicy Orphan (kubectl delete --cascade=orphan).
 	ErrOrphaned = errors.New("the custom resource was deleted with propagationPolicy Orphan")
-	// ErrTestsFailed marks tests of a chart that ran and failed.
+	// ErrTestsFailed marks chart tests that ran and failed.
 	ErrTestsFailed = errors.New("the chart's tests failed")
-	// ErrWaiting marks an uninstall that is complete, but for objects that still
-	// exist and that it was to wait for.
-	ErrWaiting = errors.New("the release is uninstalled, and some of its objects are not gone yet")
+	// ErrWaiting marks an uninstall that is complete except for objects that still exist
+	// at the timeout.
+	ErrWaiting = errors.New("the release is uninstalled, but some of its objects still exist")
 )
 
-// Texts of errors that have no type. TestErrorTexts_MatchHelm compares Helm's with
-// the version in go.mod.
+// Texts of errors that have no type. TestErrorTexts_MatchHelm checks them against
+// Helm's version in go.mod.
 const (
-	// helmUnreachable is in Helm's error if it cannot read whether an object exists.
+	// helmUnreachable is in Helm's error if Helm cannot read an object.
 	helmUnreachable = "could not get information about the resource"
 	// helmForeign is in Helm's error if an object belongs to another release.
 	helmForeign = "cannot be imported into the current release"
@@ -49,9 +47,8 @@ const (
 	serverNoPatch = "failed to create typed patch object"
 )
 
-// classify marks the errors after which nothing was changed. An action that wrote
-// no record ended before it changed anything: because of what it read, or in the
-// templates.
+// classify marks the errors after which nothing was changed. An action that stored no
+// record failed before any change, while it checked objects or executed templates.
 func (r *run) classify(err error) error {
 	switch {
 	case err == nil || r.driver.WriteErr != nil:
@@ -67,7 +64,7 @@ func (r *run) classify(err error) error {
 	}
 }
 
-// joinReasons returns an error that names all reasons, nil if there are none.
+// joinReasons returns err with all reasons, or nil without reasons.
 func joinReasons(err error, reasons []string) error {
 	if len(reasons) == 0 {
 		return nil
@@ -75,17 +72,16 @@ func joinReasons(err error, reasons []string) error {
 	return fmt.Errorf("%w: %s", err, strings.Join(reasons, "; "))
 }
 
-// isRefusal reports whether the API server will never accept an object, as opposed
-// to a server that cannot answer now.
+// isRefusal reports whether the API server rejects the object, as opposed to being
+// unavailable.
 func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) ||
 		strings.Contains(err.Error(), serverNoPatch)
 }
 
-// outcome returns the error of an action. That Helm returned no error is not
-// enough: it only logs some writes of the record that failed. Helm also turns some
-// errors into text, so that the original is kept beside it.
+// outcome returns the error of an action. It also returns failed writes of the record
+// that Helm only logs, and restores original errors that Helm turned into text.
 func (r *run) outcome(err error) error {
 	switch {
 	case err == nil && r.driver.WriteErr != nil:
@@ -99,7 +95,7 @@ func (r *run) outcome(err error) error {
 	case errors.Is(r.driver.WriteErr, release.ErrStale):
 		err = r.driver.WriteErr
 	case errors.Is(r.kube.failedHook, ErrInterrupted):
-		// The text stays Helm's.
+		// The text is Helm's.
 		err = rewordedError{error: errors.Join(err, r.kube.failedHook), text: err.Error()}
 	case r.kube.ctx.Err() != nil:
 		err = fmt.Errorf("%w: %w", context.Cause(r.kube.ctx), err)
@@ -114,14 +110,14 @@ func (r *run) outcome(err error) error {
 	return &ActionError{Err: err, Log: r.kube.log.lines()}
 }
 
-// ActionError is an action that failed, with the end of Helm's log.
+// ActionError is the error of an action, with the last lines of Helm's log.
 type ActionError struct {
 	Err error
 	// Log holds the last lines that Helm logged, oldest first.
 	Log []string
 }
 
-// Error returns the cause alone.
+// Error returns the text of the cause.
 func (e *ActionError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.

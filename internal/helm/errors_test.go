@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestErrorTexts_MatchHelm: the texts by which errors are classified are in the
-// errors of the version of Helm in go.mod.
+// TestErrorTexts_MatchHelm checks that the texts that classify errors are in
+// the errors of the version of Helm in go.mod.
 func TestErrorTexts_MatchHelm(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -59,7 +59,7 @@ func TestErrorTexts_MatchHelm(t *testing.T) {
 	}
 }
 
-// builtClient builds the same objects from every manifest.
+// builtClient returns the same objects for every manifest.
 type builtClient struct {
 	*kubefake.PrintingKubeClient
 	list helmkube.ResourceList
@@ -67,7 +67,7 @@ type builtClient struct {
 
 func (c builtClient) Build(io.Reader, bool) (helmkube.ResourceList, error) { return c.list, nil }
 
-// answeringClient gives the same answer to every request.
+// answeringClient returns the same response for every request.
 type answeringClient struct {
 	resource.RESTClient
 	status int

@@ -11,7 +11,7 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// withHook adds a hook that the API server refuses where .Values.bad is set.
+// withHook adds a hook that the API server rejects if .Values.bad is set.
 func withHook(f files) files {
 	return f.with("templates/hook.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ if .Values.bad }}Not_a_name{{ else }}hook{{ end }}\n  annotations: {helm.sh/hook: 'pre-install,pre-upgrade'}\n")
 }
@@ -21,24 +21,23 @@ func bad(values map[string]any) map[string]any {
 	return values
 }
 
-// TestRetriesMakeNoHistory: it grows by one a change and not by one a try.
-func TestRetriesMakeNoHistory(t *testing.T) {
+func TestInstall_RetryReplacesFailedRecord(t *testing.T) {
 	w := newWorld(t)
 	c := withHook(mapsChart()).load(t)
 	for range 3 {
 		if err := w.helm.Install(t.Context(), w.request(c, "bad", bad(valuesOf("a=1")))); err == nil {
-			t.Fatal("the API server takes a name that is none")
+			t.Fatal("the API server accepts an invalid name")
 		}
 		equal(t, "after a failed install", []string{"v1 failed"}, w.statuses())
 	}
 	if err := w.helm.Upgrade(t.Context(), w.request(c, "good", valuesOf("a=1"))); err != nil {
 		t.Fatal(err)
 	}
-	// What never was deployed must not pass for good, whatever Helm calls it.
-	equal(t, "after the first good one", []string{"v2 deployed", "v1 failed"}, w.statuses())
+	// A revision that was never deployed stays failed. Helm would mark it as superseded.
+	equal(t, "after the first successful revision", []string{"v2 deployed", "v1 failed"}, w.statuses())
 	for range 3 {
 		if err := w.helm.Upgrade(t.Context(), w.request(c, "bad", bad(valuesOf("a=2")))); err == nil {
-			t.Fatal("the API server takes a name that is none")
+			t.Fatal("the API server accepts an invalid name")
 		}
 		equal(t, "after a failed upgrade", []string{"v3 failed", "v2 deployed", "v1 failed"}, w.statuses())
 	}
@@ -46,14 +45,14 @@ func TestRetriesMakeNoHistory(t *testing.T) {
 	if err := w.helm.Upgrade(t.Context(), w.request(c, "better", valuesOf("a=2"))); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "after the next good one", []string{"v4 deployed", "v3 failed", "v2 superseded", "v1 failed"}, w.statuses())
+	equal(t, "after the next successful revision", []string{"v4 deployed", "v3 failed", "v2 superseded", "v1 failed"}, w.statuses())
 	if err := w.helm.Prune(t.Context(), w.request(c, "", nil), 2); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "after pruning", []string{"v4 deployed", "v3 failed", "v2 superseded"}, w.statuses())
 }
 
-func TestFailureTellsHelmsLog(t *testing.T) {
+func TestActionError_ContainsHelmLog(t *testing.T) {
 	w := newWorld(t)
 	c := withHook(mapsChart()).load(t)
 	if err := w.helm.Install(t.Context(), w.request(c, "good", valuesOf("a=1"))); err != nil {
@@ -62,10 +61,10 @@ func TestFailureTellsHelmsLog(t *testing.T) {
 	err := w.helm.Upgrade(t.Context(), w.request(c, "bad", bad(valuesOf("a=1"))))
 	var failed *ActionError
 	if !errors.As(err, &failed) || len(failed.Log) == 0 {
-		t.Fatalf("error %v carries no log", err)
+		t.Fatalf("error %v has no log", err)
 	}
 	if errors.Is(err, chart.ErrRender) || errors.Is(err, release.ErrStale) {
-		t.Errorf("what the API server refuses counts as %v", err)
+		t.Errorf("the rejection is reported as %v", err)
 	}
 	newest := w.index.History(w.namespace, "web")[0]
 	if newest.Status != api.StatusFailed || !strings.Contains(newest.Description.Description, "Not_a_name") {
@@ -73,9 +72,9 @@ func TestFailureTellsHelmsLog(t *testing.T) {
 	}
 }
 
-// TestOutageIsNotTheChartsFault: an error of the API server before the record
-// is written passes, and the chart's author can do nothing about it.
-func TestOutageIsNotTheChartsFault(t *testing.T) {
+// An error of the API server before the first write is temporary. It must not be
+// reported as an error of the chart.
+func TestActions_ServerErrorIsNotRenderError(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().load(t)
 	if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))); err != nil {
@@ -98,7 +97,7 @@ func TestOutageIsNotTheChartsFault(t *testing.T) {
 				t.Errorf("%s without an API server from request %d on succeeds", name, at)
 			}
 			if errors.Is(err, chart.ErrRender) || errors.Is(err, chart.ErrInvalidValues) || errors.Is(err, ErrConflict) {
-				t.Errorf("%s, request %d: the error counts as the chart's fault: %v", name, at, err)
+				t.Errorf("%s, request %d: the error is reported as a render error: %v", name, at, err)
 			}
 			w.restart()
 		}

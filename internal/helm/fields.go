@@ -13,10 +13,10 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// dropIgnoredFields takes the ignored fields out of an object that is about to be
-// applied. They are set when the object is made, in the name of a manager of
-// their own, which goes on holding them: a field that its only manager no
-// longer applies would be removed.
+// dropIgnoredFields removes the ignored fields from an object that is about to be
+// applied. When the object is created, the fields are applied once with a field manager
+// of their own, because server-side apply removes a field that its only manager no
+// longer applies.
 func (k *kubeClient) dropIgnoredFields(o apply.Object) (apply.Object, error) {
 	paths := ignored(k.Ignore, o.Unstructured)
 	if len(paths) == 0 {
@@ -32,9 +32,9 @@ func (k *kubeClient) dropIgnoredFields(o apply.Object) (apply.Object, error) {
 	return o, nil
 }
 
-// keepIgnoredFields returns a prepared object as it would be after dropIgnoredFields and
-// an apply, for a dry run: the ignored fields are as others have left them, and
-// are set where the object is still to be made.
+// keepIgnoredFields returns a prepared object as it would be after dropIgnoredFields
+// and an apply, for a dry run: ignored fields have their live values, or the rendered
+// values if the object does not exist.
 func (k *kubeClient) keepIgnoredFields(o apply.Object) (apply.Object, error) {
 	paths := ignored(k.Ignore, o.Unstructured)
 	if len(paths) == 0 {
@@ -58,7 +58,7 @@ func (k *kubeClient) keepIgnoredFields(o apply.Object) (apply.Object, error) {
 	return o, nil
 }
 
-// ignored returns the paths of an object that the rules name and it has.
+// ignored returns the paths of an object's fields that match the rules.
 func ignored(rules []watches.DriftIgnore, object *unstructured.Unstructured) [][]string {
 	var paths [][]string
 	for _, rule := range rules {
@@ -80,9 +80,9 @@ func ignored(rules []watches.DriftIgnore, object *unstructured.Unstructured) [][
 	return paths
 }
 
-// regained returns the objects whose spec.replicas a change of the manifest takes
-// back from an autoscaler, which has them otherwise until a person scales: those
-// that it sets anew, and those that it had an autoscaler for and has no more.
+// regained returns the objects whose spec.replicas the new manifest sets although an
+// autoscaler has set it: the original manifest did not set the field, or it had an
+// autoscaler for the object and the target has none.
 func regained(original, target helmkube.ResourceList) sets.Set[apply.Key] {
 	before := map[apply.Key]bool{}
 	for _, info := range original {
@@ -98,7 +98,8 @@ func regained(original, target helmkube.ResourceList) sets.Set[apply.Key] {
 	return taken
 }
 
-// scaledBy returns the keys of the objects that the autoscalers among objects scale.
+// scaledBy returns the keys of the objects that the autoscalers among the given objects
+// scale.
 func scaledBy(objects helmkube.ResourceList) sets.Set[apply.Key] {
 	scaled := sets.Set[apply.Key]{}
 	for _, info := range objects {

@@ -14,8 +14,8 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// freezingChart is mapsChart, whose ConfigMaps cannot be changed any more where
-// .Values.frozen is set.
+// freezingChart is mapsChart with ConfigMaps that are immutable if .Values.frozen is
+// set.
 func freezingChart() files {
 	return mapsChart().with("templates/config.yaml", "{{ range $name, $value := .Values.maps }}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ $name }}}\ndata: {{ if $.Values.invalid }}{'not a key': x}{{ else }}{value: {{ $value | quote }}}{{ end }}\n{{ if $.Values.frozen }}immutable: true{{ end }}\n{{ end }}")
 }
@@ -25,7 +25,7 @@ func frozen(values map[string]any) map[string]any {
 	return values
 }
 
-// uid is that of a ConfigMap.
+// uid returns the UID of a ConfigMap.
 func (w *world) uid(name string) types.UID {
 	w.Helper()
 	live, err := w.plain.CoreV1().ConfigMaps(w.namespace).Get(w.Context(), name, metav1.GetOptions{})
@@ -35,11 +35,11 @@ func (w *world) uid(name string) types.UID {
 	return live.UID
 }
 
-// forced asks for force, and notes what a person is told.
-func (w *world) forced(c *chart.Chart, digest string, values map[string]any, told *[]string) Request {
+// forced returns a request with Force, which adds the messages of warnings to warnings.
+func (w *world) forced(c *chart.Chart, digest string, values map[string]any, warnings *[]string) Request {
 	r := w.request(c, digest, values)
 	r.Force = true
-	r.Notifier = warnFunc(func(reason, what string) { *told = append(*told, reason+": "+what) })
+	r.Notifier = warnFunc(func(reason, what string) { *warnings = append(*warnings, reason+": "+what) })
 	return r
 }
 
@@ -53,60 +53,58 @@ func TestForce(t *testing.T) {
 	}
 	equal(t, "the revisions without force", []string{"v1 deployed"}, w.statuses())
 	if w.uid("a") != a {
-		t.Error("it was made again without force")
+		t.Error("it was recreated without force")
 	}
 
-	var told []string
-	w.must(w.helm.Upgrade(t.Context(), w.forced(c, "two", frozen(valuesOf("a=2", "b=1")), &told)))
+	var warnings []string
+	w.must(w.helm.Upgrade(t.Context(), w.forced(c, "two", frozen(valuesOf("a=2", "b=1")), &warnings)))
 	equal(t, "the objects", []string{"a=2", "b=1"}, w.configMaps())
-	equal(t, "what is told", []string{api.EventForced + ": ConfigMap " + w.namespace + "/a could not be changed and is deleted and made again"}, told)
+	equal(t, "the warnings", []string{api.EventForced + ": ConfigMap " + w.namespace + "/a could not be changed and is deleted and created again"}, warnings)
 	if w.uid("a") == a || w.uid("b") != b {
-		t.Error("made again was not what could not be changed, and that alone")
+		t.Error("not exactly the immutable object was recreated")
 	}
 	if newest := w.newest(); newest.Status != api.StatusDeployed || newest.Inventory.Digest == "" {
 		t.Errorf("the record: %+v", newest)
 	}
 
-	// A rollback can be forced as well.
-	told = nil
-	r := w.forced(c, "", nil, &told)
+	// Force also applies to a rollback.
+	warnings = nil
+	r := w.forced(c, "", nil, &warnings)
 	r.Marks = backTo(1, 2)
 	w.must(w.helm.Rollback(t.Context(), r, 1))
 	equal(t, "the objects after a rollback", []string{"a=1", "b=1"}, w.configMaps())
-	if len(told) != 1 || w.uid("b") != b {
-		t.Errorf("told is %q", told)
+	if len(warnings) != 1 || w.uid("b") != b {
+		t.Errorf("the warnings are %q", warnings)
 	}
 }
 
-// TestForceDeletesNothingInVain: what would be refused anyway stays.
-func TestForceDeletesNothingInVain(t *testing.T) {
+func TestForce_KeepsObjectIfNewOneIsInvalid(t *testing.T) {
 	w := newWorld(t)
 	c := freezingChart().load(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", frozen(valuesOf("a=1")))))
 	a := w.uid("a")
 	invalid := frozen(valuesOf("a=2"))
 	invalid["invalid"] = true
-	var told []string
-	if err := w.helm.Upgrade(t.Context(), w.forced(c, "two", invalid, &told)); !errors.Is(err, ErrRefused) {
+	var warnings []string
+	if err := w.helm.Upgrade(t.Context(), w.forced(c, "two", invalid, &warnings)); !errors.Is(err, ErrRefused) {
 		t.Errorf("%v, want ErrRefused", err)
 	}
-	if w.uid("a") != a || len(told) > 0 {
-		t.Errorf("it was made again: %q", told)
+	if w.uid("a") != a || len(warnings) > 0 {
+		t.Errorf("it was recreated: %q", warnings)
 	}
 	equal(t, "the revisions", []string{"v1 deployed"}, w.statuses())
 
-	w.theirs("a")
+	w.setForeignOwner("a")
 	w.watch()
-	if err := w.helm.Upgrade(t.Context(), w.forced(c, "two", frozen(valuesOf("a=2")), &told)); err == nil {
-		t.Error("what is another's by now was changed")
+	if err := w.helm.Upgrade(t.Context(), w.forced(c, "two", frozen(valuesOf("a=2")), &warnings)); err == nil {
+		t.Error("the foreign object was changed")
 	}
 	if w.uid("a") != a {
-		t.Error("what is another's by now was made again")
+		t.Error("the foreign object was recreated")
 	}
 }
 
-// TestForceByKind: what holds data is never deleted.
-func TestForceByKind(t *testing.T) {
+func TestForce_NeverDeletesKindsWithData(t *testing.T) {
 	for name, test := range map[string]struct {
 		object        string
 		before, after string
@@ -149,25 +147,25 @@ func TestForceByKind(t *testing.T) {
 			if err := w.helm.Upgrade(t.Context(), w.request(load(test.after), "two", nil)); !errors.Is(err, ErrRefused) {
 				t.Errorf("without force: %v, want ErrRefused", err)
 			}
-			var told []string
-			err := w.helm.Upgrade(t.Context(), w.forced(load(test.after), "two", nil, &told))
+			var warnings []string
+			err := w.helm.Upgrade(t.Context(), w.forced(load(test.after), "two", nil, &warnings))
 			if test.remade {
-				if err != nil || uid() == before || len(told) != 1 {
-					t.Errorf("by force: %v, told %q", err, told)
+				if err != nil || uid() == before || len(warnings) != 1 {
+					t.Errorf("with force: %v, warnings %q", err, warnings)
 				}
 				equal(t, "the revisions", []string{"v2 deployed", "v1 superseded"}, w.statuses())
 				return
 			}
-			if !errors.Is(err, ErrRefused) || uid() != before || len(told) > 0 {
-				t.Errorf("by force: %v, told %q, made again: %v", err, told, uid() != before)
+			if !errors.Is(err, ErrRefused) || uid() != before || len(warnings) > 0 {
+				t.Errorf("with force: %v, warnings %q, recreated: %v", err, warnings, uid() != before)
 			}
 			equal(t, "the revisions", []string{"v1 deployed"}, w.statuses())
 		})
 	}
 }
 
-// TestTakeOwnership: objects of nobody and of other releases can be taken over,
-// those of another living custom resource cannot.
+// Objects without an owner and objects of other releases can be taken over. Objects of
+// another existing custom resource cannot.
 func TestTakeOwnership(t *testing.T) {
 	c := mapsChart().load(t)
 	ofRelease := func(w *world) {
@@ -183,8 +181,8 @@ func TestTakeOwnership(t *testing.T) {
 	}{
 		{"nobody's", func(*world) {}, true},
 		{"another release's", ofRelease, true},
-		{"another custom resource's", func(w *world) { w.theirs("a") }, false},
-		{"another custom resource's release's", func(w *world) { ofRelease(w); w.theirs("a") }, false},
+		{"object of another custom resource", func(w *world) { w.setForeignOwner("a") }, false},
+		{"object of another custom resource's release", func(w *world) { ofRelease(w); w.setForeignOwner("a") }, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for verb, act := range map[string]func(*world, Request) error{
@@ -203,16 +201,16 @@ func TestTakeOwnership(t *testing.T) {
 				r.Allow.TakeOwnership = watches.TakeOwnershipOnRequest
 				err := act(w, r)
 				if !errors.Is(err, ErrConflict) || strings.Contains(err.Error(), api.AnnotationTakeOwnership) != test.taken {
-					t.Errorf("%s without asking: %v, want ErrConflict that says how to ask where it helps", verb, err)
+					t.Errorf("%s without takeOwnership: %v, want ErrConflict that names the annotation if it is allowed", verb, err)
 				}
-				equal(t, verb+" without asking: the revisions", statuses, w.statuses())
+				equal(t, verb+" without takeOwnership: the revisions", statuses, w.statuses())
 
 				r = w.request(c, "two", valuesOf("a=2", "b=1"))
 				r.TakeOwnership = true
 				err = act(w, r)
 				live, getErr := w.plain.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "a", metav1.GetOptions{})
 				if getErr != nil || live.UID != made.UID {
-					t.Fatalf("%s: it was made again: %v", verb, getErr)
+					t.Fatalf("%s: it was recreated: %v", verb, getErr)
 				}
 				if !test.taken {
 					if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "Small.app.example.com/elsewhere/web") {
@@ -232,13 +230,12 @@ func TestTakeOwnership(t *testing.T) {
 	}
 }
 
-// TestConflictsSayWhatIsForbidden: nobody is told of an annotation that the kind
-// does not heed.
-func TestConflictsSayWhatIsForbidden(t *testing.T) {
+// The message names the annotation only if the kind allows it.
+func TestConflict_OmitsForbiddenAnnotation(t *testing.T) {
 	w := newWorld(t)
 	w.make("a")
 	err := w.helm.Install(t.Context(), w.request(mapsChart().load(t), "one", valuesOf("a=1")))
 	if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "rename") || strings.Contains(err.Error(), api.AnnotationTakeOwnership) {
-		t.Errorf("%v, want ErrConflict that says to rename one", err)
+		t.Errorf("%v, want ErrConflict that asks to rename one", err)
 	}
 }

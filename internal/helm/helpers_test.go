@@ -17,7 +17,7 @@ import (
 	"github.com/chartwright/chartwright/internal/release/signing"
 )
 
-// files is a chart's folder.
+// files holds the files of a chart by path.
 type files map[string]string
 
 func (f files) fs() fstest.MapFS {
@@ -28,7 +28,7 @@ func (f files) fs() fstest.MapFS {
 	return fsys
 }
 
-// with returns the folder with a file more.
+// with returns a copy with one more file.
 func (f files) with(name, content string) files {
 	more := maps.Clone(f)
 	more[name] = content
@@ -44,7 +44,7 @@ func (f files) load(t testing.TB) *chart.Chart {
 	return c
 }
 
-// small is a chart of one ConfigMap.
+// small returns a chart with one ConfigMap.
 func small() files {
 	return files{
 		"Chart.yaml":             "apiVersion: v2\nname: small\nversion: 1.2.3\nappVersion: '9'\n",
@@ -55,7 +55,7 @@ func small() files {
 	}
 }
 
-// aRelease returns one with everything in it.
+// aRelease returns a release with all fields set.
 func aRelease() *helmrelease.Release {
 	at := helmtime.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	return &helmrelease.Release{
@@ -81,7 +81,7 @@ func aRelease() *helmrelease.Release {
 	}
 }
 
-// testKeys is the key of every world.
+// testKeys holds the signing key of all tests.
 var testKeys = newTestKeys("k")
 
 func newTestKeys(letter string) *signing.Keys {
@@ -92,14 +92,14 @@ func newTestKeys(letter string) *signing.Keys {
 	return keys
 }
 
-// warnFunc is a Notifier of warnings.
+// warnFunc is a Notifier for warnings.
 type warnFunc func(reason, message string)
 
 func (f warnFunc) Warn(reason, message string) { f(reason, message) }
 
 func (warnFunc) HookStarted(wait HookWait) func(bool) string { return NoOp{}.HookStarted(wait) }
 
-// writes leaves out of a log of requests what only reads.
+// writes returns the requests that are not reads.
 func writes(requests []string) []string {
 	return slices.DeleteFunc(slices.Clone(requests), func(r string) bool { return strings.HasPrefix(r, http.MethodGet+" ") })
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// Record notes on the record of the deployed revision which of its Jobs with
+// Record stores in the record of the deployed revision which of its Jobs with
 // ttlSecondsAfterFinished have finished.
 func (c *Client) Record(ctx context.Context, r Request) error {
 	history := c.config.Index.History(r.Namespace, r.Release)
@@ -36,7 +36,7 @@ func (c *Client) Record(ctx context.Context, r Request) error {
 	return c.storeInventory(ctx, history[0], stored)
 }
 
-// storeInventory writes onto a record what is known of its objects.
+// storeInventory writes the inventory of the objects to a record.
 func (c *Client) storeInventory(ctx context.Context, record release.Record, inventory release.Inventory) error {
 	text, err := json.Marshal(inventory)
 	if err != nil {
@@ -45,15 +45,15 @@ func (c *Client) storeInventory(ctx context.Context, record release.Record, inve
 	return c.patchRecord(ctx, record, map[string]any{"annotations": map[string]string{release.AnnotationInventory: string(text)}})
 }
 
-// MarkFailed records that an action was cut short, so that the release can be
-// acted on again. The reason becomes the revision's description.
+// MarkFailed sets the status of an interrupted revision to failed, so that actions on
+// the release are possible again. The reason becomes the description of the revision.
 func (c *Client) MarkFailed(ctx context.Context, r Request, record release.Record, reason string) error {
-	return c.run(ctx, r, func(run *run) error { return run.restate(record, helmrelease.StatusFailed, reason) })
+	return c.run(ctx, r, func(run *run) error { return run.setStatus(record, helmrelease.StatusFailed, reason) })
 }
 
-// Tidy makes the records agree: the newest of the deployed revisions alone stays
-// so, as Helm leaves it when an action goes well, and one of ours that is pending
-// below a newer one has failed.
+// Tidy corrects inconsistent records. Only the newest deployed revision keeps its
+// status, as after a successful action of Helm. A pending revision of this operator
+// below a newer one becomes failed.
 func (c *Client) Tidy(ctx context.Context, r Request) error {
 	return c.run(ctx, r, func(run *run) error {
 		deployed := false
@@ -63,9 +63,9 @@ func (c *Client) Tidy(ctx context.Context, r Request) error {
 			case record.Status == api.StatusDeployed && !deployed:
 				deployed = true
 			case record.Status == api.StatusDeployed:
-				err = run.restate(record, helmrelease.StatusSuperseded, "")
+				err = run.setStatus(record, helmrelease.StatusSuperseded, "")
 			case i > 0 && record.Written() && api.Pending(record.Status):
-				err = run.restate(record, helmrelease.StatusFailed, "Interrupted: somebody else made another revision meanwhile")
+				err = run.setStatus(record, helmrelease.StatusFailed, "Interrupted: another revision was created concurrently")
 			}
 			if err != nil {
 				return err
@@ -75,10 +75,10 @@ func (c *Client) Tidy(ctx context.Context, r Request) error {
 	})
 }
 
-// restate gives a stored revision another status, and a description unless that
-// is empty. The error is ErrStale where the record is another than the one that
-// was looked at: the revision may have been deployed meanwhile.
-func (r *run) restate(record release.Record, status helmrelease.Status, description string) error {
+// setStatus sets the status of a stored revision, and the description unless it is empty.
+// The error is ErrStale if the record has changed, because the revision may have been
+// deployed meanwhile.
+func (r *run) setStatus(record release.Record, status helmrelease.Status, description string) error {
 	rls, err := r.readUnchanged(record)
 	if err != nil {
 		return err
@@ -90,9 +90,8 @@ func (r *run) restate(record release.Record, status helmrelease.Status, descript
 	return r.driver.Update(record.Secret, rls)
 }
 
-// Prune deletes the records that are beyond the limit: of the revisions that
-// were once deployed the newest are kept, and of those that never were just
-// the newest one.
+// Prune deletes the records that exceed the limit. It keeps the newest of the revisions
+// that were deployed, and only the newest of those that failed.
 func (c *Client) Prune(ctx context.Context, r Request, limit int) error {
 	excess := excess(c.config.Index.History(r.Namespace, r.Release), limit)
 	if len(excess) == 0 {
@@ -109,14 +108,14 @@ func (c *Client) Prune(ctx context.Context, r Request, limit int) error {
 	})
 }
 
-// excess returns what to prune of a history, newest first.
+// excess returns the records that exceed the limit, newest first.
 func excess(history []release.Record, limit int) []release.Record {
 	var drop []release.Record
 	deployed, failed := 0, 0
 	held := release.MarksOf(history).Held
 	for i, record := range history {
 		if held != nil && held.Revision == record.Revision {
-			// It may have to be brought back once more.
+			// A rollback to this revision may have to be repeated.
 			continue
 		}
 		switch record.Status {
@@ -135,8 +134,7 @@ func excess(history []release.Record, limit int) []release.Record {
 	return drop
 }
 
-// Mark writes the request's marks onto the newest revision that this operator
-// wrote, and changes nothing else.
+// Mark writes the request's marks to the newest revision that this operator created.
 func (c *Client) Mark(ctx context.Context, r Request) error {
 	for _, record := range c.config.Index.History(r.Namespace, r.Release) {
 		if record.Written() {
@@ -146,8 +144,8 @@ func (c *Client) Mark(ctx context.Context, r Request) error {
 	return fmt.Errorf("%w: no revision is ours", release.ErrStale)
 }
 
-// mark patches labels and annotations of a record. Empty values take a key
-// away; where nothing would change, nothing is written.
+// mark patches labels and annotations of a record. Empty values remove a key. If
+// nothing changes, no request is sent.
 func (c *Client) mark(ctx context.Context, record release.Record, labels, annotations map[string]string) error {
 	if maps.Equal(record.Marks.Labels(), labels) && len(annotations) == 0 {
 		return nil
@@ -155,12 +153,12 @@ func (c *Client) mark(ctx context.Context, record release.Record, labels, annota
 	err := c.patchRecord(ctx, record, map[string]any{"labels": orNull(labels), "annotations": orNull(annotations)})
 	if apierrors.IsNotFound(err) {
 		c.config.Index.Remove(record)
-		return fmt.Errorf("%w: record %s is gone", release.ErrStale, record.Secret)
+		return fmt.Errorf("%w: record %s no longer exists", release.ErrStale, record.Secret)
 	}
 	return err
 }
 
-// patchRecord merges into the metadata of a record, and tells the index.
+// patchRecord patches the metadata of a record and updates the index.
 func (c *Client) patchRecord(ctx context.Context, record release.Record, metadata map[string]any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
@@ -176,7 +174,7 @@ func (c *Client) patchRecord(ctx context.Context, record release.Record, metadat
 	return nil
 }
 
-// orNull makes empty values what a merge patch removes.
+// orNull replaces empty values by null, with which a merge patch removes a key.
 func orNull(values map[string]string) map[string]any {
 	patch := map[string]any{}
 	for key, value := range values {
@@ -187,10 +185,10 @@ func orNull(values map[string]string) map[string]any {
 	return patch
 }
 
-// Test runs the chart's tests on the newest revision and notes on its record
-// how they went, with the request's marks. The error is ErrTestsFailed where
-// they failed; any other leaves the tests to be run again. It is ErrUntrusted,
-// and nothing has run, where the record is not what this operator has written.
+// Test runs the chart's tests on the newest revision, and stores the result and the
+// request's marks on its record. The error is ErrTestsFailed if the tests failed. After
+// any other error the tests must be run again. If the record is not verified, no test
+// runs and the error is ErrUntrusted.
 func (c *Client) Test(ctx context.Context, r Request) error {
 	return c.run(ctx, r, func(run *run) error {
 		if err := run.signUnlessCurrent(); err != nil {
@@ -214,10 +212,10 @@ func (c *Client) Test(ctx context.Context, r Request) error {
 		}
 		history := run.history()
 		if len(history) == 0 {
-			return fmt.Errorf("%w: it is gone", release.ErrStale)
+			return fmt.Errorf("%w: the release has no records", release.ErrStale)
 		}
 		text, storeErr := json.Marshal(tested)
-		// A test counts as failed only if the result is stored; otherwise the tests run again.
+		// A failure counts only if it is stored; otherwise the tests run again.
 		if storeErr == nil {
 			storeErr = c.mark(ctx, history[0], r.Marks.Labels(), map[string]string{release.AnnotationTested: string(text)})
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// historyOf returns records of these statuses, newest first.
+// historyOf returns records with the given statuses, newest first.
 func historyOf(statuses ...string) []release.Record {
 	var history []release.Record
 	for i, status := range statuses {
@@ -49,10 +49,10 @@ func TestExcess(t *testing.T) {
 		{"a limit of one", historyOf(d, s), 1, []int{1}},
 		{"the newest failed one is kept", historyOf(f, d, f, f, s), 2, []int{3, 2}},
 		{"failed ones do not count against the limit", historyOf(f, d, s, s), 2, []int{1}},
-		{"one that failed before is kept, too", historyOf(d, f, s, f), 2, []int{1}},
-		{"what runs is kept, however old", historyOf(f, s, s, d), 2, []int{}},
-		{"two that are deployed are both kept", historyOf(d, d, s), 1, []int{1}},
-		{"what is under way is kept", historyOf(p, d, s), 1, []int{1}},
+		{"an earlier failed one is kept", historyOf(d, f, s, f), 2, []int{1}},
+		{"the deployed one is kept regardless of its age", historyOf(f, s, s, d), 2, []int{}},
+		{"two deployed ones are both kept", historyOf(d, d, s), 1, []int{1}},
+		{"a pending one is kept", historyOf(p, d, s), 1, []int{1}},
 		{"an uninstalled one is kept", historyOf(u, s, s), 1, []int{1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestExcess(t *testing.T) {
 			}
 		})
 	}
-	t.Run("50 failures push out nothing good", func(t *testing.T) {
+	t.Run("50 failures remove no successful revision", func(t *testing.T) {
 		statuses := append(slices.Repeat([]string{f}, 50), d, s, s)
 		drop := excess(historyOf(statuses...), 3)
 		if len(drop) != 49 || slices.ContainsFunc(drop, func(r release.Record) bool { return r.Status != f }) {
@@ -94,12 +94,12 @@ func TestExcessProperties(t *testing.T) {
 			}
 		}
 		if good > limit || failed > 1 {
-			t.Fatalf("%d superseded and %d failed ones are left of %v, limit %d", good, failed, history, limit)
+			t.Fatalf("%d superseded and %d failed revisions remain of %v, limit %d", good, failed, history, limit)
 		}
 	})
 }
 
-func TestTailKeepsTheLastLines(t *testing.T) {
+func TestLogBuffer_KeepsLastLines(t *testing.T) {
 	log := &logBuffer{redact: func(text string) string { return text }}
 	if got := log.lines(); len(got) != 0 {
 		t.Errorf("an empty log: %v", got)
@@ -114,7 +114,7 @@ func TestTailKeepsTheLastLines(t *testing.T) {
 	}
 	log.lines()[0] = "changed"
 	if log.lines()[0] == "changed" {
-		t.Error("the caller got the log itself")
+		t.Error("the caller got the internal slice")
 	}
 	var wait sync.WaitGroup
 	for range 4 {
@@ -138,7 +138,7 @@ func TestTruncate(t *testing.T) {
 		got := api.Truncate(text, limit)
 		switch {
 		case !utf8.ValidString(got):
-			t.Fatalf("%q is no UTF-8", got)
+			t.Fatalf("%q is not UTF-8", got)
 		case len(got) > limit:
 			t.Fatalf("%q has %d bytes, more than %d", got, len(got), limit)
 		case len(text) <= limit && got != text:

@@ -18,24 +18,23 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// A chart asks by helm.sh/hook-output-log-policy for what its hooks print. Its
-// end goes into the action's log, and so into the event of a failure. It is
-// read as the action's identity and within its context, and never for long: a
-// kubelet may be as broken as the hook.
+// A chart can request the output of its hooks with helm.sh/hook-output-log-policy. The
+// end of the output goes into the action's log, and from there into the event of a
+// failure. The output is read with the identity and the context of the action, and
+// within tight limits, because the kubelet may be as broken as the hook.
 const (
-	// logPods bounds the pods of a hook that are read, the newest.
+	// logPods limits the pods of a hook; the newest are read.
 	logPods = 3
-	// logBytes bounds what is read of one container.
+	// logBytes limits the output of one container.
 	logBytes = 64 << 10
-	// logTime bounds the reading as a whole.
+	// logTime limits the time for all output.
 	logTime = 10 * time.Second
 )
 
 var _ helmkube.InterfaceLogs = (*kubeClient)(nil)
 
-// GetPodList returns the newest pods of a hook, the newest last, so that the
-// last try has the last word. It never fails, and logs why there are none:
-// Helm would print it on the process's standard error.
+// GetPodList returns the newest pods of a hook, the newest last. It never fails,
+// because Helm would print the error to standard error; it logs the error instead.
 func (k *kubeClient) GetPodList(namespace string, options metav1.ListOptions) (*corev1.PodList, error) {
 	list, err := k.hookPods(namespace, options)
 	if err != nil {
@@ -63,14 +62,14 @@ func (k *kubeClient) hookPods(namespace string, options metav1.ListOptions) (lis
 	return core.Pods(namespace).List(ctx, options)
 }
 
-// OutputContainerLogsForPodList writes the end of what each container has
-// printed. Like GetPodList, it never fails.
+// OutputContainerLogsForPodList writes the end of the output of each container. Like
+// GetPodList, it never fails.
 func (k *kubeClient) OutputContainerLogsForPodList(list *corev1.PodList, namespace string, output func(namespace, pod, container string) io.Writer) error {
 	ctx, cancel := context.WithTimeout(k.ctx, logTime)
 	defer cancel()
 	for _, pod := range list.Items {
 		for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-			text, err := k.printed(ctx, namespace, &pod, container.Name)
+			text, err := k.containerLog(ctx, namespace, &pod, container.Name)
 			if err == nil {
 				_, err = output(namespace, pod.Name, container.Name).Write(text)
 			}
@@ -82,13 +81,13 @@ func (k *kubeClient) OutputContainerLogsForPodList(list *corev1.PodList, namespa
 	return nil
 }
 
-// printed returns the end of what a container has printed. That it has not run
-// is an error that says why, for that may be what is wrong.
-func (k *kubeClient) printed(ctx context.Context, namespace string, pod *corev1.Pod, container string) (text []byte, err error) {
+// containerLog returns the end of the output of a container. If the container did not
+// start, the error says why, because that may be the cause of the failure.
+func (k *kubeClient) containerLog(ctx context.Context, namespace string, pod *corev1.Pod, container string) (text []byte, err error) {
 	defer release.RecoverPanic(&err)
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if waits := status.State.Waiting; status.Name == container && waits != nil && status.LastTerminationState.Terminated == nil {
-			return nil, fmt.Errorf("it has not run: %s: %s", waits.Reason, waits.Message)
+			return nil, fmt.Errorf("the container did not start: %s: %s", waits.Reason, waits.Message)
 		}
 	}
 	core, err := k.core()
@@ -106,20 +105,20 @@ func (k *kubeClient) printed(ctx context.Context, namespace string, pod *corev1.
 	if err != nil && len(text) == 0 {
 		return nil, fmt.Errorf("its output cannot be read: %w", err)
 	}
-	// What was read before the connection broke is better than nothing.
+	// Part of the output is better than none.
 	return text, nil
 }
 
-// logLines is the number of lines of Helm's log that an error carries, and
-// outputWidth what is kept of a line that a hook has printed, in bytes.
+// logLines is the number of lines of Helm's log in an ActionError. outputWidth is the
+// maximum length of a line of hook output, in bytes.
 const (
 	logLines    = 8
 	outputWidth = 200
 )
 
-// logBuffer keeps the end of what one action logs.
+// logBuffer holds the last lines of the log of one action.
 type logBuffer struct {
-	// redact keeps secrets out of it.
+	// redact removes secret values.
 	redact func(string) string
 
 	mu   sync.Mutex
@@ -139,8 +138,8 @@ func (t *logBuffer) lines() []string {
 	return slices.Clone(t.last)
 }
 
-// output returns where what a container of a hook has printed goes, as Helm
-// wants it. Each write must be of whole lines.
+// output returns the writer for the output of a container, as Helm requests it. Each
+// write must consist of whole lines.
 func (t *logBuffer) output(_, _, container string) io.Writer {
 	return containerOutput{log: t, container: container}
 }
@@ -150,8 +149,7 @@ type containerOutput struct {
 	container string
 }
 
-// Write logs each line that says something, cut to a length that leaves room
-// for the others.
+// Write logs each line that is not empty, truncated.
 func (o containerOutput) Write(text []byte) (int, error) {
 	for line := range strings.Lines(strings.ToValidUTF8(string(text), "")) {
 		line = strings.TrimSpace(strings.Map(printable, line))
@@ -162,7 +160,7 @@ func (o containerOutput) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// printable drops what would color or clear a terminal.
+// printable removes control characters, which could change the terminal.
 func printable(r rune) rune {
 	switch {
 	case r == '\t':

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// aPod is a pod of a hook that was made in a minute, with these containers.
+// aPod returns a pod of a hook that was created at the given minute.
 func aPod(name string, minute int, containers ...string) corev1.Pod {
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Namespace: "apps", CreationTimestamp: metav1.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC),
@@ -43,12 +43,12 @@ func waiting(pod corev1.Pod, container string, ranBefore bool) corev1.Pod {
 	return pod
 }
 
-// kubelet serves pods and what their containers have printed, by
-// "<pod>/<container>". What has no entry answers 500.
-func kubelet(t *testing.T, pods []corev1.Pod, printed map[string]string, asked *[]string) identity {
+// kubelet serves pods and the output of their containers by "<pod>/<container>". For
+// other containers it returns status 500.
+func kubelet(t *testing.T, pods []corev1.Pod, printed map[string]string, received *[]string) identity {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		*asked = append(*asked, r.URL.RequestURI())
+		*received = append(*received, r.URL.RequestURI())
 		if r.URL.Path == "/api/v1/namespaces/apps/pods" && pods != nil {
 			w.Header().Set("Content-Type", "application/json")
 			list := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: pods}
@@ -73,7 +73,7 @@ func kubelet(t *testing.T, pods []corev1.Pod, printed map[string]string, asked *
 	return as
 }
 
-// output does what Helm does for a hook with an output log policy.
+// output calls the client like Helm for a hook with an output log policy.
 func (k *kubeClient) output(log *logBuffer) error {
 	list, err := k.GetPodList("apps", metav1.ListOptions{LabelSelector: "job-name=web"})
 	if err != nil {
@@ -94,7 +94,7 @@ func TestHookOutput(t *testing.T) {
 		name    string
 		pods    []corev1.Pod
 		printed map[string]string
-		// want are the lines, or their beginnings.
+		// want holds the lines, or their beginnings.
 		want []string
 	}{
 		{"one container", []corev1.Pod{aPod("a", 1, "main")}, map[string]string{"a/main": "one\ntwo"}, []string{"main: one", "main: two"}},
@@ -105,32 +105,32 @@ func TestHookOutput(t *testing.T) {
 			[]string{"main: line 2", "main: line 3", "main: line 4", "main: line 5", "main: line 6", "main: line 7", "main: line 8", "main: line 9"},
 		},
 		{
-			"what is no text", []corev1.Pod{aPod("a", 1, "main")}, map[string]string{"a/main": "\x1b[1mbold\r\n\n \t\n\xff\xfea\tb\x00\n"},
+			"invalid UTF-8", []corev1.Pod{aPod("a", 1, "main")}, map[string]string{"a/main": "\x1b[1mbold\r\n\n \t\n\xff\xfea\tb\x00\n"},
 			[]string{"main: [1mbold", "main: a b"},
 		},
 		{
-			"the newest pods, the last try last",
+			"the newest pods, the newest last",
 			[]corev1.Pod{aPod("d", 4, "main"), aPod("a", 1, "main"), aPod("c", 3, "main"), aPod("b", 2, "main")},
 			map[string]string{"a/main": "first", "b/main": "second", "c/main": "third", "d/main": "fourth"},
 			[]string{"main: second", "main: third", "main: fourth"},
 		},
 		{
-			"one that cannot be read", []corev1.Pod{aPod("a", 1, "first", "second")}, map[string]string{"a/second": "text"},
+			"a container that cannot be read", []corev1.Pod{aPod("a", 1, "first", "second")}, map[string]string{"a/second": "text"},
 			[]string{"first of pod a: its output cannot be read: an error on the server", "second: text"},
 		},
 		{
-			"one that has not run", []corev1.Pod{waiting(aPod("a", 1, "main", "side"), "main", false)}, map[string]string{"a/main": "not asked", "a/side": "text"},
-			[]string{"main of pod a: it has not run: ErrImagePull: no such image", "side: text"},
+			"a container that did not start", []corev1.Pod{waiting(aPod("a", 1, "main", "side"), "main", false)}, map[string]string{"a/main": "not received", "a/side": "text"},
+			[]string{"main of pod a: the container did not start: ErrImagePull: no such image", "side: text"},
 		},
 		{
-			"one that waits to run again", []corev1.Pod{waiting(aPod("a", 1, "main"), "main", true)}, map[string]string{"a/main": "panic"},
+			"a container that is restarting", []corev1.Pod{waiting(aPod("a", 1, "main"), "main", true)}, map[string]string{"a/main": "panic"},
 			[]string{"main: panic"},
 		},
 		{"pods that cannot be listed", nil, nil, []string{"the hook's pods cannot be listed: an error on the server"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			log, asked := &logBuffer{redact: NoOp{}.Redact}, []string{}
-			k := &kubeClient{ctx: t.Context(), Request: Request{Target: Target{Namespace: "apps"}}, identity: kubelet(t, test.pods, test.printed, &asked), log: log}
+			log, received := &logBuffer{redact: NoOp{}.Redact}, []string{}
+			k := &kubeClient{ctx: t.Context(), Request: Request{Target: Target{Namespace: "apps"}}, identity: kubelet(t, test.pods, test.printed, &received), log: log}
 			if err := k.output(log); err != nil {
 				t.Errorf("the action would fail: %v", err)
 			}
@@ -141,17 +141,17 @@ func TestHookOutput(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s\nasked for %v", diff, asked)
+				t.Errorf("(-want +got):\n%s\nasked for %v", diff, received)
 			}
 		})
 	}
 }
 
-func TestHookOutputOfInitContainersComesFirst(t *testing.T) {
+func TestHookOutput_InitContainersFirst(t *testing.T) {
 	pod := aPod("a", 1, "main")
 	pod.Spec.InitContainers = []corev1.Container{{Name: "init"}}
-	log, asked := &logBuffer{redact: NoOp{}.Redact}, []string{}
-	k := &kubeClient{ctx: t.Context(), Request: Request{Target: Target{Namespace: "apps"}}, identity: kubelet(t, []corev1.Pod{pod}, map[string]string{"a/init": "1", "a/main": "2"}, &asked), log: log}
+	log, received := &logBuffer{redact: NoOp{}.Redact}, []string{}
+	k := &kubeClient{ctx: t.Context(), Request: Request{Target: Target{Namespace: "apps"}}, identity: kubelet(t, []corev1.Pod{pod}, map[string]string{"a/init": "1", "a/main": "2"}, &received), log: log}
 	if err := k.output(log); err != nil {
 		t.Fatal(err)
 	}
@@ -160,11 +160,11 @@ func TestHookOutputOfInitContainersComesFirst(t *testing.T) {
 	equal(t, "the requests", []string{
 		"/api/v1/namespaces/apps/pods?labelSelector=job-name%3Dweb",
 		logs + "init&limitBytes=65536&tailLines=8", logs + "main&limitBytes=65536&tailLines=8",
-	}, asked)
+	}, received)
 }
 
-// A container may print without an end and without a line's end.
-func TestHookOutputIsBounded(t *testing.T) {
+// The output of a container has no end and no newline.
+func TestHookOutput_LimitsBytes(t *testing.T) {
 	var printed atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for printed.Load() < 1000*logBytes {
@@ -185,7 +185,7 @@ func TestHookOutputIsBounded(t *testing.T) {
 	if err := k.OutputContainerLogsForPodList(&corev1.PodList{Items: []corev1.Pod{aPod("a", 1, "main")}}, "apps", log.output); err != nil {
 		t.Fatal(err)
 	}
-	// The server has written ahead what fits into the buffers between.
+	// The server has filled the network buffers in advance.
 	if n := printed.Load(); n > 500*logBytes {
 		t.Errorf("%d bytes were read", n)
 	}
@@ -195,8 +195,8 @@ func TestHookOutputIsBounded(t *testing.T) {
 	}
 }
 
-// An action that is to end does not wait for a kubelet.
-func TestHookOutputEndsWithTheAction(t *testing.T) {
+// The reads end with the context of the action.
+func TestHookOutput_EndsWithAction(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		cancel()
@@ -221,11 +221,11 @@ func TestHookOutputEndsWithTheAction(t *testing.T) {
 	}
 }
 
-// broken is a cluster in which every Job fails, with a pod that has printed.
+// broken simulates a cluster in which every Job fails after its pod has written output.
 type broken struct {
 	*world
 	next http.RoundTripper
-	// logs answers for the kubelet.
+	// logs answers requests for logs.
 	logs func(http.ResponseWriter)
 }
 
@@ -268,9 +268,9 @@ func (b broken) fail(name string) {
 	}
 }
 
-// What a hook printed before it failed is at the end of the action's log, where
-// the chart asks for it. That it cannot be read changes nothing else.
-func TestHookThatFailsShowsItsOutput(t *testing.T) {
+// If the chart requests it, the output of a failed hook is at the end of the action's
+// log. An error while reading the output changes nothing else.
+func TestHookOutput_InErrorOfFailedHook(t *testing.T) {
 	says := func(text string) func(http.ResponseWriter) {
 		return func(w http.ResponseWriter) { _, _ = io.WriteString(w, text) }
 	}
@@ -280,10 +280,10 @@ func TestHookThatFailsShowsItsOutput(t *testing.T) {
 		want         string
 		wanted       bool
 	}{
-		{"asked for", "hook-failed", says("no such table\n"), "main: no such table", true},
-		{"asked for with both", "hook-succeeded,hook-failed", says("no such table\n"), "main: no such table", true},
-		{"asked for where it succeeds", "hook-succeeded", says("no such table\n"), "main: no such table", false},
-		{"not to be read", "hook-failed", func(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden) }, "main of pod web-hook-x: its output cannot be read: ", true},
+		{"received for", "hook-failed", says("no such table\n"), "main: no such table", true},
+		{"requested for both", "hook-succeeded,hook-failed", says("no such table\n"), "main: no such table", true},
+		{"requested for success", "hook-succeeded", says("no such table\n"), "main: no such table", false},
+		{"unreadable", "hook-failed", func(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden) }, "main of pod web-hook-x: its output cannot be read: ", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)

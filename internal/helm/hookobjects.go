@@ -26,11 +26,12 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// Helm leaves the objects that hooks have created, unless a delete policy says
-// otherwise. When a custom resource is deleted, they are deleted after the delete
-// hooks have run, which may need them, and before the records, which name them.
+// Helm does not delete objects that hooks created, unless a delete policy says so. When
+// a custom resource is deleted, the operator deletes them after the delete hooks, which
+// may need them, and before the records, which list them.
 
-// holdsData are the kinds that are never deleted for having been made by a hook.
+// holdsData lists the kinds of hook objects that are never deleted, because they hold
+// data.
 var holdsData = []schema.GroupKind{
 	{Kind: "PersistentVolumeClaim"},
 	{Kind: "PersistentVolume"},
@@ -38,12 +39,12 @@ var holdsData = []schema.GroupKind{
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
 }
 
-// runToCompletion are the kinds of hooks that run and end.
+// runToCompletion lists the kinds of hooks for whose end Helm waits.
 var runToCompletion = []schema.GroupKind{{Group: "batch", Kind: "Job"}, {Kind: "Pod"}}
 
-// deleteHookObjects deletes what the hooks of any stored revision have created.
-// An object is deleted if a record names it and it has the label that the
-// operator puts on hooks. The label proves it, so that the record need not verify.
+// deleteHookObjects deletes the objects that hooks of any stored revision created:
+// those that a record lists and that have the operator's label for hooks. The label
+// proves the origin, so the record need not be verified.
 func (r *run) deleteHookObjects(history []release.Record) error {
 	if !r.Deleting || !r.Uninstall.DeletesHookObjects() {
 		return nil
@@ -55,13 +56,13 @@ func (r *run) deleteHookObjects(history []release.Record) error {
 		live, err := r.kube.objects.Get(r.kube.ctx, o)
 		if err == nil && live != nil && r.kube.madeByHook(live) {
 			if err = r.kube.objects.DeleteUID(r.kube.ctx, o, live.GetUID(), metav1.DeletePropagationBackground); err == nil {
-				r.kube.unhooked = append(r.kube.unhooked, o)
+				r.kube.deletedHookObjects = append(r.kube.deletedHookObjects, o)
 			}
 		}
 		switch {
 		case apierrors.IsForbidden(err):
-			// An older chart may have had the kind, while the role is of the newest chart.
-			// The object must not block the deletion.
+			// The kind may be from an older chart, and the role from the newest. The
+			// object must not block the deletion of the custom resource.
 			r.Notifier.Warn(api.EventObjectLeft, fmt.Sprintf("%s, which a hook created, is not deleted: %v", apply.Describe(o.Unstructured), err))
 		case err != nil:
 			return err
@@ -70,22 +71,22 @@ func (r *run) deleteHookObjects(history []release.Record) error {
 	return nil
 }
 
-// readHooks reads the records that were not read yet and may have hooks.
+// readHooks reads the remaining records that may contain hooks.
 func (r *run) readHooks(history []release.Record) error {
 	for _, record := range history {
 		if _, read := r.driver.Versions[record.Secret]; read || record.NoHooks && record.Genuine() {
 			continue
 		}
 		_, err := r.driver.Get(record.Secret)
-		if err != nil && !errors.Is(err, release.ErrDamaged) && !errors.Is(err, driver.ErrReleaseNotFound) {
+		if err != nil && !errors.Is(err, release.ErrCorrupt) && !errors.Is(err, driver.ErrReleaseNotFound) {
 			return err
 		}
 	}
 	return nil
 }
 
-// hookObjects returns the objects of all hooks that may be deleted: Jobs and Pods
-// first, because they may use the others.
+// hookObjects returns the hook objects that may be deleted. Jobs and Pods are first,
+// because they may use the others.
 func (r *run) hookObjects() []apply.Object {
 	var running, found []apply.Object
 	seen := sets.Set[apply.Key]{}
@@ -113,27 +114,27 @@ func (r *run) hookObjects() []apply.Object {
 	return append(running, found...)
 }
 
-// madeByHook reports whether a hook of the release has created an object, which
-// is not to be kept.
+// madeByHook reports whether a hook of the release created an object that may be
+// deleted.
 func (k *kubeClient) madeByHook(live *metav1.PartialObjectMetadata) bool {
 	return live.Labels[api.LabelHookOwnerUID] != "" && live.Labels[api.LabelOwnerUID] == "" && apply.CheckOwnership(live, k.Owner) == nil &&
 		!apply.HasKeepPolicy(live) && live.DeletionTimestamp == nil
 }
 
-// Helm deletes whatever has the name of a hook before it creates the hook, and
-// refuses a chart that turns a hook into a plain object, for the object of the
-// hook is in the way. Here an object is deleted only if this release created it.
+// Helm deletes any object with the name of a hook before it creates the hook. It
+// rejects a chart that turns a hook into a plain object, because the object of the hook
+// exists. Here an object is deleted only if this release created it.
 
-// clockSkew is by how much the clock of the helm CLI may differ from that of the
-// API server.
+// clockSkew is the tolerated difference between the clocks of the helm CLI and the API
+// server.
 const clockSkew = time.Minute
 
-// created refuses a live object with the name of a hook, unless this release
-// created it: as a hook, as a plain object, or by the helm CLI, which marks no
-// hooks and records when it created them. A Job or a Pod that nobody owns is
-// taken for what an earlier run has left, as by Helm: the record of that run may
-// be gone, and such an object holds no data.
-func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata) error {
+// checkHookOwner returns an error for a live object with the name of a hook, unless this
+// release created it: as a hook, as a plain object, or with the helm CLI, which does
+// not label hooks but records when they ran. As with Helm, a Job or a Pod without an
+// owner counts as created by an earlier run, whose record may be gone. Such an object
+// holds no data.
+func (k *kubeClient) checkHookOwner(o apply.Object, live *metav1.PartialObjectMetadata) error {
 	if err := k.foreign(live); err != nil {
 		return fmt.Errorf("hook %s: %w; rename the hook", apply.Describe(o.Unstructured), err)
 	}
@@ -141,8 +142,8 @@ func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata)
 	if labels[api.LabelHookOwnerUID] != "" || labels[api.LabelOwnerUID] != "" || k.marked(live) || slices.Contains(runToCompletion, o.GroupVersionKind().GroupKind()) && len(live.GetOwnerReferences()) == 0 {
 		return nil
 	}
-	// Signatures do not cover when a hook ran, so everyone who may write the record can
-	// change the times. They count only for objects that Helm has written.
+	// Signatures do not cover the times of a hook, so everyone who may write the record
+	// can change them. They count only for objects that Helm wrote.
 	if live.GetNamespace() == k.Namespace && writtenByHelm(live) {
 		made := live.GetCreationTimestamp()
 		for _, hook := range k.hooksByObject()[apply.KeyOf(o)] {
@@ -155,18 +156,15 @@ func (k *kubeClient) created(o apply.Object, live *metav1.PartialObjectMetadata)
 	return fmt.Errorf("hook %s: an object with this name exists, and this release did not create it; rename the hook, or delete the object", apply.Describe(o.Unstructured))
 }
 
-// writtenByHelm reports whether Helm, in whatever program, or this operator has
-// written an object. When a hook ran is on the record, where anybody who may write
-// Secrets can change it; that alone does not prove who created the object.
+// writtenByHelm reports whether Helm, in any program, or this operator wrote an object.
 func writtenByHelm(live *metav1.PartialObjectMetadata) bool {
 	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == api.FieldManager || strings.Contains(entry.Manager, "helm")
 	})
 }
 
-// hooksByObject returns the hooks of the verified records that the action has read,
-// by what they create. A hook of a kind that the server does not know has created
-// nothing.
+// hooksByObject returns the hooks of the verified records by the objects that they
+// create. Hooks of kinds that the server does not serve have created nothing.
 func (k *kubeClient) hooksByObject() map[apply.Key][]*helmrelease.Hook {
 	found := map[apply.Key][]*helmrelease.Hook{}
 	for _, hook := range k.driver.Hooks {
@@ -181,9 +179,8 @@ func (k *kubeClient) hooksByObject() map[apply.Key][]*helmrelease.Hook {
 	return found
 }
 
-// findHookLeftovers remembers which plain objects have to replace the object of
-// a hook: one that carries our label of hooks, and that a stored revision of this
-// release has as a hook.
+// findHookLeftovers finds the plain objects that replace a hook object: the live object
+// has the owner's label for hooks, and a stored revision contains it as a hook.
 func (k *kubeClient) findHookLeftovers(objects helmkube.ResourceList) error {
 	hooks := k.hooksByObject()
 	for _, info := range objects {
@@ -203,8 +200,8 @@ func (k *kubeClient) findHookLeftovers(objects helmkube.ResourceList) error {
 	return nil
 }
 
-// hideHookLeftovers makes Helm, which refuses what exists and is not the
-// release's, find nothing where an object of a hook is to be replaced.
+// hideHookLeftovers makes Helm's ownership check find no object where a hook object is
+// going to be replaced.
 func (k *kubeClient) hideHookLeftovers(objects helmkube.ResourceList) {
 	for _, info := range objects {
 		if _, ok := k.hookLeftovers[apply.KeyOf(object(info))]; ok && !isHook(info) {
@@ -213,8 +210,8 @@ func (k *kubeClient) hideHookLeftovers(objects helmkube.ResourceList) {
 	}
 }
 
-// removeHookLeftover deletes the object of a hook whose name a plain object has
-// now, and waits until it is gone.
+// removeHookLeftover deletes a hook object that a plain object replaces, and waits for
+// the deletion.
 func (k *kubeClient) removeHookLeftover(o apply.Object, uid types.UID) error {
 	if err := k.objects.DeleteUID(k.ctx, o, uid, metav1.DeletePropagationBackground); err != nil {
 		return err
@@ -224,8 +221,8 @@ func (k *kubeClient) removeHookLeftover(o apply.Object, uid types.UID) error {
 	return k.objects.WaitGone(k.ctx, o)
 }
 
-// explainConflict says, one sentence each, which of the rendered objects exist
-// and do not belong to the release.
+// explainConflict returns an error that lists the rendered objects that exist and are
+// not owned by the release, or the fallback if it finds none.
 func (k *kubeClient) explainConflict(fallback error) error {
 	var found []string
 	for _, info := range k.target {
@@ -237,16 +234,16 @@ func (k *kubeClient) explainConflict(fallback error) error {
 		if err != nil || live == nil {
 			continue
 		}
-		if why := k.whyNotOwned(live); why != "" {
+		if why := k.conflictReason(live); why != "" {
 			found = append(found, apply.Describe(o.Unstructured)+" "+why)
 		}
 	}
 	return cmp.Or(joinReasons(ErrConflict, found), fallback)
 }
 
-// whyNotOwned says what an object is that Helm does not take for the release's,
-// and what can be done about it; nothing if Helm does.
-func (k *kubeClient) whyNotOwned(live *metav1.PartialObjectMetadata) string {
+// conflictReason returns why Helm's ownership check fails for an object and what users can
+// do, or an empty string.
+func (k *kubeClient) conflictReason(live *metav1.PartialObjectMetadata) string {
 	labels, annotations := live.GetLabels(), live.GetAnnotations()
 	name, namespace := annotations[api.AnnotationReleaseName], annotations[api.AnnotationReleaseNamespace]
 	switch {
@@ -262,10 +259,10 @@ func (k *kubeClient) whyNotOwned(live *metav1.PartialObjectMetadata) string {
 	return ""
 }
 
-// absentClient is the client of an object that Helm must not find.
+// absentClient makes an object look missing to Helm.
 type absentClient struct{ resource.RESTClient }
 
-// Get returns a request that fails with the reason NotFound. Helm makes no other one.
+// Get returns a request that fails with NotFound. Helm uses no other method.
 func (absentClient) Get() *rest.Request {
 	return rest.NewRequestWithClient(&url.URL{Scheme: "http", Host: "absent.invalid"}, "", rest.ClientContentConfig{}, &http.Client{Transport: absentTransport{}})
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// hookedMap is a chart of a ConfigMap "shared" that is a hook or a plain object.
-// It is immutable, so that only a new one can have another value.
+// hookedMap returns a chart with a ConfigMap "shared" that is a hook or a plain object.
+// It is immutable, so a new value requires a new object.
 func hookedMap() files {
 	return mapsChart().with("templates/hooked.yaml", `
 apiVersion: v1
@@ -45,8 +45,8 @@ func (w *world) shared() *corev1.ConfigMap {
 	return live
 }
 
-// TestHook_BecomesAPlainObject in an upgrade, and in a rollback.
-func TestHook_BecomesAPlainObject(t *testing.T) {
+// TestHook_BecomesPlainObject tests an upgrade and a rollback.
+func TestHook_BecomesPlainObject(t *testing.T) {
 	c := hookedMap().load(t)
 	w := newWorld(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", hooked("", "one"))))
@@ -65,13 +65,12 @@ func TestHook_BecomesAPlainObject(t *testing.T) {
 	}
 }
 
-// TestHook_DeletesOnlyWhatTheReleaseCreated where an object has its name.
-func TestHook_DeletesOnlyWhatTheReleaseCreated(t *testing.T) {
+func TestHook_DeletesOnlyObjectsOfRelease(t *testing.T) {
 	c := hookedMap().load(t)
 	for name, foreign := range map[string]func(*world){
 		"no owner":                func(w *world) { w.make("shared") },
 		"another release":         func(w *world) { w.make("shared"); w.ofRelease("shared") },
-		"another custom resource": func(w *world) { w.make("shared"); w.theirs("shared") },
+		"another custom resource": func(w *world) { w.make("shared"); w.setForeignOwner("shared") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -88,15 +87,15 @@ func TestHook_DeletesOnlyWhatTheReleaseCreated(t *testing.T) {
 			w.drop("shared")
 			w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", hooked("pre-upgrade", "two"))))
 			if w.shared().Data["value"] != "two" {
-				t.Error("the hook did not run once the name was free")
+				t.Error("the hook did not run after the name was free")
 			}
 		})
 	}
 }
 
-// TestHook_DeletesWhatTheHelmCLICreated before the release was adopted, for it
-// marks no hooks.
-func TestHook_DeletesWhatTheHelmCLICreated(t *testing.T) {
+// The helm CLI does not label hooks, so a hook may have created an object before the
+// adoption of the release.
+func TestHook_DeletesObjectsOfHelmCLI(t *testing.T) {
 	c := hookedMap().load(t)
 	w := newWorld(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", hooked("post-install", "one"))))
@@ -111,15 +110,15 @@ func TestHook_DeletesWhatTheHelmCLICreated(t *testing.T) {
 	}
 }
 
-// TestHook_LeavesWhatAnAdministratorCreated while a hook of that name ran, according
-// to the record.
-func TestHook_LeavesWhatAnAdministratorCreated(t *testing.T) {
+// The administrator created the object while, according to the record, a hook of that
+// name ran.
+func TestHook_KeepsObjectOfAdministrator(t *testing.T) {
 	c := hookedMap().load(t)
 	w := newWorld(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", hooked("post-install", "one"))))
 	w.drop("shared")
-	mine := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "shared"}, Data: map[string]string{"value": "mine"}}
-	if _, err := w.plain.CoreV1().ConfigMaps(w.namespace).Create(t.Context(), mine, metav1.CreateOptions{FieldManager: "kubectl-create"}); err != nil {
+	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "shared"}, Data: map[string]string{"value": "mine"}}
+	if _, err := w.plain.CoreV1().ConfigMaps(w.namespace).Create(t.Context(), foreign, metav1.CreateOptions{FieldManager: "kubectl-create"}); err != nil {
 		t.Fatal(err)
 	}
 	err := w.helm.Upgrade(t.Context(), w.request(c, "two", hooked("post-upgrade", "two")))
@@ -131,8 +130,7 @@ func TestHook_LeavesWhatAnAdministratorCreated(t *testing.T) {
 	}
 }
 
-// TestConflict_SaysWhatTheObjectIs and what can be done about it.
-func TestConflict_SaysWhatTheObjectIs(t *testing.T) {
+func TestConflict_ExplainsForeignObjects(t *testing.T) {
 	c := hookedMap().load(t)
 	for name, test := range map[string]struct {
 		make func(*world)
@@ -140,8 +138,8 @@ func TestConflict_SaysWhatTheObjectIs(t *testing.T) {
 	}{
 		"no owner":                {func(w *world) { w.make("shared") }, "exists and belongs to no release; rename one of the two (allow.takeOwnership is never)"},
 		"another release":         {func(w *world) { w.make("shared"); w.ofRelease("shared") }, "belongs to release elsewhere/theirs; rename one of the two"},
-		"another custom resource": {func(w *world) { w.make("shared"); w.theirs("shared") }, "belongs to "},
-		"a hook that no record names": {func(w *world) {
+		"another custom resource": {func(w *world) { w.make("shared"); w.setForeignOwner("shared") }, "belongs to "},
+		"a hook that is in no record": {func(w *world) {
 			w.make("shared")
 			live := w.shared()
 			live.Labels = map[string]string{api.LabelHookOwnerUID: string(w.owner.UID)}
@@ -158,16 +156,15 @@ func TestConflict_SaysWhatTheObjectIs(t *testing.T) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 			if strings.Contains(err.Error(), "label validation error") {
-				t.Errorf("the error still has Helm's words: %v", err)
+				t.Errorf("the error still has Helm's text: %v", err)
 			}
 			equal(t, "the revisions", []string{}, w.statuses())
 		})
 	}
 }
 
-// TestInstall_RefusesNumbersBeyondTheirField before anything is written, as an
-// upgrade and a repair do.
-func TestInstall_RefusesNumbersBeyondTheirField(t *testing.T) {
+// The install fails before the first write, as do an upgrade and a repair.
+func TestInstall_RejectsNumbersOutOfRange(t *testing.T) {
 	c := manifestChart().load(t)
 	w := newWorld(t)
 	of := func(replicas string) map[string]any {
@@ -196,9 +193,9 @@ func TestInstall_RefusesNumbersBeyondTheirField(t *testing.T) {
 	}
 }
 
-// What the hook of an earlier run has left must not block the next run, even if
-// its record is gone. An object of another controller, or one with data, stays.
-func TestCreated_JobsAndPodsWithoutAnOwner(t *testing.T) {
+// A leftover of an earlier run must not block the next run, even if its record is gone.
+// Objects with another controller, and objects with data, are kept.
+func TestCheckHookOwner_AcceptsJobsAndPodsWithoutOwner(t *testing.T) {
 	for _, test := range []struct {
 		name, apiVersion, kind string
 		owners                 []metav1.OwnerReference
@@ -215,7 +212,7 @@ func TestCreated_JobsAndPodsWithoutAnOwner(t *testing.T) {
 				"apiVersion": test.apiVersion, "kind": test.kind, "metadata": map[string]any{"name": "a", "namespace": "apps"},
 			}}}
 			live := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "apps", OwnerReferences: test.owners}}
-			if err := k.created(o, live); (err != nil) != test.refused {
+			if err := k.checkHookOwner(o, live); (err != nil) != test.refused {
 				t.Errorf("error %v", err)
 			}
 		})

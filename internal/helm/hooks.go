@@ -16,15 +16,15 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// sourceHook is the source of the objects that were built from a hook.
+// sourceHook is the Source of objects that were built from a hook.
 const sourceHook = "hook"
 
-// isHook reports whether an object was built from a hook. Its own annotations do
-// not say so: the items of a list have none.
+// isHook reports whether an object was built from a hook. The annotations of the object
+// do not show it, because items of a list have none.
 func isHook(info *resource.Info) bool { return info.Source == sourceHook }
 
-// waitForHook waits until a Job is complete or a Pod succeeded. Hooks of other
-// kinds are done when they are created.
+// waitForHook waits until a Job is complete or a Pod succeeded. Hooks of other kinds
+// are complete when they are created.
 func (k *kubeClient) waitForHook(ctx context.Context, info *resource.Info, timeout time.Duration) error {
 	var done func(*unstructured.Unstructured) (bool, error)
 	switch info.Mapping.GroupVersionKind.GroupKind() {
@@ -39,14 +39,14 @@ func (k *kubeClient) waitForHook(ctx context.Context, info *resource.Info, timeo
 	defer end(nil)
 	ended := k.Notifier.HookStarted(HookWait{Hook: apply.KeyOf(object(info)), UID: object(info).GetUID(), End: end})
 	err := k.objects.Watch(ctx, object(info), done)
-	// The reason of an interruption is known.
+	// For an interruption, the cause is known.
 	why := ended(err != nil && k.ctx.Err() == nil && !errors.Is(err, ErrInterrupted))
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrInterrupted):
-		// The container could start later, beside the next revision. A foreground deletion
-		// keeps the name of the hook in use until its pods are gone.
+		// The container could start later, during the next revision. After a foreground
+		// deletion, the name of the hook is free only when its pods no longer exist.
 		if failed := k.objects.DeleteUID(k.ctx, object(info), object(info).GetUID(), metav1.DeletePropagationForeground); failed != nil {
 			return errors.Join(err, fmt.Errorf("remove the interrupted hook: %w", failed))
 		}

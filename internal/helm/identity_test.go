@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// What the API server sees of whom an action acts for.
+// TestIdentity checks which user the API server sees.
 func TestIdentity(t *testing.T) {
 	var users, groups []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,14 +58,14 @@ func TestIdentity(t *testing.T) {
 	const deployer = "system:serviceaccount:apps:deployer"
 	ask(as("apps", "deployer"))
 	if len(groups) > 0 {
-		t.Errorf("groups %q are named, which takes another right", groups)
+		t.Errorf("groups %q are sent, which needs another permission", groups)
 	}
 	ask(as("other", "deployer"))
 	ask(as("apps", "reader"))
 	ask(as("apps", ""))
 	var seen []string
 	for _, user := range []string{deployer, "system:serviceaccount:other:deployer", "system:serviceaccount:apps:reader", ""} {
-		// By metadata, by whole objects, and by what Helm's own requests go through.
+		// One request for metadata, one for whole objects, and one with Helm's client.
 		seen = append(seen, user, user, user)
 	}
 	if diff := cmp.Diff(seen, users); diff != "" {
@@ -79,8 +79,8 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// A client is made once for each account, however many actions begin at once.
-func TestIdentitiesAreKept(t *testing.T) {
+// One client is created for each account, also if many actions start at the same time.
+func TestIdentity_Cached(t *testing.T) {
 	c := &Client{own: identity{config: &rest.Config{Host: "https://example.com"}}, identities: map[string]identity{}}
 	made := make([]identity, 16)
 	var wait sync.WaitGroup
@@ -90,7 +90,7 @@ func TestIdentitiesAreKept(t *testing.T) {
 	wait.Wait()
 	for _, one := range made {
 		if one.http == nil || one.http != made[0].http || one.config != made[0].config {
-			t.Fatal("one account has several clients")
+			t.Fatal("one account has more than one client")
 		}
 	}
 	if other, err := c.as("other", "deployer"); err != nil || other.http == made[0].http || other.config == made[0].config {

@@ -11,9 +11,8 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// TestIgnoredFieldsAreNotTriedOut: a claim that others have made larger cannot
-// become smaller again, and nobody wants it to.
-func TestIgnoredFieldsAreNotTriedOut(t *testing.T) {
+// A claim that was resized cannot be made smaller again.
+func TestIgnoredFields_NotInDryRun(t *testing.T) {
 	w := newWorld(t)
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}, Provisioner: "example.com/disk", AllowVolumeExpansion: new(true)}
 	if _, err := w.plain.StorageV1().StorageClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
@@ -59,7 +58,7 @@ spec: {storageClassName: `+w.namespace+`, accessModes: [ReadWriteOnce], resource
 	w.must(w.helm.Rollback(t.Context(), back, 1))
 	expect("one", "20Gi")
 
-	// It is made with what the chart says.
+	// A new object gets the rendered value.
 	if err := claims.Delete(t.Context(), "disk", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -69,8 +68,8 @@ spec: {storageClassName: `+w.namespace+`, accessModes: [ReadWriteOnce], resource
 	expect("three", "10Gi")
 }
 
-// TestIgnoredFieldsAreSetWhereAnObjectIsMadeAgain by force, and are others' then.
-func TestIgnoredFieldsAreSetWhereAnObjectIsMadeAgain(t *testing.T) {
+// Force recreates the object; other managers can change the fields afterwards.
+func TestIgnoredFields_SetWhenObjectRecreated(t *testing.T) {
 	w := newWorld(t)
 	c := small().with("templates/config.yaml", `
 apiVersion: v1
@@ -94,7 +93,7 @@ immutable: true
 		t.Fatal(err)
 	}
 	if by := live.Annotations["example.com/by"]; live.UID == first || live.Data["value"] != "two" || by != "chart" {
-		t.Errorf("made again: %v, its value is %s, and it is by %q, want two and chart", live.UID != first, live.Data["value"], by)
+		t.Errorf("recreated: %v, value %s, managed by %q, want two and chart", live.UID != first, live.Data["value"], by)
 	}
 	patch := []byte(`{"metadata": {"annotations": {"example.com/by": "others"}}}`)
 	if _, err := maps.Patch(t.Context(), "a", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "others"}); err != nil {
@@ -102,6 +101,6 @@ immutable: true
 	}
 	w.watch()
 	if drift := w.objects.Drift(w.owner.UID); len(drift) > 0 {
-		t.Errorf("it counts as damage: %v", drift)
+		t.Errorf("it counts as drift: %v", drift)
 	}
 }

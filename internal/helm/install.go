@@ -19,12 +19,12 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// Install installs a release that has no record, or none but of an uninstalled
-// one. A first revision that failed is forgotten before it is tried again.
+// Install installs a release that has no record, or only records of an uninstalled
+// release. Before a retry it deletes the record of the failed first revision.
 //
-// Errors are ErrInvalidValues, ErrRender and ErrConflict where nothing was
-// changed, ErrStale where the index was behind, ErrTooLarge, or the API
-// server's own.
+// If nothing was changed, the error is ErrInvalidValues, ErrRender, ErrNotAllowed or
+// ErrConflict. Other errors are ErrStale if the index was behind, ErrTooLarge, and
+// errors of the API server.
 func (c *Client) Install(ctx context.Context, r Request) error {
 	return c.apply(ctx, r, func(run *run) error {
 		if err := run.prepare(); err != nil {
@@ -33,7 +33,7 @@ func (c *Client) Install(ctx context.Context, r Request) error {
 		if err := c.ensureNamespace(ctx, r); err != nil {
 			return err
 		}
-		if err := run.forgetFailed(run.repeatsInputs); err != nil {
+		if err := run.deleteFailedRecord(run.repeatsInputs); err != nil {
 			return err
 		}
 		install := action.NewInstall(run.config)
@@ -49,16 +49,15 @@ func (c *Client) Install(ctx context.Context, r Request) error {
 		// The helm CLI may have kept the record of an uninstalled release. The release
 		// then continues with the next revision.
 		install.Replace = len(run.history()) > 0
-		// Helm renders revision 1, too, whatever revision it then stores.
+		// Helm also renders revision 1 here, whatever revision it then stores.
 		return run.deploy(1, func(rendered *helmchart.Chart) (*helmrelease.Release, error) {
 			return install.Run(rendered, r.Values)
 		})
 	})
 }
 
-// prepare prepares the chart and the values for rendering. It checks the values
-// against the chart's schemas, and installs the CRDs that the chart's objects may
-// need.
+// prepare checks the values against the chart's schemas, prepares the chart for
+// rendering, and installs its CRDs.
 func (r *run) prepare() (err error) {
 	r.kube.rendered = true
 	if r.prepared, err = r.Chart.Prepare(r.Values); err != nil {
@@ -67,10 +66,10 @@ func (r *run) prepare() (err error) {
 	return r.ensureCRDs(r.prepared.Chart)
 }
 
-// forgetFailed deletes the record of the newest revision if that revision failed and
-// this action repeats it, so that retries do not add to the history. Its objects
-// carry the name of the release, by which they are found again.
-func (r *run) forgetFailed(repeats func(release.Record) bool) error {
+// deleteFailedRecord deletes the record of the newest revision if that revision failed and
+// this action repeats it, so that retries do not add to the history. Later actions find
+// its objects by their labels.
+func (r *run) deleteFailedRecord(repeats func(release.Record) bool) error {
 	history := r.history()
 	if len(history) == 0 || history[0].Status != api.StatusFailed || !history[0].Genuine() || !repeats(history[0]) {
 		return nil
@@ -79,12 +78,13 @@ func (r *run) forgetFailed(repeats func(release.Record) bool) error {
 	return err
 }
 
-// repeatsInputs reports whether the action has the inputs of an earlier revision.
+// repeatsInputs reports whether a revision has the inputs of this action.
 func (r *run) repeatsInputs(failed release.Record) bool { return failed.InputDigest == r.Digests.Input }
 
-// ensureNamespace makes the release's namespace, if it is asked to and there is
-// none. One that was there before is nobody's to remove afterwards. It is made
-// in the operator's own name, for an account of the release would be in it.
+// ensureNamespace creates the namespace of the release if the request says so. An
+// existing namespace is not labeled, so an uninstall does not delete it. The operator's
+// own account creates the namespace, because the service account of the release is in
+// it.
 func (c *Client) ensureNamespace(ctx context.Context, r Request) error {
 	if !r.CreateNamespace {
 		return nil
@@ -101,9 +101,9 @@ func (c *Client) ensureNamespace(ctx context.Context, r Request) error {
 	return nil
 }
 
-// removeNamespace deletes the release's namespace, if it was made for it and
-// holds no other release. It is called while the release's record is there, so
-// that it is called again if the process ends.
+// removeNamespace deletes the namespace of the release if ensureNamespace created it
+// and it contains no other release. It is called before the record is deleted, so that
+// it is called again if the process ends.
 func (c *Client) removeNamespace(ctx context.Context, r Request) error {
 	if !r.CreateNamespace {
 		return nil
@@ -121,7 +121,7 @@ func (c *Client) removeNamespace(ctx context.Context, r Request) error {
 	others := c.config.Index.Releases(r.Namespace)
 	delete(others, r.Release)
 	if len(others) > 0 {
-		r.Notifier.Warn(api.EventNamespaceKept, fmt.Sprintf("Namespace %s was made for this release and stays, since other releases are in it: %s", r.Namespace, strings.Join(slices.Sorted(maps.Keys(others)), ", ")))
+		r.Notifier.Warn(api.EventNamespaceKept, fmt.Sprintf("Namespace %s was created for this release and is not deleted because it contains other releases: %s", r.Namespace, strings.Join(slices.Sorted(maps.Keys(others)), ", ")))
 		return nil
 	}
 	err = namespaces.Delete(ctx, r.Namespace, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &namespace.UID}})
@@ -131,8 +131,8 @@ func (c *Client) removeNamespace(ctx context.Context, r Request) error {
 	return nil
 }
 
-// createdFor reports whether a namespace was made for the owner's release, maybe
-// from before the owner was restored from a backup.
+// createdFor reports whether a namespace was created for the owner's release, possibly
+// before the owner was restored from a backup.
 func createdFor(namespace *corev1.Namespace, owner apply.Owner) bool {
 	made := namespace.Labels[api.LabelCreatedFor]
 	return made == string(owner.UID) || made != "" && namespace.Annotations[api.AnnotationOwner] == owner.String()

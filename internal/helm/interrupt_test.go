@@ -13,15 +13,15 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// TestInterruptedAtEveryRequest ends an install, an upgrade, a rollback and an
-// uninstall at each of their requests in turn, in four ways. The action returns soon and
-// leaves nothing running, and what an operator does next brings the release to
-// where it was to be: no record is stuck and no object is left over.
-func TestInterruptedAtEveryRequest(t *testing.T) {
+// TestActions_InterruptedAtEveryRequest interrupts an install, an upgrade, a rollback
+// and an uninstall at each of their requests, in four ways. The action returns soon and
+// leaves no goroutine. The following actions of an operator complete the change: no
+// record remains pending and no object is left over.
+func TestActions_InterruptedAtEveryRequest(t *testing.T) {
 	c := mapsChart().with("templates/hook.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hook, annotations: {helm.sh/hook: 'pre-install,pre-upgrade,pre-rollback,post-rollback'}}\n").load(t)
 	type verb struct {
 		name string
-		// before brings about what the action starts from.
+		// before prepares the state before the action.
 		before  func(*world)
 		action  func(context.Context, *world) error
 		request func(*world) Request
@@ -60,8 +60,8 @@ func TestInterruptedAtEveryRequest(t *testing.T) {
 	manners := []struct {
 		name string
 		plan func(at int64, cancel func()) *disturbance
-		// dies: the process ends and another takes over.
-		dies bool
+		// processEnds reports that the process ends and another process continues.
+		processEnds bool
 	}{
 		{"canceled before", func(at int64, cancel func()) *disturbance { return &disturbance{at: at, before: cancel} }, false},
 		{"canceled after", func(at int64, cancel func()) *disturbance { return &disturbance{at: at, after: cancel} }, false},
@@ -90,23 +90,23 @@ func TestInterruptedAtEveryRequest(t *testing.T) {
 						break // The action makes fewer requests than that.
 					}
 					where := fmt.Sprintf("%s request %d (%s): ", manner.name, at, p.log()[at-1])
-					if request := p.log()[at-1]; !manner.dies && !strings.HasPrefix(request, "POST /api/v1/namespaces/"+w.namespace+"/secrets") {
-						// Whatever it has begun it also ends on its record.
+					if request := p.log()[at-1]; !manner.processEnds && !strings.HasPrefix(request, "POST /api/v1/namespaces/"+w.namespace+"/secrets") {
+						// An action that has stored a revision also stores its outcome.
 						for _, status := range w.statuses() {
 							if strings.Contains(status, "pending") {
 								t.Errorf("%sleft %s", where, status)
 							}
 						}
 					}
-					if manner.dies {
+					if manner.processEnds {
 						if err == nil {
-							t.Errorf("%sit claims to have succeeded", where)
+							t.Errorf("%sthe action succeeded", where)
 						}
 						w.restart()
 					}
 					deleting := v.name == "uninstall"
 					if err == nil {
-						// It may have been done before it noticed.
+						// The action may have been complete before the interruption.
 						checkDone(t, w, where, deleting)
 					}
 					w.settle(v.request(w), deleting)
@@ -121,13 +121,13 @@ func TestInterruptedAtEveryRequest(t *testing.T) {
 	}
 }
 
-// checkDone fails where the records do not say that the action is done.
+// checkDone fails the test if the records do not show that the action is complete.
 func checkDone(t *testing.T, w *world, where string, gone bool) {
 	t.Helper()
 	statuses := w.statuses()
 	if gone {
 		if len(statuses) > 0 {
-			t.Errorf("%sleft the records %v", where, statuses)
+			t.Errorf("%sthe remaining records are %v", where, statuses)
 		}
 		return
 	}
@@ -145,23 +145,22 @@ func checkDone(t *testing.T, w *world, where string, gone bool) {
 	}
 }
 
-// TestObjectsOfAFailedRevisionAreNotLeftOver: an edit while an upgrade fails
-// must not orphan what the failed revision made.
-func TestObjectsOfAFailedRevisionAreNotLeftOver(t *testing.T) {
+// An edit during a failed upgrade must not leave objects of the failed revision.
+func TestUpgrade_PrunesObjectsOfFailedRevision(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().with("templates/hook.yaml", "{{ if .Values.bad }}apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: Not_a_name\n  annotations: {helm.sh/hook: 'post-install,post-upgrade'}\n{{ end }}").load(t)
 	if err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.helm.Upgrade(t.Context(), w.request(c, "two", bad(valuesOf("a=2", "extra=2")))); err == nil {
-		t.Fatal("the hook was to fail")
+		t.Fatal("the hook did not fail")
 	}
 	equal(t, "after the failure", []string{"a=2", "extra=2"}, w.configMaps())
 	w.settle(w.request(c, "three", valuesOf("a=3")), false)
 	equal(t, "after the next revision", []string{"a=3"}, w.configMaps())
 
 	if err := w.helm.Upgrade(t.Context(), w.request(c, "four", bad(valuesOf("a=4", "extra=4")))); err == nil {
-		t.Fatal("the hook was to fail")
+		t.Fatal("the hook did not fail")
 	}
 	w.settle(w.request(c, "four", nil), true)
 	equal(t, "after the uninstall", []string{}, w.configMaps())

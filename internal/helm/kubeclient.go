@@ -19,96 +19,95 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// Inventory is what the actions ask and tell about the objects of releases.
+// Inventory is the part of the inventory that actions use.
 type Inventory interface {
-	// Get returns what is known of one object.
+	// Get returns the last known state of an object.
 	Get(key apply.Key) (apply.State, bool)
-	// Place sets the namespace of an owner's release, and Name notes objects that it
-	// has, which may be outside of that namespace.
+	// SetReleaseNamespace sets the namespace of an owner's release. AddObjects adds
+	// objects of the release that may be outside of that namespace.
 	SetReleaseNamespace(owner types.UID, namespace string)
 	AddObjects(owner types.UID, objects []apply.Key)
-	// OwnedBy returns the objects that count for an owner. ClaimedBy returns those that
-	// only carry its label, outside of the namespace of its release.
+	// OwnedBy returns the objects of an owner. ClaimedBy returns the objects outside of
+	// the release's namespace that only carry the label of the owner.
 	OwnedBy(owner types.UID) []apply.State
 	ClaimedBy(owner types.UID) []apply.State
-	// ExpectedUID returns the UID of an object that is expected for an owner, empty
-	// if none is.
+	// ExpectedUID returns the UID of an object that is expected for an owner, or an
+	// empty UID.
 	ExpectedUID(owner types.UID, key apply.Key) types.UID
-	// Intact reports whether an object is as it was last applied for an owner.
+	// Intact reports whether an object is unchanged since it was applied for an owner.
 	Intact(owner types.UID, key apply.Key) bool
-	// Damaged reports whether an object is not what is expected for an owner.
+	// Drifted reports whether an object differs from what is expected for an owner.
 	Drifted(owner types.UID, key apply.Key) bool
-	// Put and Remove tell what an action has just written.
+	// Put and Remove record what an action has just written or deleted.
 	Put(state apply.State)
 	Remove(state apply.State)
-	// Expect says what the objects of an owner are to be from now on, and
-	// Repaired says it of one of them.
+	// Expect sets the expected states of all objects of an owner, and ExpectOne that of
+	// one object.
 	Expect(owner types.UID, objects []apply.State)
 	ExpectOne(owner types.UID, state apply.State)
-	// Outcome returns how a Job with ttlSecondsAfterFinished has finished, and an
-	// empty text if it has not; Finish notes that one that is gone has.
+	// JobOutcome returns the outcome of a finished Job with ttlSecondsAfterFinished,
+	// empty if the Job has not finished. SetJobOutcome records the outcome of a Job that
+	// no longer exists.
 	JobOutcome(owner types.UID, key apply.Key, uid types.UID) string
 	SetJobOutcome(owner types.UID, key apply.Key, outcome string)
-	// Finished returns the expected Jobs that have finished so, and Expected what
-	// is expected of every object.
+	// JobOutcomes returns the outcomes of the expected Jobs that have finished. Expected
+	// returns the expected states of all objects of an owner.
 	JobOutcomes(owner types.UID) map[apply.Key]string
 	Expected(owner types.UID) ([]apply.State, bool)
-	// Forget drops what is known of an owner whose release is gone.
+	// Forget removes an owner whose release no longer exists.
 	Forget(owner types.UID)
-	// Kinds returns what Need was last told.
+	// Kinds returns the kinds of the last call of EnsureWatched.
 	Kinds(owner types.UID) []schema.GroupVersionKind
-	// Need makes sure that the kinds are watched, in the namespace of the
-	// release, before objects are applied.
+	// EnsureWatched starts to watch the kinds in the namespace of the release. It is
+	// called before objects are applied.
 	EnsureWatched(ctx context.Context, owner types.UID, namespace string, kinds []schema.GroupVersionKind) error
 }
 
-// kubeClient is the kube.Interface of one action. Every request it makes ends
-// with the action's context, and every method turns a panic into an error:
-// Helm calls them on goroutines of its own, where a panic would end the
-// process.
+// kubeClient is the kube.Interface of one action. All requests end with the context of
+// the action. All methods turn panics into errors, because Helm calls them in its own
+// goroutines, where a panic would end the process.
 type kubeClient struct {
 	Request
 	identity
 	ctx     context.Context
 	builder *builder
 	driver  *release.Driver
-	// refer adds ownerReferences to objects, see apply.Prepare.
+	// refer adds ownerReferences to objects; see apply.Prepare.
 	refer bool
 	// uninstalls reports that the action uninstalls the whole release.
 	uninstalls bool
 	log        *logBuffer
 
 	allow allow
-	// reported holds the warnings that were emitted, and unowned the objects that are
-	// not deleted because the release does not own them.
+	// reported holds the messages of emitted warnings. unowned holds the objects that
+	// are not deleted because the release does not own them.
 	reported sets.Set[string]
 	unowned  sets.Set[apply.Key]
-	// rendered reports that the next manifest to build was just rendered.
+	// rendered reports that the next manifest to build has just been rendered.
 	rendered  bool
 	inventory Inventory
-	// readings records what templates have looked up.
+	// readings records the lookups of the templates.
 	readings *lookupRecord
-	// scaled holds the objects whose replicas an autoscaler sets, where the inventory
-	// does not know them yet.
+	// scaled holds the objects whose replicas an autoscaler sets, for objects that are
+	// not in the inventory yet.
 	scaled map[apply.Key]bool
-	// regained holds the objects whose replicas the manifest sets again, instead of an
-	// autoscaler.
+	// regained holds the objects whose replicas the manifest sets again; see the
+	// function of this name.
 	regained sets.Set[apply.Key]
-	// applied holds the objects that the action has applied, or found unchanged, and
-	// kinds their kinds.
+	// applied holds the objects that the action applied or found unchanged. kinds holds
+	// their kinds.
 	applied []apply.State
 	kinds   []schema.GroupVersionKind
 	// finished holds the Jobs that have finished and must not run again.
 	finished map[apply.Key]apply.State
-	// unhooked holds the hook objects that an uninstall has deleted.
-	unhooked []apply.Object
-	// remaining holds the objects that still exist after the wait for their deletion.
+	// deletedHookObjects holds the hook objects that an uninstall has deleted.
+	deletedHookObjects []apply.Object
+	// remaining lists the objects that still exist after the wait for their deletion.
 	remaining []string
-	// hookLeftovers holds the objects of hooks that the chart now renders as plain
-	// objects.
+	// hookLeftovers holds hook objects that the chart now renders as plain objects.
 	hookLeftovers map[apply.Key]types.UID
-	// undeleted is why objects could not be deleted.
-	undeleted error
+	// deleteErr is the error of the deletion of objects.
+	deleteErr error
 	// target holds the rendered objects.
 	target helmkube.ResourceList
 	// failedHook is the error of the last hook that failed.
@@ -122,10 +121,10 @@ var (
 	_ helmkube.InterfaceDeletionPropagation = (*kubeClient)(nil)
 )
 
-// IsReachable answers nil: the first real request tells, at no extra cost.
+// IsReachable returns nil. The first request shows whether the API server is reachable.
 func (k *kubeClient) IsReachable() error { return nil }
 
-// Build parses a manifest. It never validates: the API server does.
+// Build parses a manifest. It does not validate the objects; the API server does.
 func (k *kubeClient) Build(reader io.Reader, _ bool) (list helmkube.ResourceList, err error) {
 	defer release.RecoverPanic(&err)
 	text, err := io.ReadAll(reader)
@@ -142,11 +141,11 @@ func (k *kubeClient) build(manifest string) (helmkube.ResourceList, error) {
 		return nil, err
 	case k.uninstalls:
 		// Objects that the rules forbid are neither deleted nor run as hooks, unless the
-		// operator has created them.
-		return k.filter(list, k.whyProtected)
+		// operator created them.
+		return k.filter(list, k.protectedReason)
 	case k.rendered:
-		// What Helm builds first is what it rendered. It looks next whether
-		// the objects exist, and must not be led to look elsewhere.
+		// Helm builds the rendered manifest first, and then checks whether the objects
+		// exist. Forbidden objects must be rejected before that check reads them.
 		k.rendered = false
 		if err := errors.Join(checkMetadata(list), checkDuplicates(list)); err != nil {
 			return nil, err
@@ -172,8 +171,8 @@ func (k *kubeClient) Create(resources helmkube.ResourceList) (result *helmkube.R
 	return result, err
 }
 
-// applyAll creates hooks and applies everything else. It returns what it has
-// created and applied, also with an error.
+// applyAll creates hooks and applies all other objects. It returns the objects that it
+// wrote, also if it fails.
 func (k *kubeClient) applyAll(resources helmkube.ResourceList) (applied helmkube.ResourceList, err error) {
 	if err := k.allow.check(k.Namespace, resources); err != nil {
 		return nil, err
@@ -193,7 +192,7 @@ func (k *kubeClient) applyAll(resources helmkube.ResourceList) (applied helmkube
 	return applied, nil
 }
 
-// Update applies the target and deletes what only the original holds.
+// Update applies the target and deletes the objects that only the original contains.
 func (k *kubeClient) Update(original, target helmkube.ResourceList, _ bool) (result *helmkube.Result, err error) {
 	// Helm reads the result of a failed update, too.
 	result = &helmkube.Result{}
@@ -206,8 +205,8 @@ func (k *kubeClient) Update(original, target helmkube.ResourceList, _ bool) (res
 	return result, err
 }
 
-// UpdateThreeWayMerge is what Helm calls to take objects over; an apply by
-// force does that anyway.
+// UpdateThreeWayMerge updates objects like Update. Helm calls it to take over objects,
+// which a forced apply does anyway.
 func (k *kubeClient) UpdateThreeWayMerge(original, target helmkube.ResourceList, force bool) (*helmkube.Result, error) {
 	return k.Update(original, target, force)
 }
@@ -217,8 +216,8 @@ func (k *kubeClient) Delete(resources helmkube.ResourceList) (*helmkube.Result, 
 	return k.deleteAll(resources, metav1.DeletePropagationBackground)
 }
 
-// DeleteWithPropagationPolicy deletes the objects of a release that is
-// uninstalled. What its manifest does not name goes, too.
+// DeleteWithPropagationPolicy deletes the objects of a release that is uninstalled,
+// including objects that are not in its manifest.
 func (k *kubeClient) DeleteWithPropagationPolicy(resources helmkube.ResourceList, policy metav1.DeletionPropagation) (*helmkube.Result, []error) {
 	result, errs := k.deleteAll(resources, policy)
 	if !k.uninstalls {
@@ -228,12 +227,12 @@ func (k *kubeClient) DeleteWithPropagationPolicy(resources helmkube.ResourceList
 		errs = append(errs, err)
 	}
 	// Helm's error does not contain the causes.
-	k.undeleted = errors.Join(errs...)
+	k.deleteErr = errors.Join(errs...)
 	return result, errs
 }
 
-// deleteAll deletes the objects that the release owns. The others stay, and an event
-// reports them.
+// deleteAll deletes the objects that the release owns. Events report the objects that
+// it does not delete.
 func (k *kubeClient) deleteAll(resources helmkube.ResourceList, policy metav1.DeletionPropagation) (result *helmkube.Result, errs []error) {
 	result = &helmkube.Result{}
 	var err error
@@ -256,7 +255,7 @@ func (k *kubeClient) deleteAll(resources helmkube.ResourceList, policy metav1.De
 	return result, errs
 }
 
-// WaitForDelete waits until the objects are gone, or the timeout passed.
+// WaitForDelete waits until the objects no longer exist, or until the timeout.
 func (k *kubeClient) WaitForDelete(resources helmkube.ResourceList, timeout time.Duration) (err error) {
 	defer release.RecoverPanic(&err)
 	var objects []apply.Object
@@ -268,10 +267,10 @@ func (k *kubeClient) WaitForDelete(resources helmkube.ResourceList, timeout time
 	return k.waitGone(objects, timeout)
 }
 
-// waitUntilGone is WaitForDelete for what the inventory has, and for objects of
-// hooks.
+// waitUntilGone waits for the deletion of objects from the inventory and of hook
+// objects.
 func (k *kubeClient) waitUntilGone(states []apply.State, timeout time.Duration) error {
-	objects := slices.Clone(k.unhooked)
+	objects := slices.Clone(k.deletedHookObjects)
 	for _, state := range states {
 		if state.Kept {
 			continue
@@ -313,7 +312,7 @@ func (k *kubeClient) waitGone(objects []apply.Object, timeout time.Duration) err
 	return nil
 }
 
-// WatchUntilReady waits until hooks are done, or the timeout passed.
+// WatchUntilReady waits until hooks have finished, or until the timeout.
 func (k *kubeClient) WatchUntilReady(resources helmkube.ResourceList, timeout time.Duration) (err error) {
 	defer release.RecoverPanic(&err)
 	resume := k.Slot.Release()
@@ -329,14 +328,14 @@ func (k *kubeClient) WatchUntilReady(resources helmkube.ResourceList, timeout ti
 	return nil
 }
 
-// Wait answers nil: nobody waits for readiness inside an action, which would
-// hold a slot; the custom resource's status follows the objects afterwards.
+// Wait returns nil. Waiting for readiness would occupy a slot; the status of the custom
+// resource reports the readiness after the action.
 func (k *kubeClient) Wait(helmkube.ResourceList, time.Duration) error { return nil }
 
-// WaitWithJobs answers nil, like Wait.
+// WaitWithJobs returns nil, like Wait.
 func (k *kubeClient) WaitWithJobs(helmkube.ResourceList, time.Duration) error { return nil }
 
-// WaitAndGetCompletedPodPhase is no part of any action that is run here.
+// WaitAndGetCompletedPodPhase is not used by any action.
 func (k *kubeClient) WaitAndGetCompletedPodPhase(name string, _ time.Duration) (corev1.PodPhase, error) {
 	return "", fmt.Errorf("pod %s: waiting for a pod's phase is not supported", name)
 }

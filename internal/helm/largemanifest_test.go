@@ -11,8 +11,8 @@ import (
 
 func TestBuild_ParsesLargeManifestsOneAtATime(t *testing.T) {
 	large := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\nx: [" + strings.Repeat("1,", largeManifest) + "1]\n"
-	var other turn
-	if err := other.await(t.Context(), large); err != nil {
+	var other parsePermit
+	if err := other.acquire(t.Context(), large); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -20,18 +20,18 @@ func TestBuild_ParsesLargeManifestsOneAtATime(t *testing.T) {
 	cancel(stopped)
 	waiting := &builder{ctx: ctx, built: map[string]helmkube.ResourceList{}}
 	if _, err := waiting.parse(large); !errors.Is(err, stopped) {
-		t.Errorf("beside another large manifest, parse returns %v", err)
+		t.Errorf("while another large manifest is parsed, parse returns %v", err)
 	}
-	if err := waiting.turn.await(ctx, "a: 1\n"); err != nil || waiting.turn.held {
-		t.Errorf("a small manifest waits for a turn: %v", err)
+	if err := waiting.permit.acquire(ctx, "a: 1\n"); err != nil || waiting.permit.held {
+		t.Errorf("a small manifest waits: %v", err)
 	}
-	other.done()
-	if err := waiting.turn.await(t.Context(), large); err != nil || !waiting.turn.held {
-		t.Errorf("after the other has ended, await returns %v", err)
+	other.release()
+	if err := waiting.permit.acquire(t.Context(), large); err != nil || !waiting.permit.held {
+		t.Errorf("after the other action ended, acquire returns %v", err)
 	}
-	waiting.turn.done()
-	other.done()
-	if len(parsesLarge) != 0 {
-		t.Error("a turn is held")
+	waiting.permit.release()
+	other.release()
+	if len(largeManifests) != 0 {
+		t.Error("the permit was not released")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// onDemand tells the index of Secrets as soon as somebody needs them.
+// onDemand updates the index with the existing Secrets when their kind is needed.
 type onDemand struct {
 	dependents
 	w *world
@@ -35,9 +35,9 @@ func (d onDemand) EnsureWatched(ctx context.Context, _ types.UID, _ string, kind
 	return nil
 }
 
-// TestUninstallLooksForWhatFailedRevisionsLeft, the newest of which says nothing
-// of the ones before, and a new process knows of none.
-func TestUninstallLooksForWhatFailedRevisionsLeft(t *testing.T) {
+// The newest failed revision does not contain the objects of earlier ones, and a new
+// process has not watched any of them.
+func TestUninstall_DeletesObjectsOfFailedRevisions(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().with("templates/left.yaml", `
 {{ if .Values.bad }}
@@ -51,11 +51,11 @@ kind: ConfigMap
 metadata: {name: Not_a_name, annotations: {helm.sh/hook: "post-install,pre-upgrade"}}
 `).load(t)
 	if err := w.helm.Install(t.Context(), w.request(c, "one", bad(valuesOf("a=1")))); err == nil {
-		t.Fatal("the hook was to fail")
+		t.Fatal("the hook did not fail")
 	}
 	two := w.request(c, "two", valuesOf("a=2"))
 	if err := w.helm.Upgrade(t.Context(), two); err == nil {
-		t.Fatal("the hook was to fail")
+		t.Fatal("the hook did not fail")
 	}
 	equal(t, "the revisions", []string{"v2 failed", "v1 failed"}, w.statuses())
 	secret := func() error {
@@ -69,7 +69,7 @@ metadata: {name: Not_a_name, annotations: {helm.sh/hook: "post-install,pre-upgra
 	w.helm.config.Inventory = onDemand{w.objects, w}
 	w.must(w.helm.Uninstall(t.Context(), two))
 	if err := secret(); !apierrors.IsNotFound(err) {
-		t.Errorf("what the first revision has made is still there: %v", err)
+		t.Errorf("an object of the first revision still exists: %v", err)
 	}
 	equal(t, "the objects", []string{}, w.configMaps())
 }

@@ -24,18 +24,17 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// lookAgain reads again what the templates of a revision have read, as they
-// did: in the same name, as far as the kind's rules let them. It tells whether
-// the answers are others.
-func (r *run) lookAgain(ctx context.Context, of current) (bool, error) {
+// lookupsChanged repeats the lookups of a revision's templates, with the same identity and
+// under the kind's rules. It reports whether a result has changed.
+func (r *run) lookupsChanged(ctx context.Context, of current) (bool, error) {
 	text := r.driver.Annotations[of.record.Secret][release.AnnotationLookups]
 	if text == "" || of.record.InputDigest == "" {
-		// With no digest an upgrade is due already, or held back.
+		// Without a digest, an upgrade is already due or held.
 		return false, nil
 	}
-	var before []lookedUp
+	var before []lookupResult
 	if err := json.Unmarshal([]byte(text), &before); err != nil {
-		// An annotation that somebody broke costs one upgrade.
+		// An invalid annotation costs one upgrade.
 		return true, nil //nolint:nilerr // see above
 	}
 	config, err := r.config.RESTClientGetter.ToRESTConfig()
@@ -64,34 +63,34 @@ func (r *run) lookAgain(ctx context.Context, of current) (bool, error) {
 	for _, one := range r.kube.readings.lookups(own) {
 		now[one.Path] = one.Digest
 	}
-	return slices.ContainsFunc(before, func(one lookedUp) bool {
+	return slices.ContainsFunc(before, func(one lookupResult) bool {
 		digest, counts := now[one.Path]
 		return counts && digest != one.Digest
 	}), nil
 }
 
-// lookupGetter gives the template function lookup its access to the cluster:
-// as the identity of the action, within its context, as far as the kind's
-// allow block lets it, and reading nothing twice in one render.
+// lookupGetter gives the template function lookup access to the cluster: with the
+// identity and the context of the action, under the kind's allow block, and with a
+// cache for one render.
 type lookupGetter struct {
 	ctx       context.Context
 	config    *rest.Config
 	scope     watches.LookupScope
 	namespace string
-	// readings is told what was read; nil is told nothing.
+	// readings records the results, unless it is nil.
 	readings *lookupRecord
 }
 
 var _ action.RESTClientGetter = lookupGetter{}
 
-// ToRESTConfig returns a copy, for callers change it.
+// ToRESTConfig returns a copy, because callers change it.
 func (g lookupGetter) ToRESTConfig() (*rest.Config, error) {
 	config := rest.CopyConfig(g.config)
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, err
 	}
-	transport := &lookupTransport{getter: g, prefix: strings.TrimSuffix(base.Path, "/"), seen: map[string]answer{}}
+	transport := &lookupTransport{getter: g, prefix: strings.TrimSuffix(base.Path, "/"), seen: map[string]cachedResponse{}}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		transport.next = boundTransport{ctx: g.ctx, next: next}
 		return transport
@@ -99,19 +98,20 @@ func (g lookupGetter) ToRESTConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// ToDiscoveryClient is not called, since the capabilities are preset.
+// ToDiscoveryClient is not called, because the capabilities are preset.
 func (g lookupGetter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
 	return nil, errNotUsed
 }
 
-// ToRESTMapper is not called, since objects are built by our own client.
+// ToRESTMapper is not called, because kubeClient builds the objects.
 func (g lookupGetter) ToRESTMapper() (meta.RESTMapper, error) { return nil, errNotUsed }
 
 var errNotUsed = fmt.Errorf("internal error: not used by any action")
 
-// permits reports whether a path of the API may be read. Discovery may.
+// permits returns an error if the rules forbid reading an API path. Discovery is always
+// permitted.
 func (g lookupGetter) permits(path string) error {
-	namespace, object := where(path)
+	namespace, object := parseAPIPath(path)
 	switch {
 	case !object || g.scope == watches.LookupAll:
 		return nil
@@ -124,13 +124,13 @@ func (g lookupGetter) permits(path string) error {
 	}
 }
 
-// where reads the namespace from a path of the API, empty for what has none,
-// and whether the path is of objects and not of discovery:
+// parseAPIPath returns the namespace of an API path, empty for cluster-scoped paths, and
+// whether the path is of objects and not of discovery:
 // /api/v1/namespaces/<ns>/<resource>, /apis/<group>/<version>/<resource>, …
-func where(path string) (namespace string, object bool) {
+func parseAPIPath(path string) (namespace string, object bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if slices.Contains(parts, "..") {
-		// Where it leads is for whoever resolves it to say.
+		// The server may resolve the path to any other path.
 		return "", true
 	}
 	prefix := 3
@@ -147,24 +147,24 @@ func where(path string) (namespace string, object bool) {
 	return "", true
 }
 
-// lookupTransport refuses what a template may not read, and remembers what was read
-// in one render: Helm requests discovery again for every lookup.
+// lookupTransport rejects forbidden requests and caches the responses of one render,
+// because Helm repeats discovery for every lookup.
 type lookupTransport struct {
 	getter lookupGetter
 	next   http.RoundTripper
-	// prefix is of all paths, where the API server is behind another.
+	// prefix is the path prefix of the API server, for example behind a proxy.
 	prefix string
 	mu     sync.Mutex
-	seen   map[string]answer
+	seen   map[string]cachedResponse
 }
 
-type answer struct {
+type cachedResponse struct {
 	response http.Response
 	body     []byte
 }
 
-// RoundTrip answers from memory where it can. It fails with the rule that forbids
-// the request.
+// RoundTrip returns a cached response if possible. The error of a forbidden request
+// names the rule.
 func (t *lookupTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	path := strings.TrimPrefix(request.URL.Path, t.prefix)
 	if err := t.getter.permits(path); err != nil {
@@ -184,7 +184,7 @@ func (t *lookupTransport) RoundTrip(request *http.Request) (*http.Response, erro
 		if err != nil {
 			return nil, err
 		}
-		known = answer{response: *response, body: body}
+		known = cachedResponse{response: *response, body: body}
 		t.seen[key] = known
 		if t.getter.readings != nil {
 			t.getter.readings.note(path, response.StatusCode, body)
@@ -197,7 +197,7 @@ func (t *lookupTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	return &response, nil
 }
 
-// lookup returns the function by which the action's templates read the cluster.
+// lookup returns the lookup function for the action's templates.
 func (r *run) lookup() render.Lookup {
 	config := sync.OnceValues(r.config.RESTClientGetter.ToRESTConfig)
 	return func(apiVersion, kind, namespace, name string) (map[string]any, error) {

@@ -15,11 +15,11 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-func TestLookupPermits(t *testing.T) {
+func TestLookup_PermittedPaths(t *testing.T) {
 	const none, own, all = watches.LookupNone, watches.LookupOwn, watches.LookupAll
 	for _, test := range []struct {
 		name, path string
-		// permitted holds the scopes that permit it.
+		// permitted holds the scopes that permit the path.
 		permitted []watches.LookupScope
 	}{
 		{"an object", "/api/v1/namespaces/apps/secrets/a", []watches.LookupScope{own, all}},
@@ -27,19 +27,19 @@ func TestLookupPermits(t *testing.T) {
 		{"an object of a group", "/apis/apps/v1/namespaces/apps/deployments/a", []watches.LookupScope{own, all}},
 		{"a subresource", "/apis/apps/v1/namespaces/apps/deployments/a/scale", []watches.LookupScope{own, all}},
 		{"the namespace itself", "/api/v1/namespaces/apps", []watches.LookupScope{own, all}},
-		{"another namespace's object", "/api/v1/namespaces/kube-system/secrets/a", []watches.LookupScope{all}},
-		{"another namespace's object of a group", "/apis/apps/v1/namespaces/other/deployments/a", []watches.LookupScope{all}},
+		{"an object in another namespace", "/api/v1/namespaces/kube-system/secrets/a", []watches.LookupScope{all}},
+		{"an object of a group in another namespace", "/apis/apps/v1/namespaces/other/deployments/a", []watches.LookupScope{all}},
 		{"another namespace itself", "/api/v1/namespaces/other", []watches.LookupScope{all}},
-		{"a namespace whose name begins the same", "/api/v1/namespaces/apps-2/secrets/a", []watches.LookupScope{all}},
+		{"a namespace with the same prefix", "/api/v1/namespaces/apps-2/secrets/a", []watches.LookupScope{all}},
 		{"all namespaces", "/api/v1/namespaces", []watches.LookupScope{all}},
-		{"a list of all namespaces' objects", "/api/v1/secrets", []watches.LookupScope{all}},
-		{"a list of all namespaces' objects of a group", "/apis/apps/v1/deployments", []watches.LookupScope{all}},
+		{"a list of objects in all namespaces", "/api/v1/secrets", []watches.LookupScope{all}},
+		{"a list of objects of a group in all namespaces", "/apis/apps/v1/deployments", []watches.LookupScope{all}},
 		{"a cluster-scoped object", "/apis/rbac.authorization.k8s.io/v1/clusterroles/admin", []watches.LookupScope{all}},
-		{"a cluster-scoped object that is called so", "/api/v1/nodes/apps", []watches.LookupScope{all}},
-		{"a kind of a group that is called namespaces", "/apis/example.com/v1/namespaces", []watches.LookupScope{all}},
-		{"a way out", "/api/v1/namespaces/apps/../other/secrets/a", []watches.LookupScope{all}},
-		{"a way out of discovery", "/api/..", []watches.LookupScope{all}},
-		{"a way out by an empty step", "/api/v1/namespaces//secrets", []watches.LookupScope{all}},
+		{"a cluster-scoped object with the name of the namespace", "/api/v1/nodes/apps", []watches.LookupScope{all}},
+		{"a resource of a group with the name namespaces", "/apis/example.com/v1/namespaces", []watches.LookupScope{all}},
+		{"a path with ..", "/api/v1/namespaces/apps/../other/secrets/a", []watches.LookupScope{all}},
+		{"a discovery path with ..", "/api/..", []watches.LookupScope{all}},
+		{"a path with an empty segment", "/api/v1/namespaces//secrets", []watches.LookupScope{all}},
 		{"a watch of another namespace", "/api/v1/watch/namespaces/other/secrets", []watches.LookupScope{all}},
 		{"discovery of the core", "/api/v1", []watches.LookupScope{none, own, all}},
 		{"discovery of its versions", "/api", []watches.LookupScope{none, own, all}},
@@ -52,11 +52,11 @@ func TestLookupPermits(t *testing.T) {
 			err := lookupGetter{scope: scope, namespace: "apps"}.permits(test.path)
 			permitted := false
 			for _, s := range test.permitted {
-				// Empty means own.
+				// An empty scope means own.
 				permitted = permitted || s == scope || s == own && scope == ""
 			}
 			if permitted != (err == nil) {
-				t.Errorf("%s, by scope %q: %v", test.name, scope, err)
+				t.Errorf("%s, with scope %q: %v", test.name, scope, err)
 			}
 			if err == nil {
 				continue
@@ -66,13 +66,13 @@ func TestLookupPermits(t *testing.T) {
 				rule = "(allow.lookup is none)"
 			}
 			if !errors.Is(err, ErrNotAllowed) || !strings.Contains(err.Error(), test.path) || !strings.HasSuffix(err.Error(), rule) {
-				t.Errorf("%s, by scope %q: %v, want it to name the path and the rule", test.name, scope, err)
+				t.Errorf("%s, with scope %q: %v, want an error with the path and the rule", test.name, scope, err)
 			}
 		}
 	}
 }
 
-// counting is an API server that counts.
+// counting is an API server that counts requests.
 type counting struct {
 	mu   sync.Mutex
 	seen []string
@@ -105,9 +105,9 @@ func ask(t *testing.T, transport http.RoundTripper, path, accept string) (string
 	}
 	defer response.Body.Close()
 	if response.Request != request {
-		t.Error("the answer is to another request")
+		t.Error("the response belongs to another request")
 	}
-	// What one caller does to its answer, the next must not see.
+	// A change of one response must not change the next.
 	if response.Header.Get("X-Test") != "a" {
 		t.Errorf("the headers are %v", response.Header)
 	}
@@ -119,8 +119,8 @@ func ask(t *testing.T, transport http.RoundTripper, path, accept string) (string
 	return string(body), nil
 }
 
-// A render reads nothing twice, and the next one reads everything anew.
-func TestLookupAsksOnce(t *testing.T) {
+// One render reads each path once; the next render reads it again.
+func TestLookup_CachesResponsesOfOneRender(t *testing.T) {
 	transport := func(c *counting) http.RoundTripper {
 		getter := lookupGetter{ctx: t.Context(), config: &rest.Config{Host: "https://example.com"}, scope: watches.LookupOwn, namespace: "apps"}
 		config, err := getter.ToRESTConfig()
@@ -161,9 +161,9 @@ func TestLookupAsksOnce(t *testing.T) {
 	}
 }
 
-func TestLookupForgetsFailures(t *testing.T) {
+func TestLookup_DoesNotCacheErrors(t *testing.T) {
 	c := counting{err: errors.New("away")}
-	a := &lookupTransport{next: &c, seen: map[string]answer{}}
+	a := &lookupTransport{next: &c, seen: map[string]cachedResponse{}}
 	if _, err := ask(t, a, "/api/v1", ""); !errors.Is(err, c.err) {
 		t.Errorf("got %v", err)
 	}
@@ -173,7 +173,7 @@ func TestLookupForgetsFailures(t *testing.T) {
 	}
 }
 
-func TestLookupGetterHasNothingElse(t *testing.T) {
+func TestLookupGetter_RejectsOtherClients(t *testing.T) {
 	if _, err := (lookupGetter{}).ToDiscoveryClient(); !errors.Is(err, errNotUsed) {
 		t.Errorf("discovery: %v", err)
 	}

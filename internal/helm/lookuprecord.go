@@ -19,23 +19,23 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// maxLookups bounds the annotation, of which the API server takes 256 KiB with
-// all others. What a chart looks up beyond that is not followed.
+// maxLookups limits the annotation in bytes. The API server allows 256 KiB for all
+// annotations. Lookups that exceed the limit are not repeated.
 const maxLookups = 64 << 10
 
-// lookedUp is one path of the API, and a digest of what it answered.
-type lookedUp struct {
+// lookupResult is one API path with the digest of its result.
+type lookupResult struct {
 	Path   string `json:"path"`
 	Digest string `json:"digest"`
 }
 
-// lookupRecord holds the answers that an action got to its lookups, by their paths.
-// No content is kept, but digests.
+// lookupRecord holds the results of an action's lookups by path. It stores digests, not
+// content.
 type lookupRecord struct {
-	// owner is the custom resource whose release looks.
+	// owner is the custom resource of the release.
 	owner types.UID
-	// secret is called with the data of each Secret that a template gets, which
-	// no output may hold; nil is not called.
+	// secret is called with the data of each Secret that a template reads, so that it is
+	// redacted. It may be nil.
 	secret func(data map[string]any)
 	// signingKey is the Secret of the operator's signing key.
 	signingKey types.NamespacedName
@@ -44,25 +44,25 @@ type lookupRecord struct {
 	seen map[string]reading
 }
 
-// lookups returns what was read, in the order of the paths. What the release
-// makes itself is left out: a chart that looks a password up, and makes one
-// where there is none, would be upgraded once for nothing.
-func (r *lookupRecord) lookups(without map[place]bool) []lookedUp {
+// lookups returns the results sorted by path, without objects of the release itself.
+// Otherwise a chart that generates a password if lookup finds none would be upgraded
+// once without need.
+func (r *lookupRecord) lookups(without map[place]bool) []lookupResult {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var found []lookedUp
+	var found []lookupResult
 	for _, path := range slices.Sorted(maps.Keys(r.seen)) {
 		one := r.seen[path]
 		if digest, ok := one.digest(without); ok {
-			found = append(found, lookedUp{Path: path, Digest: digest})
+			found = append(found, lookupResult{Path: path, Digest: digest})
 		}
 	}
 	return found
 }
 
-// looked returns the annotation of a revision that was just rendered, empty
-// where its templates have read nothing.
-func (k *kubeClient) looked(rls *helmrelease.Release) (string, error) {
+// lookupsAnnotation returns the lookups annotation of a revision that was just rendered, or an
+// empty string.
+func (k *kubeClient) lookupsAnnotation(rls *helmrelease.Release) (string, error) {
 	if len(k.readings.seen) == 0 {
 		return "", nil
 	}
@@ -80,20 +80,20 @@ func (k *kubeClient) looked(rls *helmrelease.Release) (string, error) {
 			return string(text), err
 		}
 		found = found[:len(found)*maxLookups/len(text)]
-		k.log.printf("the chart looks up more than can be followed; %d objects and lists are", len(found))
+		k.log.printf("the chart looks up too many objects; changes are detected only for %d objects and lists", len(found))
 	}
 }
 
-// place is where an object is in the API, whatever version it is asked for in.
-// A place without a name is a list.
+// place identifies an object in the API independent of its version. A place without a
+// name is a list.
 type place struct {
 	group, resource, namespace, name string
 }
 
-// placeOf reads a path of the API. It returns false for what is no object and
-// no list of them.
+// placeOf parses an API path. It returns false if the path is neither of an object nor
+// of a list of objects.
 func placeOf(path string) (place, bool) {
-	if _, object := where(path); !object {
+	if _, object := parseAPIPath(path); !object {
 		return place{}, false
 	}
 	parts := strings.Split(strings.Trim(path, "/"), "/")
@@ -117,7 +117,7 @@ func placeOf(path string) (place, bool) {
 	return p, true
 }
 
-// places tells where the objects of a revision are, its hooks among them.
+// places returns the places of the objects and hooks of a revision.
 func (b *builder) places(rls *helmrelease.Release) (map[place]bool, error) {
 	manifests := append(make([]string, 0, 1+len(rls.Hooks)), rls.Manifest)
 	for _, hook := range rls.Hooks {
@@ -137,7 +137,7 @@ func (b *builder) places(rls *helmrelease.Release) (map[place]bool, error) {
 	return found, nil
 }
 
-// reading is one answer: an object, a list of them, or that there is none.
+// reading is the result of one lookup: an object, a list, or nothing.
 type reading struct {
 	place  place
 	absent bool
@@ -149,19 +149,19 @@ type item struct {
 	digest string
 }
 
-// absentDigest stands for an answer that there is none.
+// absentDigest is the digest of a lookup without a result.
 const absentDigest = "absent"
 
-// lookupDigest is the length of a digest, in hex digits: these need to tell
-// one state of one object from the next.
+// lookupDigest is the length of a digest in hexadecimal digits. It only has to
+// distinguish states of one object.
 const lookupDigest = 16
 
 func newLookupRecord(owner types.UID, secret func(data map[string]any), signingKey types.NamespacedName) *lookupRecord {
 	return &lookupRecord{owner: owner, secret: secret, signingKey: signingKey, seen: map[string]reading{}}
 }
 
-// note remembers an answer that is of objects. One that is neither an object
-// nor a clear no made the template fail.
+// note records a result. It ignores errors other than NotFound, which fail the
+// template.
 func (r *lookupRecord) note(path string, status int, body []byte) {
 	at, ok := placeOf(path)
 	answer := reading{place: at, absent: status == http.StatusNotFound}
@@ -187,9 +187,9 @@ func (r *lookupRecord) note(path string, status int, body []byte) {
 	r.seen[path] = answer
 }
 
-// readable returns what a template may see of an object or a list that it has
-// looked up. It leaves out release records, which hold the values of other custom
-// resources, and signing keys. It reports the data of Secrets.
+// readable returns the part of a lookup result that templates may read. It removes
+// release records, which contain the values of other custom resources, and signing
+// keys. It passes the data of Secrets on for redaction.
 func (r *lookupRecord) readable(found map[string]any) map[string]any {
 	if r.hides(found) {
 		return map[string]any{}
@@ -213,8 +213,8 @@ func (r *lookupRecord) readable(found map[string]any) map[string]any {
 	return found
 }
 
-// hides reports whether templates must not see an object: it is a release record,
-// or holds the signing key of this operator or of another one.
+// hides reports whether templates must not read an object: it is a release record, or
+// holds a signing key of this or another operator.
 func (r *lookupRecord) hides(content map[string]any) bool {
 	object := &unstructured.Unstructured{Object: content}
 	_, marked := object.GetLabels()[api.LabelSigningKey]
@@ -238,8 +238,8 @@ func (r *lookupRecord) reportSecret(object map[string]any) {
 	r.secret(decoded)
 }
 
-// add takes an object into the answer, unless it is the release's own, or
-// follows from it: an upgrade would change it, and call for the next upgrade.
+// add adds an object to the result. It ignores objects of the release, because each
+// upgrade would change them and cause the next upgrade.
 func (a *reading) add(r *lookupRecord, content map[string]any) {
 	object := &unstructured.Unstructured{Object: content}
 	labels := object.GetLabels()
@@ -247,10 +247,10 @@ func (a *reading) add(r *lookupRecord, content map[string]any) {
 	case labels[api.LabelOwnerUID] == string(r.owner), labels[api.LabelHookOwnerUID] == string(r.owner):
 		return
 	case r.hides(content):
-		// Two releases that list all Secrets would upgrade each other forever.
+		// Otherwise two releases that list all Secrets would upgrade each other forever.
 		return
 	case object.GetUID() == r.owner:
-		// Its spec is in the values.
+		// The spec of the custom resource is in the values.
 		unstructured.RemoveNestedField(content, "status")
 	}
 	for _, field := range []string{"managedFields", "resourceVersion"} {
@@ -261,8 +261,8 @@ func (a *reading) add(r *lookupRecord, content map[string]any) {
 	a.items = append(a.items, item{place: at, digest: values.Digest(content)})
 }
 
-// digest sums the answer up, without the objects at some places. It returns
-// false where nothing is left that could change.
+// digest returns the digest of the result without the given places. It returns false if
+// nothing is left that could change.
 func (a *reading) digest(without map[place]bool) (string, bool) {
 	if without[a.place] {
 		return "", false
@@ -277,6 +277,6 @@ func (a *reading) digest(without map[place]bool) (string, bool) {
 		}
 	}
 	slices.Sort(digests)
-	// A list may be empty and grow.
+	// An empty list may get items.
 	return values.DigestOf(digests...)[:lookupDigest], len(digests) > 0 || a.place.name == ""
 }

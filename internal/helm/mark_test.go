@@ -21,7 +21,7 @@ func TestMark(t *testing.T) {
 	r := w.request(c, "one", valuesOf("a=1"))
 	r.Marks = backTo(1, 2)
 	if err := w.helm.Mark(t.Context(), r); !errors.Is(err, release.ErrStale) {
-		t.Errorf("of no release: %v, want ErrStale", err)
+		t.Errorf("without a release: %v, want ErrStale", err)
 	}
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
 	before := w.newest()
@@ -29,11 +29,11 @@ func TestMark(t *testing.T) {
 	if err := w.helm.Mark(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "what the index knows at once", r.Marks, w.index.History(w.namespace, "web")[0].Marks)
+	equal(t, "the marks in the index", r.Marks, w.index.History(w.namespace, "web")[0].Marks)
 	after := w.newest()
-	equal(t, "what is stored", r.Marks, after.Marks)
+	equal(t, "the stored records", r.Marks, after.Marks)
 	if !after.Genuine() || after.InputDigest != "one" || after.Inventory.Digest != before.Inventory.Digest || after.Description != before.Description {
-		t.Errorf("something else of the record has changed: %+v", after)
+		t.Errorf("other fields of the record changed: %+v", after)
 	}
 
 	p := &disturbance{}
@@ -41,27 +41,26 @@ func TestMark(t *testing.T) {
 	w.must(w.helm.Mark(t.Context(), r))
 	w.net.armed.Store(nil)
 	if len(p.log()) > 0 {
-		t.Errorf("what is there already is written: %v", p.log())
+		t.Errorf("unchanged marks were written: %v", p.log())
 	}
 
 	r.Marks = release.Marks{Test: "t"}
 	w.must(w.helm.Mark(t.Context(), r))
-	equal(t, "what takes its place", r.Marks, w.newest().Marks)
+	equal(t, "the marks that replace it", r.Marks, w.newest().Marks)
 
-	// Somebody has removed the record, and the index does not know.
+	// The record was deleted, and the index has not been updated.
 	w.must(w.plain.CoreV1().Secrets(w.namespace).Delete(t.Context(), after.Secret, metav1.DeleteOptions{}))
 	w.index.Put(after)
 	r.Marks = release.Marks{}
 	if err := w.helm.Mark(t.Context(), r); !errors.Is(err, release.ErrStale) {
-		t.Errorf("of a record that is gone: %v, want ErrStale", err)
+		t.Errorf("of a deleted record: %v, want ErrStale", err)
 	}
 	if left := w.index.History(w.namespace, "web"); len(left) > 0 {
 		t.Error("the index still holds it")
 	}
 }
 
-// TestMarksStandOnOurRevisions: those of the helm CLI are not ours to mark.
-func TestMarksStandOnOurRevisions(t *testing.T) {
+func TestMark_SkipsRevisionsOfHelmCLI(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().load(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
@@ -75,11 +74,11 @@ func TestMarksStandOnOurRevisions(t *testing.T) {
 	r.Marks = backTo(1, 2)
 	w.must(w.helm.Mark(t.Context(), r))
 	history := w.index.History(w.namespace, "web")
-	equal(t, "the marks of theirs and of ours", []release.Marks{{}, r.Marks}, []release.Marks{history[0].Marks, history[1].Marks})
+	equal(t, "the marks of the helm CLI's and the operator's revision", []release.Marks{{}, r.Marks}, []release.Marks{history[0].Marks, history[1].Marks})
 }
 
-// TestVerifyMarks: whoever asked for it has their answer then.
-func TestVerifyMarks(t *testing.T) {
+// Verify answers the request.
+func TestVerify_WritesMarks(t *testing.T) {
 	w := newWorld(t)
 	r := w.request(mapsChart().load(t), "one", valuesOf("a=1"))
 	w.must(w.helm.Install(t.Context(), r))
@@ -88,12 +87,12 @@ func TestVerifyMarks(t *testing.T) {
 	equal(t, "the marks", r.Marks, w.newest().Marks)
 }
 
-// testedChart has tests of its own: a ConfigMap, and a pod where wanted.
+// testedChart returns a chart with tests: a ConfigMap, and the given hook.
 func testedChart(hook string) files { return mapsChart().with("templates/tests/test.yaml", hook) }
 
 const testPod = "apiVersion: v1\nkind: Pod\nmetadata: {name: test, annotations: {helm.sh/hook: test}}\nspec: {restartPolicy: Never, containers: [{name: c, image: i}]}\n"
 
-func TestTests(t *testing.T) {
+func TestTest_StoresResult(t *testing.T) {
 	phase := func(w *world, phase corev1.PodPhase) {
 		patch := []byte(fmt.Sprintf(`{"status": {"phase": %q, "reason": "Because", "message": "it is so"}}`, phase))
 		if _, err := w.plain.CoreV1().Pods(w.namespace).Patch(t.Context(), "test", types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
@@ -103,18 +102,18 @@ func TestTests(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		hook string
-		// meanwhile happens to the pod while the slot is lent.
+		// meanwhile changes the pod while the slot is lent.
 		meanwhile func(*world)
 		lends     bool
 		passed    bool
 		message   string
 	}{
 		{"no tests", "", nil, false, true, "The chart has no tests"},
-		{"tests that are only made", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: test, annotations: {helm.sh/hook: test}}\n", nil, true, true, "All tests passed"},
+		{"tests that are only created", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: test, annotations: {helm.sh/hook: test}}\n", nil, true, true, "All tests passed"},
 		{"a pod that succeeds", testPod, func(w *world) { phase(w, corev1.PodSucceeded) }, true, true, "All tests passed"},
 		{"a pod that fails", testPod, func(w *world) { phase(w, corev1.PodFailed) }, true, false, "the chart's tests failed: wait for Pod NAMESPACE/test: pod failed: Because: it is so"},
-		{"a pod that cannot be made", strings.ReplaceAll(testPod, "name: test", "name: Not_a_name"), nil, true, false, "Not_a_name"},
-		{"a pod that somebody deletes", testPod, func(w *world) {
+		{"a pod that cannot be created", strings.ReplaceAll(testPod, "name: test", "name: Not_a_name"), nil, true, false, "Not_a_name"},
+		{"a pod that a user deletes", testPod, func(w *world) {
 			if err := w.plain.CoreV1().Pods(w.namespace).Delete(t.Context(), "test", *metav1.NewDeleteOptions(0)); err != nil {
 				t.Error(err)
 			}
@@ -133,7 +132,7 @@ func TestTests(t *testing.T) {
 			r.Marks = release.Marks{Test: "request"}
 			r.Slot = lenderFunc(func() func() {
 				lent++
-				// It is also lent until what an earlier run left is gone.
+				// The slot is also lent during the deletion of an earlier pod.
 				if _, err := w.plain.CoreV1().Pods(w.namespace).Get(t.Context(), "test", metav1.GetOptions{}); err == nil {
 					test.meanwhile(w)
 				}
@@ -144,11 +143,11 @@ func TestTests(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 			if (lent > 0) != test.lends || lent != resumed {
-				t.Errorf("the slot was lent %d times, and taken again %d times", lent, resumed)
+				t.Errorf("the slot was released %d times and reacquired %d times", lent, resumed)
 			}
 			after := w.newest()
 			if after.Tested == nil || after.Tested.Passed != test.passed || after.Tested.At.IsZero() || !strings.Contains(after.Tested.Message, strings.ReplaceAll(test.message, "NAMESPACE", w.namespace)) {
-				t.Errorf("the outcome is %+v, want passed %v with %q", after.Tested, test.passed, test.message)
+				t.Errorf("the result is %+v, want passed %v with %q", after.Tested, test.passed, test.message)
 			}
 			equal(t, "the marks", r.Marks, after.Marks)
 			equal(t, "the inventory", before.Inventory, after.Inventory)
@@ -157,34 +156,33 @@ func TestTests(t *testing.T) {
 				t.Errorf("the record: %+v", after)
 			}
 
-			// The outcome stays until the next revision, which was not tested.
+			// The result is stored until the next revision, which has not been tested.
 			w.must(w.helm.Mark(t.Context(), w.request(c, "one", nil)))
 			if w.newest().Tested == nil {
-				t.Error("the outcome is lost")
+				t.Error("the result is lost")
 			}
 			w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))))
 			if w.newest().Tested != nil {
-				t.Error("a revision has the outcome of another")
+				t.Error("a revision has the result of another")
 			}
 		})
 	}
 }
 
-// TestTestsWithoutAnOutcome: what could not be asked is no failed test, and is
-// asked again.
-func TestTestsWithoutAnOutcome(t *testing.T) {
+// An error that prevents the test is not a failed test; the test is repeated.
+func TestTest_ErrorIsNoResult(t *testing.T) {
 	w := newWorld(t)
 	c := testedChart(testPod).load(t)
 	r := w.request(c, "one", valuesOf("a=1"))
 	r.Marks = release.Marks{Test: "request"}
 	if err := w.helm.Test(t.Context(), r); err == nil || errors.Is(err, ErrTestsFailed) {
-		t.Errorf("of no release: %v", err)
+		t.Errorf("without a release: %v", err)
 	}
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
 	ctx, cancel := context.WithCancel(t.Context())
 	r.Slot = lenderFunc(func() func() { return cancel })
 	if err := w.helm.Test(ctx, r); !errors.Is(err, context.Canceled) || errors.Is(err, ErrTestsFailed) {
-		t.Errorf("cut short: %v", err)
+		t.Errorf("interrupted: %v", err)
 	}
 	w.net.armed.Store(&disturbance{at: 1, dead: true})
 	r.Slot = NoOp{}
@@ -193,7 +191,7 @@ func TestTestsWithoutAnOutcome(t *testing.T) {
 	}
 	w.net.armed.Store(nil)
 	if newest := w.newest(); newest.Tested != nil || newest.Marks.Test != "" {
-		t.Errorf("it counts as tested: %+v, %+v", newest.Tested, newest.Marks)
+		t.Errorf("a result was stored: %+v, %+v", newest.Tested, newest.Marks)
 	}
 }
 

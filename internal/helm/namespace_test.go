@@ -14,14 +14,14 @@ import (
 	"github.com/chartwright/chartwright/internal/chart"
 )
 
-// elsewhere moves the world to a namespace that does not exist.
-func (w *world) elsewhere() {
+// moveToNewNamespace moves the world to a namespace that does not exist.
+func (w *world) moveToNewNamespace() {
 	w.namespace += "-new"
 }
 
-// goes tells whether the namespace is gone or going: no controller ends one
-// here.
-func (w *world) goes() bool {
+// namespaceDeleted reports whether the namespace is deleted or terminating; no controller completes
+// the deletion in these tests.
+func (w *world) namespaceDeleted() bool {
 	w.Helper()
 	namespace, err := w.plain.CoreV1().Namespaces().Get(w.Context(), w.namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -39,14 +39,14 @@ func (w *world) inNewNamespace(c *chart.Chart) Request {
 	return r
 }
 
-func TestNamespaceThatIsMade(t *testing.T) {
+func TestRemoveNamespace_DeletesCreatedNamespace(t *testing.T) {
 	w := newWorld(t)
-	w.elsewhere()
+	w.moveToNewNamespace()
 	c := mapsChart().load(t)
 	r := w.inNewNamespace(c)
 	r.CreateNamespace = false
 	if err := w.helm.Install(t.Context(), r); err == nil || !strings.Contains(err.Error(), w.namespace) {
-		t.Errorf("with no namespace, and none to be made: %v", err)
+		t.Errorf("without a namespace and without createNamespace: %v", err)
 	}
 	w.must(w.helm.Install(t.Context(), w.inNewNamespace(c)))
 	namespace, err := w.plain.CoreV1().Namespaces().Get(t.Context(), w.namespace, metav1.GetOptions{})
@@ -54,29 +54,28 @@ func TestNamespaceThatIsMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, "its label", string(w.owner.UID), namespace.Labels[api.LabelCreatedFor])
-	equal(t, "its owner's label", "", namespace.Labels[api.LabelOwnerUID])
+	equal(t, "the label of its owner", "", namespace.Labels[api.LabelOwnerUID])
 	w.watch()
 	w.must(w.helm.Uninstall(t.Context(), w.inNewNamespace(c)))
-	if !w.goes() {
+	if !w.namespaceDeleted() {
 		t.Error("it stays")
 	}
 }
 
-func TestNamespaceThatWasThere(t *testing.T) {
+func TestRemoveNamespace_KeepsExistingNamespace(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().load(t)
 	w.must(w.helm.Install(t.Context(), w.inNewNamespace(c)))
 	w.watch()
 	w.must(w.helm.Uninstall(t.Context(), w.inNewNamespace(c)))
-	if w.goes() {
+	if w.namespaceDeleted() {
 		t.Error("it is deleted")
 	}
 }
 
-// TestNamespaceOfOthers: what other releases are in stays, and a person is told.
-func TestNamespaceOfOthers(t *testing.T) {
+func TestRemoveNamespace_KeepsNamespaceWithOtherReleases(t *testing.T) {
 	w := newWorld(t)
-	w.elsewhere()
+	w.moveToNewNamespace()
 	c := mapsChart().load(t)
 	w.must(w.helm.Install(t.Context(), w.inNewNamespace(c)))
 	_, err := w.plain.CoreV1().Secrets(w.namespace).Create(t.Context(), &corev1.Secret{
@@ -87,24 +86,23 @@ func TestNamespaceOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.watch()
-	var told []string
+	var warnings []string
 	r := w.inNewNamespace(c)
-	r.Notifier = warnFunc(func(reason, what string) { told = append(told, reason+": "+what) })
+	r.Notifier = warnFunc(func(reason, what string) { warnings = append(warnings, reason+": "+what) })
 	w.must(w.helm.Uninstall(t.Context(), r))
-	if w.goes() {
+	if w.namespaceDeleted() {
 		t.Error("it is deleted")
 	}
-	equal(t, "what is told", []string{"NamespaceKept: Namespace " + w.namespace + " was made for this release and stays, since other releases are in it: guest"}, told)
+	equal(t, "the warnings", []string{"NamespaceKept: Namespace " + w.namespace + " was created for this release and is not deleted because it contains other releases: guest"}, warnings)
 	equal(t, "the release", []string{}, w.statuses())
 }
 
-// TestNamespaceAfterACut: wherever the process ends, the namespace goes in the
-// end.
-func TestNamespaceAfterACut(t *testing.T) {
+// The namespace is deleted after an interruption at any request.
+func TestRemoveNamespace_AfterInterruption(t *testing.T) {
 	c := mapsChart().load(t)
 	for at := int64(1); ; at++ {
 		w := newWorld(t)
-		w.elsewhere()
+		w.moveToNewNamespace()
 		w.must(w.helm.Install(t.Context(), w.inNewNamespace(c)))
 		w.restart()
 		p := &disturbance{at: at, dead: true}
@@ -121,8 +119,8 @@ func TestNamespaceAfterACut(t *testing.T) {
 		if len(w.statuses()) > 0 {
 			w.must(w.helm.Uninstall(t.Context(), w.inNewNamespace(c)))
 		}
-		if !w.goes() {
-			t.Errorf("cut at request %d, it stays", at)
+		if !w.namespaceDeleted() {
+			t.Errorf("interrupted at request %d, the namespace is not deleted", at)
 		}
 	}
 }

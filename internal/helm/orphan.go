@@ -15,12 +15,14 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// Orphan lets go of a release whose custom resource is about to go: its objects
-// lose the reference to it, by which they would go, too. Objects and records
-// keep their labels, so that a custom resource of the same name takes up where
-// the old one left. What the operator-sdk has made is taken over first, for its
-// objects and records would go with the custom resource; what the kind's rules
-// forbid stays as it is.
+// Orphan ends the ownership of a release whose custom resource is being deleted. It
+// removes the ownerReferences from the objects, so that the garbage collector does not
+// delete them. Objects and records keep their labels, so that a new custom resource of
+// the same name can continue the release.
+//
+// Objects and records of the operator-sdk are adopted first, because they would be
+// deleted with the custom resource. Objects that the kind's rules forbid are not
+// changed.
 func (c *Client) Orphan(ctx context.Context, r Request) error {
 	if isInherited(c.config.Index.History(r.Namespace, r.Release), r.Owner) {
 		if err := c.adopt(ctx, r, true); err != nil {
@@ -36,8 +38,8 @@ func (c *Client) Orphan(ctx context.Context, r Request) error {
 		var errs []error
 		states := c.config.Inventory.OwnedBy(r.Owner.UID)
 		for _, state := range c.config.Inventory.ClaimedBy(r.Owner.UID) {
-			// The release may be in another namespace than the custom resource. The garbage
-			// collector would delete what refers to the custom resource.
+			// The release may be in another namespace than the custom resource. The
+			// garbage collector would delete objects that refer to the custom resource.
 			if state.Referred && state.Namespace == r.Owner.Namespace {
 				states = append(states, state)
 			}
@@ -57,8 +59,8 @@ func (c *Client) Orphan(ctx context.Context, r Request) error {
 	})
 }
 
-// unrefer removes the ownerReferences to the custom resource from objects.
-func (k *kubeClient) unrefer(objects helmkube.ResourceList) error {
+// removeOwnerReferences removes the ownerReferences to the custom resource from objects.
+func (k *kubeClient) removeOwnerReferences(objects helmkube.ResourceList) error {
 	errs := make([]error, 0, len(objects))
 	for _, info := range objects {
 		errs = append(errs, k.objects.RemoveOwnerReference(k.ctx, object(info), k.Owner.UID))
@@ -66,7 +68,7 @@ func (k *kubeClient) unrefer(objects helmkube.ResourceList) error {
 	return errors.Join(errs...)
 }
 
-// named returns what is needed of an object to read, patch or delete it.
+// named returns an object with only its identity, to read, patch or delete it.
 func (k *kubeClient) named(key apply.Key) (apply.Object, error) {
 	mapping, err := k.builder.mapper.RESTMapping(key.GroupKind())
 	if err != nil {
@@ -80,22 +82,22 @@ func (k *kubeClient) named(key apply.Key) (apply.Object, error) {
 }
 
 // refuseOrphaned returns ErrOrphaned if the garbage collector has removed the
-// ownerReference from every object of the release that should have one. The
-// collector does so before it removes the finalizer orphan from the custom
-// resource, so the objects show the user's wish after the finalizer is gone.
+// ownerReferences from all objects of the release. The garbage collector does so before
+// it removes the finalizer "orphan" from the custom resource, so the objects show the
+// user's choice when the finalizer is gone.
 //
-// The objects are read from the API server, because a watch may be behind. If
-// the release is to be uninstalled, this costs one request as a rule.
+// The objects are read from the API server, because a watch may be behind. For a
+// release to be uninstalled, this usually costs one request.
 func (r *run) refuseOrphaned(history []release.Record) error {
 	if !r.Deleting || !referring(r.Request, history) {
 		return nil
 	}
-	looked, found := sets.Set[apply.Key]{}, false
+	checked, found := sets.Set[apply.Key]{}, false
 	refers := func(o apply.Object) (bool, error) {
-		if looked.Has(apply.KeyOf(o)) {
+		if checked.Has(apply.KeyOf(o)) {
 			return false, nil
 		}
-		looked.Insert(apply.KeyOf(o))
+		checked.Insert(apply.KeyOf(o))
 		state, err := r.kube.referrer(o)
 		found = found || state.Managed
 		return state.Referred, err
@@ -150,8 +152,8 @@ func (k *kubeClient) referrer(o apply.Object) (apply.State, error) {
 }
 
 // referring reports whether the objects of a release should have ownerReferences,
-// as far as the newest and the deployed revision say. An uninstall that has
-// begun goes on.
+// according to the newest and the deployed revision. It returns false if an uninstall
+// has already begun.
 func referring(request Request, history []release.Record) bool {
 	if len(history) == 0 || history[0].Status == api.StatusUninstalling || request.Owner.Namespace == "" {
 		return false

@@ -9,8 +9,8 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// TestOrphan: objects and records stay as they are, and nothing ties them to
-// the custom resource any more.
+// Objects and records are not changed, except that they no longer refer to the custom
+// resource.
 func TestOrphan(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().load(t)
@@ -27,7 +27,7 @@ func TestOrphan(t *testing.T) {
 	}
 	w.net.armed.Store(nil)
 	if len(w.objects.OwnedBy(w.owner.UID)) != 2 {
-		t.Error("what is still tied is forgotten")
+		t.Error("objects with ownerReferences were forgotten")
 	}
 
 	w.must(w.helm.Orphan(t.Context(), w.request(c, "", nil)))
@@ -40,7 +40,7 @@ func TestOrphan(t *testing.T) {
 	equal(t, "the revisions", []string{"v1 deployed"}, w.statuses())
 	w.must(w.helm.Orphan(t.Context(), w.request(c, "", nil)))
 
-	// A custom resource of the same name takes up where the old one left.
+	// A custom resource of the same name continues the release.
 	w.owner.UID = "99999999-2222-3333-4444-555555555555"
 	w.restart()
 	w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))))

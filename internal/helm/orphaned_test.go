@@ -12,9 +12,9 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// unrefer removes the ownerReferences from ConfigMaps, as the garbage collector
+// removeOwnerReferences removes the ownerReferences from ConfigMaps, as the garbage collector
 // does.
-func (w *world) unrefer(names ...string) {
+func (w *world) removeOwnerReferences(names ...string) {
 	w.Helper()
 	for _, name := range names {
 		if _, err := w.plain.CoreV1().ConfigMaps(w.namespace).Patch(w.Context(), name, types.MergePatchType, []byte(`{"metadata": {"ownerReferences": null}}`), metav1.PatchOptions{}); err != nil {
@@ -23,7 +23,7 @@ func (w *world) unrefer(names ...string) {
 	}
 }
 
-// reinventory changes what the newest record says of its objects.
+// reinventory replaces the inventory on the newest record.
 func (w *world) reinventory(text string) {
 	w.Helper()
 	patch := `{"metadata": {"annotations": {"` + release.AnnotationInventory + `": ` + text + `}}}`
@@ -33,39 +33,39 @@ func (w *world) reinventory(text string) {
 	w.watch()
 }
 
-// TestUninstall_LeavesAnOrphanedRelease: the release stays if the garbage
-// collector has removed every ownerReference that should be there.
-func TestUninstall_LeavesAnOrphanedRelease(t *testing.T) {
+// The uninstall is refused if the garbage collector has removed all expected
+// ownerReferences.
+func TestUninstall_RefusesOrphanedRelease(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		chart  files
 		happen func(*world, *Request)
 		stays  bool
 	}{
-		{"all references are gone", mapsChart(), func(w *world, _ *Request) { w.unrefer("a", "b") }, true},
-		{"all are gone, and the process knows no object", mapsChart(), func(w *world, _ *Request) {
-			w.unrefer("a", "b")
+		{"all references are removed", mapsChart(), func(w *world, _ *Request) { w.removeOwnerReferences("a", "b") }, true},
+		{"all are removed, and the inventory is empty", mapsChart(), func(w *world, _ *Request) {
+			w.removeOwnerReferences("a", "b")
 			w.restart()
 			for _, state := range w.objects.OwnedBy(w.owner.UID) {
 				w.objects.Remove(state)
 			}
 		}, true},
-		{"all are gone, and the record is from an older operator", mapsChart(), func(w *world, _ *Request) {
-			w.unrefer("a", "b")
+		{"all are removed, and the record is from an older operator", mapsChart(), func(w *world, _ *Request) {
+			w.removeOwnerReferences("a", "b")
 			w.reinventory(`"{\"digest\": \"2-1\"}"`)
 		}, true},
 		{"the record is from an older operator, and of another chart", mapsChart(), func(w *world, r *Request) {
-			w.unrefer("a", "b")
+			w.removeOwnerReferences("a", "b")
 			w.reinventory(`"{\"digest\": \"2-1\"}"`)
 			r.Digests.Chart = "another"
 		}, false},
-		{"one reference is left", mapsChart(), func(w *world, _ *Request) { w.unrefer("a") }, false},
+		{"one reference is left", mapsChart(), func(w *world, _ *Request) { w.removeOwnerReferences("a") }, false},
 		{"the resource is not being deleted", mapsChart(), func(w *world, r *Request) {
-			w.unrefer("a", "b")
+			w.removeOwnerReferences("a", "b")
 			r.Deleting = false
 		}, false},
-		{"no object has ever had one", hookedChart("post-delete"), func(*world, *Request) {}, false},
-		{"every object is gone", mapsChart(), func(w *world, _ *Request) {
+		{"no object ever had a reference", hookedChart("post-delete"), func(*world, *Request) {}, false},
+		{"all objects are deleted", mapsChart(), func(w *world, _ *Request) {
 			for _, name := range []string{"a", "b"} {
 				w.must(w.plain.CoreV1().ConfigMaps(w.namespace).Delete(w.Context(), name, metav1.DeleteOptions{}))
 			}
@@ -92,8 +92,7 @@ func TestUninstall_LeavesAnOrphanedRelease(t *testing.T) {
 	}
 }
 
-// TestUninstall_ReadsOneObjectToSeeThatTheReleaseGoes: one request is the price.
-func TestUninstall_ReadsOneObjectToSeeThatTheReleaseGoes(t *testing.T) {
+func TestUninstall_OrphanCheckCostsOneRequest(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().load(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "b=1", "c=1"))))
@@ -116,9 +115,8 @@ func TestUninstall_ReadsOneObjectToSeeThatTheReleaseGoes(t *testing.T) {
 	}
 }
 
-// TestUninstall_DeletesARecordWhoseContentNamesAnother: a record goes by its own
-// name, whatever it holds.
-func TestUninstall_DeletesARecordWhoseContentNamesAnother(t *testing.T) {
+// A record is deleted by the name of its Secret, regardless of its content.
+func TestUninstall_DeletesRecordWithForeignContent(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().load(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))

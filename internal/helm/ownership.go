@@ -15,15 +15,15 @@ import (
 )
 
 // Helm checks the ownership of an object only if no earlier manifest of the release
-// names it. Here a manifest proves nothing: the object may have been deleted and
-// created by somebody else since, and a record may be forged. The object itself, or
-// the memory of this process, must show that the release owns it.
+// contains it. Here a manifest proves nothing: the object may have been deleted and
+// created by another user since, and a record may be forged. The live object or the
+// inventory must show that the release owns it.
 
-// refuseForeign refuses objects that the release does not own. An object that the
-// inventory holds for the owner costs no request. The object of a hook, which is
-// deleted first, is not looked at.
+// refuseForeign rejects objects that the release does not own. Objects that the
+// inventory holds for the owner cost no request. Hook objects that are deleted first
+// are not checked.
 func (k *kubeClient) refuseForeign(objects helmkube.ResourceList) error {
-	_, err := k.takeable(slices.DeleteFunc(slices.Clone(objects), func(info *resource.Info) bool {
+	_, err := k.readOwned(slices.DeleteFunc(slices.Clone(objects), func(info *resource.Info) bool {
 		key := apply.KeyOf(object(info))
 		_, replaced := k.hookLeftovers[key]
 		return replaced || k.knownOwned(key)
@@ -31,9 +31,9 @@ func (k *kubeClient) refuseForeign(objects helmkube.ResourceList) error {
 	return err
 }
 
-// takeable reads the objects that an action is about to write, and refuses those
-// that the release neither owns nor may take over.
-func (k *kubeClient) takeable(objects helmkube.ResourceList) (map[apply.Key]*metav1.PartialObjectMetadata, error) {
+// readOwned reads the objects that an action is about to write. It rejects objects that
+// the release neither owns nor may take over.
+func (k *kubeClient) readOwned(objects helmkube.ResourceList) (map[apply.Key]*metav1.PartialObjectMetadata, error) {
 	found := make(map[apply.Key]*metav1.PartialObjectMetadata, len(objects))
 	var foreign []string
 	for _, info := range objects {
@@ -42,18 +42,18 @@ func (k *kubeClient) takeable(objects helmkube.ResourceList) (map[apply.Key]*met
 		if err != nil {
 			return nil, err
 		}
-		if err := k.mayTake(apply.KeyOf(o), live); err != nil {
+		if err := k.mayTakeOver(apply.KeyOf(o), live); err != nil {
 			foreign = append(foreign, fmt.Sprintf("%s: %v", apply.Describe(o.Unstructured), err))
 		}
 		found[apply.KeyOf(o)] = live
-		// The inventory may not know it yet.
+		// The object may not be in the inventory yet.
 		k.scaled[apply.KeyOf(o)] = live != nil && apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live).Scaled
 	}
 	return found, joinReasons(ErrConflict, foreign)
 }
 
-// splitForeign separates the objects that the release does not own from the rest.
-// The error names them.
+// splitForeign separates the objects that the release owns from foreign objects. The
+// error lists the foreign objects.
 func (k *kubeClient) splitForeign(objects helmkube.ResourceList) (ours, foreign helmkube.ResourceList, err error) {
 	if err := k.allow.check(k.Namespace, objects); err != nil {
 		return nil, nil, err
@@ -80,8 +80,8 @@ func (k *kubeClient) splitForeign(objects helmkube.ResourceList) (ours, foreign 
 	return ours, foreign, errors.Join(errs...)
 }
 
-// knownOwned reports whether the inventory has an object as ours. One that
-// somebody has changed may be another's although it has our label.
+// knownOwned reports whether the inventory shows that the release owns an object. A
+// drifted object may have a new owner although it has the owner's label.
 func (k *kubeClient) knownOwned(key apply.Key) bool {
 	_, managed := k.managed(key)
 	return managed && !k.inventory.Drifted(k.Owner.UID, key)
@@ -93,10 +93,10 @@ func (k *kubeClient) managed(key apply.Key) (apply.State, bool) {
 	return state, known && state.Managed && state.Owner == k.Owner.UID
 }
 
-// mayTake returns an error if the release neither owns an object nor may take it
-// over; nil stands for no object. The error says what the user can do. An object of
-// another custom resource is never taken over.
-func (k *kubeClient) mayTake(key apply.Key, live *metav1.PartialObjectMetadata) error {
+// mayTakeOver returns an error if the release neither owns an object nor may take it over.
+// A nil object does not exist. The error tells users what to do. Objects of other
+// custom resources cannot be taken over.
+func (k *kubeClient) mayTakeOver(key apply.Key, live *metav1.PartialObjectMetadata) error {
 	if live == nil {
 		return nil
 	}
@@ -109,16 +109,16 @@ func (k *kubeClient) mayTake(key apply.Key, live *metav1.PartialObjectMetadata) 
 	return nil
 }
 
-// owns returns an error if the release does not own a live object. The release owns
-// an object that shows it in one of these ways:
+// owns returns an error if the release does not own a live object. The release owns an
+// object if one of these is true:
 //
-//   - it was applied for the custom resource, see apply.Owns;
-//   - it carries the label and the annotations of Helm for this release;
-//   - the custom resource controls it, as the operator-sdk has it;
-//   - this process applied it, and it still has the same UID: somebody has removed
-//     all of the above.
+//   - The object was applied for the custom resource; see apply.Owns.
+//   - The object has Helm's label and annotations for this release.
+//   - The custom resource controls the object, as with the operator-sdk.
+//   - This process applied the object, and the object has the same UID, although
+//     someone has removed all of the above.
 //
-// Nothing else counts, above all not that a manifest names the object.
+// A manifest that contains the object does not prove ownership.
 func (k *kubeClient) owns(key apply.Key, live *metav1.PartialObjectMetadata) error {
 	if err := k.foreign(live); err != nil {
 		return err
@@ -145,15 +145,15 @@ func (k *kubeClient) foreign(live *metav1.PartialObjectMetadata) error {
 	return nil
 }
 
-// marked reports whether a live object carries what Helm recognizes the objects of
-// this release by.
+// marked reports whether a live object has Helm's label and annotations for this
+// release.
 func (k *kubeClient) marked(live *metav1.PartialObjectMetadata) bool {
 	return live.Labels[api.LabelManagedBy] == api.ManagedByHelm &&
 		live.Annotations[api.AnnotationReleaseName] == k.Release && live.Annotations[api.AnnotationReleaseNamespace] == k.Namespace
 }
 
-// owned returns the objects of the owner in the inventory, and those that only carry
-// the owner's label if a record that the action has read names them.
+// owned returns the owner's objects in the inventory, and the objects with only the
+// owner's label that a verified record contains.
 func (k *kubeClient) owned() []apply.State {
 	owned, claimed := k.inventory.OwnedBy(k.Owner.UID), k.inventory.ClaimedBy(k.Owner.UID)
 	if len(claimed) == 0 {
@@ -168,8 +168,8 @@ func (k *kubeClient) owned() []apply.State {
 	return owned
 }
 
-// namedIn returns the keys of the objects in stored manifests. A manifest may name
-// kinds that the server does not know. None of its objects exists.
+// namedIn returns the keys of the objects in stored manifests. It ignores a manifest
+// with kinds that the server does not serve.
 func (k *kubeClient) namedIn(manifests []string) sets.Set[apply.Key] {
 	found := sets.Set[apply.Key]{}
 	for _, manifest := range manifests {
@@ -180,7 +180,7 @@ func (k *kubeClient) namedIn(manifests []string) sets.Set[apply.Key] {
 	return found
 }
 
-// among returns those of the objects that stand in one of the manifests, too.
+// among returns the objects that are in one of the manifests, too.
 func (k *kubeClient) among(objects helmkube.ResourceList, manifests []string) helmkube.ResourceList {
 	stored := k.namedIn(manifests)
 	return slices.DeleteFunc(slices.Clone(objects), func(info *resource.Info) bool { return !stored.Has(apply.KeyOf(object(info))) })

@@ -15,7 +15,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// ofRelease marks an object as one that another release has.
+// ofRelease adds the annotations of another release to an object.
 func (w *world) ofRelease(name string) {
 	w.Helper()
 	patch := []byte(`{"metadata": {"labels": {"app.kubernetes.io/managed-by": "Helm"}, "annotations": {"meta.helm.sh/release-name": "theirs", "meta.helm.sh/release-namespace": "elsewhere"}}}`)
@@ -32,8 +32,7 @@ func (w *world) drop(name string) {
 	}
 }
 
-// version is the resourceVersion of a ConfigMap, which tells whether it was
-// written.
+// version returns the resourceVersion of a ConfigMap, which changes with each write.
 func (w *world) version(name string) string {
 	w.Helper()
 	live, err := w.plain.CoreV1().ConfigMaps(w.namespace).Get(w.Context(), name, metav1.GetOptions{})
@@ -43,18 +42,18 @@ func (w *world) version(name string) string {
 	return live.ResourceVersion
 }
 
-// takes are the ways in which an object of ours becomes another's.
-var takes = map[string]func(*world){
-	"another custom resource has made it": func(w *world) { w.drop("shared"); w.make("shared"); w.theirs("shared") },
-	"another release has made it":         func(w *world) { w.drop("shared"); w.make("shared"); w.ofRelease("shared") },
-	"another release has taken it":        func(w *world) { w.ofRelease("shared") },
+// takeovers holds the ways to change the owner of an object.
+var takeovers = map[string]func(*world){
+	"created by another custom resource": func(w *world) { w.drop("shared"); w.make("shared"); w.setForeignOwner("shared") },
+	"created by another release":         func(w *world) { w.drop("shared"); w.make("shared"); w.ofRelease("shared") },
+	"taken over by another release":      func(w *world) { w.ofRelease("shared") },
 }
 
-// TestNothingIsTakenFromOthers by any action on a release whose manifest has
-// named the object before.
-func TestNothingIsTakenFromOthers(t *testing.T) {
+// TestActions_RefuseForeignObjects runs every action on a release whose earlier
+// manifest contains the object.
+func TestActions_RefuseForeignObjects(t *testing.T) {
 	c := mapsChart().load(t)
-	for name, take := range takes {
+	for name, take := range takeovers {
 		for action, do := range map[string]func(*world) error{
 			"upgrade": func(w *world) error {
 				return w.helm.Upgrade(w.Context(), w.request(c, "two", valuesOf("a=2", "shared=2")))
@@ -78,7 +77,7 @@ func TestNothingIsTakenFromOthers(t *testing.T) {
 					t.Errorf("it wrote %v", written)
 				}
 				if w.version("shared") != version {
-					t.Error("it was taken")
+					t.Error("it was taken over")
 				}
 				equal(t, "the revisions", []string{"v1 deployed"}, w.statuses())
 			})
@@ -86,15 +85,14 @@ func TestNothingIsTakenFromOthers(t *testing.T) {
 	}
 }
 
-// TestRollbackTakesNothingThatWasGivenUp: what a revision has dropped, another
-// may have made since.
-func TestRollbackTakesNothingThatWasGivenUp(t *testing.T) {
+// Another user may have created an object since a revision removed it.
+func TestRollback_RefusesObjectsTakenByOthers(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().load(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "shared=1"))))
 	w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))))
 	w.make("shared")
-	w.theirs("shared")
+	w.setForeignOwner("shared")
 	w.watch()
 	version := w.version("shared")
 	if err := w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(1, 2)), 1); !errors.Is(err, ErrConflict) {
@@ -107,13 +105,12 @@ func TestRollbackTakesNothingThatWasGivenUp(t *testing.T) {
 	}
 	w.drop("shared")
 	w.must(w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(1, 2)), 1))
-	equal(t, "what nobody has is made again", []string{"a=1", "shared=1"}, w.configMaps())
+	equal(t, "missing objects are recreated", []string{"a=1", "shared=1"}, w.configMaps())
 }
 
-// TestOwnershipIsTakenFromReleasesAlone, where it is asked for.
-func TestOwnershipIsTakenFromReleasesAlone(t *testing.T) {
+func TestTakeOwnership_FromReleasesOnly(t *testing.T) {
 	c := mapsChart().load(t)
-	for name, take := range takes {
+	for name, take := range takeovers {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "shared=1"))))
@@ -122,7 +119,7 @@ func TestOwnershipIsTakenFromReleasesAlone(t *testing.T) {
 			r := w.request(c, "two", valuesOf("a=2", "shared=2"))
 			r.Allow.TakeOwnership = watches.TakeOwnershipOnRequest
 			if err := w.helm.Upgrade(t.Context(), r); !errors.Is(err, ErrConflict) {
-				t.Errorf("unasked: %v, want ErrConflict", err)
+				t.Errorf("without takeOwnership: %v, want ErrConflict", err)
 			}
 			r.TakeOwnership = true
 			err := w.helm.Upgrade(t.Context(), r)
@@ -138,11 +135,10 @@ func TestOwnershipIsTakenFromReleasesAlone(t *testing.T) {
 	}
 }
 
-// TestVerifyLeavesOthersTheirs, brings back what is ours, and goes on missing
-// what is not.
-func TestVerifyLeavesOthersTheirs(t *testing.T) {
+// Verify corrects owned objects and reports foreign ones as drifted.
+func TestVerify_KeepsForeignObjects(t *testing.T) {
 	c := mapsChart().load(t)
-	for name, take := range takes {
+	for name, take := range takeovers {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			r := w.request(c, "one", valuesOf("a=1", "shared=1"))
@@ -150,8 +146,8 @@ func TestVerifyLeavesOthersTheirs(t *testing.T) {
 			w.drop("a")
 			take(w)
 			version := w.version("shared")
-			if strings.HasSuffix(name, "taken it") {
-				// Of a label that is still there a new process knows no more.
+			if strings.HasPrefix(name, "taken over") {
+				// A new process does not know more than the labels show.
 				w.watch()
 			} else {
 				w.restart()
@@ -161,14 +157,14 @@ func TestVerifyLeavesOthersTheirs(t *testing.T) {
 			}
 			w.watch()
 			if w.version("shared") != version {
-				t.Error("it was taken")
+				t.Error("it was taken over")
 			}
 			if !slices.Contains(w.configMaps(), "a=1") {
-				t.Errorf("what is ours was not brought back: %v", w.configMaps())
+				t.Errorf("the drifted object was not corrected: %v", w.configMaps())
 			}
 			missed := apply.Key{Kind: "ConfigMap", Namespace: w.namespace, Name: "shared"}
 			if drift := w.objects.Drift(w.owner.UID); len(drift) != 1 || drift[0].Key != missed {
-				t.Errorf("missed is %v, want the one that is not ours", drift)
+				t.Errorf("drifted is %v, want the foreign object", drift)
 			}
 			if _, err := w.helm.Repair(t.Context(), r, map[apply.Key]bool{missed: true}); !errors.Is(err, apply.ErrForeign) {
 				t.Errorf("a repair: %v, want ErrForeign", err)
@@ -180,16 +176,16 @@ func TestVerifyLeavesOthersTheirs(t *testing.T) {
 			}
 			w.watch()
 			if drift := w.objects.Drift(w.owner.UID); len(drift) > 0 {
-				t.Errorf("repaired, it misses %v", drift)
+				t.Errorf("after the repair, drifted is %v", drift)
 			}
 			equal(t, "the objects", []string{"a=1", "shared=1"}, w.configMaps())
 		})
 	}
 }
 
-// TestAdoptTakesNothingFromOthers: the release is left as it was.
-func TestAdoptTakesNothingFromOthers(t *testing.T) {
-	for name, take := range map[string]func(*world, string){"a custom resource": (*world).theirs, "a release": (*world).ofRelease} {
+// The release is not changed.
+func TestAdopt_RefusesForeignObjects(t *testing.T) {
+	for name, take := range map[string]func(*world, string){"a custom resource": (*world).setForeignOwner, "a release": (*world).ofRelease} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.leftBySDK(2, w.owner.UID)
@@ -208,11 +204,11 @@ func TestAdoptTakesNothingFromOthers(t *testing.T) {
 	}
 }
 
-// TestUninstallLeavesOthersTheirs, also where nothing but the object itself
-// tells whose it is. One that has our labels still goes with its owner anyway.
-func TestUninstallLeavesOthersTheirs(t *testing.T) {
-	for name, take := range takes {
-		if strings.HasSuffix(name, "taken it") {
+// Only the object itself shows its owner. An object with the owner's labels is deleted
+// by the garbage collector anyway.
+func TestUninstall_KeepsForeignObjects(t *testing.T) {
+	for name, take := range takeovers {
+		if strings.HasPrefix(name, "taken over") {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -228,9 +224,8 @@ func TestUninstallLeavesOthersTheirs(t *testing.T) {
 	}
 }
 
-// TestWhatIsKnownAsOursIsNotRead: to look whose an object is costs a request only
-// where there is doubt.
-func TestWhatIsKnownAsOursIsNotRead(t *testing.T) {
+// The ownership check costs a request only for objects that are not in the inventory.
+func TestOwnershipCheck_SkipsKnownObjects(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().load(t)
 	one := w.request(c, "one", valuesOf("a=1", "b=1"))
@@ -248,7 +243,7 @@ func TestWhatIsKnownAsOursIsNotRead(t *testing.T) {
 		w.must(err)
 		for _, request := range p.log() {
 			if strings.HasPrefix(request, fmt.Sprintf("%s /api/v1/namespaces/%s/configmaps/", http.MethodGet, w.namespace)) {
-				t.Errorf("%s: it asked %s", name, request)
+				t.Errorf("%s: it sent %s", name, request)
 			}
 		}
 	}

@@ -37,7 +37,7 @@ func TestPlaceOf(t *testing.T) {
 	}
 }
 
-func TestPlacesOfARevision(t *testing.T) {
+func TestPlaces(t *testing.T) {
 	b := newTestBuilder(t)
 	rls := &helmrelease.Release{
 		Manifest: "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: b, namespace: other}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: c}\n",
@@ -58,6 +58,6 @@ func TestPlacesOfARevision(t *testing.T) {
 	}
 	rls.Hooks[0].Manifest = "apiVersion: v1\nkind: Unheard\nmetadata: {name: d}\n"
 	if _, err := b.places(rls); err == nil {
-		t.Error("a kind that nobody knows has a place")
+		t.Error("an unknown kind has a place")
 	}
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/chartwright/chartwright/internal/chart"
 )
 
-// checkDuplicates refuses objects that are rendered more than once, as an install of
-// Helm's does half-way: it makes each, and the second is there already. Applied
-// over each other they would change with every look.
+// checkDuplicates rejects objects that are rendered more than once. Helm's install
+// would fail half-way, because the second object already exists. If both were applied,
+// each reconciliation would change the object.
 func checkDuplicates(objects helmkube.ResourceList) error {
 	var errs []error
 	times := map[apply.Key]int{}
@@ -29,18 +29,19 @@ func checkDuplicates(objects helmkube.ResourceList) error {
 		key := apply.KeyOf(object(info))
 		times[key]++
 		if times[key] == 2 {
-			errs = append(errs, fmt.Errorf("%s is rendered twice: give one of the two another name, or leave it out", key))
+			errs = append(errs, fmt.Errorf("%s is rendered twice: rename or remove one of the two", key))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// preflight looks at a new revision before its record is stored, when nothing
-// was written yet. It refuses what the kind's rules forbid, what is another's,
-// and of an upgrade or a rollback what the API server would refuse half-way. The
-// manifests are those of the verified records that the action has read. Helm
-// checks no object that a record names: if a record was read that does not
-// verify, every object is checked here.
+// preflight checks a new revision before its record is stored and anything is written.
+// It rejects objects that the kind's rules forbid and objects that the release does not
+// own. For an upgrade or a rollback it also rejects objects that the API server would
+// reject later.
+//
+// Helm does not check the ownership of objects that are in an earlier manifest, so they
+// are checked here. If an unverified record was read, all objects are checked.
 func (k *kubeClient) preflight(rls *helmrelease.Release) error {
 	objects, err := k.builder.build(rls.Manifest)
 	if err != nil {
@@ -51,9 +52,9 @@ func (k *kubeClient) preflight(rls *helmrelease.Release) error {
 		list, err := k.builder.build(hook.Manifest)
 		missing, unserved := errors.AsType[*meta.NoKindMatchError](err)
 		if kinds := definedIn(everything); unserved && kinds.Has(missing.GroupKind) {
-			// Helm builds a hook when it runs, and so does the operator: the kind
-			// is served by then. What the rules forbid is refused there, too.
-			k.builder.awaited = kinds
+			// Helm and the operator build a hook again when it runs, after its kind is
+			// served. The rules are checked then, too.
+			k.builder.ownKinds = kinds
 			continue
 		}
 		if err != nil {
@@ -67,15 +68,15 @@ func (k *kubeClient) preflight(rls *helmrelease.Release) error {
 	if err := checkNumbers(everything); err != nil {
 		return err
 	}
-	doubtful := objects
+	toCheck := objects
 	if !k.TakeOwnership && !k.driver.ReadUnverified() {
-		// Helm has looked at the others.
-		doubtful = k.among(objects, k.driver.Manifests)
+		// Helm has checked the other objects.
+		toCheck = k.among(objects, k.driver.Manifests)
 	}
 	if err := k.findHookLeftovers(objects); err != nil {
 		return err
 	}
-	if err := k.refuseForeign(doubtful); err != nil {
+	if err := k.refuseForeign(toCheck); err != nil {
 		return err
 	}
 	if rls.Version == 1 {
@@ -84,7 +85,7 @@ func (k *kubeClient) preflight(rls *helmrelease.Release) error {
 	return k.dryRun(objects)
 }
 
-// checkNumbers refuses numbers that an apply would change into others.
+// checkNumbers rejects numbers that an apply would change.
 func checkNumbers(objects helmkube.ResourceList) error {
 	var refused []string
 	for _, info := range objects {
@@ -95,7 +96,7 @@ func checkNumbers(objects helmkube.ResourceList) error {
 	return joinReasons(ErrRefused, refused)
 }
 
-// dryRun applies what changes without changing anything.
+// dryRun applies the changed objects with a dry run.
 func (k *kubeClient) dryRun(objects helmkube.ResourceList) error {
 	var refused []string
 	for _, info := range objects {
@@ -107,7 +108,7 @@ func (k *kubeClient) dryRun(objects helmkube.ResourceList) error {
 			continue
 		}
 		if _, ok := k.hookLeftovers[apply.KeyOf(o)]; ok {
-			// It is deleted first.
+			// The hook object is deleted first.
 			if err := k.objects.DryRunCreate(k.ctx, o); err != nil && isRefusal(err) {
 				refused = append(refused, err.Error())
 			}
@@ -127,20 +128,19 @@ func (k *kubeClient) dryRun(objects helmkube.ResourceList) error {
 		case k.ctx.Err() != nil:
 			return err
 		case apierrors.IsNotFound(err) && isAmong(missing(err, o), objects):
-			// Its namespace, or the role that it binds, is of the same revision.
+			// The new revision itself creates the missing namespace or role.
 		case isRefusal(err):
 			refused = append(refused, err.Error())
 		default:
-			// The API server is away, or busy; the attempt will tell.
+			// The API server is unavailable. The action itself will fail or succeed.
 			return err
 		}
 	}
 	return joinReasons(ErrRefused, refused)
 }
 
-// missing returns what the API server did not find, by group, kind or resource,
-// and name. Of a binding whose role is not there it says that the binding is
-// not.
+// missing returns the object that the API server did not find: its group, its kind or
+// resource, and its name. For a missing role, the API server names the binding instead.
 func missing(err error, applied apply.Object) metav1.StatusDetails {
 	if ref, ok, _ := unstructured.NestedStringMap(applied.Object, "roleRef"); ok {
 		return metav1.StatusDetails{Group: ref["apiGroup"], Kind: ref["kind"], Name: ref["name"]}
@@ -152,7 +152,7 @@ func missing(err error, applied apply.Object) metav1.StatusDetails {
 	return *status.Status().Details
 }
 
-// isAmong reports whether something is among the objects.
+// isAmong reports whether the objects include the described object.
 func isAmong(what metav1.StatusDetails, objects helmkube.ResourceList) bool {
 	return slices.ContainsFunc(objects, func(info *resource.Info) bool {
 		return info.Name == what.Name && info.Mapping.Resource.Group == what.Group &&
@@ -160,12 +160,12 @@ func isAmong(what metav1.StatusDetails, objects helmkube.ResourceList) bool {
 	})
 }
 
-// textFields are the fields of an object's metadata whose values are texts.
+// textFields are the metadata fields with string values.
 var textFields = []string{"annotations", "labels"}
 
-// stringifyMetadata makes texts of the annotations and labels of an object that are
-// written as something else, as Helm does where it looks for hooks: of
-// "helm.sh/hook-weight: 5", say. Were one of them left, none could be read.
+// stringifyMetadata converts annotation and label values that are not strings, such as
+// "helm.sh/hook-weight: 5", as Helm does for hooks. A single value of another type
+// would make all annotations or labels unreadable.
 func stringifyMetadata(object *unstructured.Unstructured) {
 	metadata, _ := object.Object["metadata"].(map[string]any)
 	for _, field := range textFields {
@@ -178,7 +178,7 @@ func stringifyMetadata(object *unstructured.Unstructured) {
 	}
 }
 
-// textOf returns the text of a value, unless it holds others.
+// textOf returns a scalar value as a string. It returns false for lists and maps.
 func textOf(value any) (string, bool) {
 	switch typed := value.(type) {
 	case string, int64, bool:
@@ -191,9 +191,9 @@ func textOf(value any) (string, bool) {
 	return "", false
 }
 
-// checkMetadata refuses annotations and labels that no text can be made of. All of
-// an object's would be lost with them. It is for what was just rendered alone:
-// what is stored must still be possible to replace and to delete.
+// checkMetadata rejects annotations and labels that cannot be converted to strings,
+// with which all annotations or labels of the object would be lost. It is only for
+// rendered objects; stored objects must still be replaced and deleted.
 func checkMetadata(objects helmkube.ResourceList) error {
 	var errs []error
 	for _, info := range objects {
@@ -202,11 +202,11 @@ func checkMetadata(objects helmkube.ResourceList) error {
 		for _, field := range textFields {
 			values, ok := metadata[field].(map[string]any)
 			if !ok && metadata[field] != nil {
-				errs = append(errs, fmt.Errorf("%s: metadata.%s: expected keys with texts", what, field))
+				errs = append(errs, fmt.Errorf("%s: metadata.%s: expected a map of strings", what, field))
 			}
 			for _, key := range slices.Sorted(maps.Keys(values)) {
 				if _, ok := values[key].(string); !ok {
-					errs = append(errs, fmt.Errorf("%s: metadata.%s[%s]: expected a text", what, field, key))
+					errs = append(errs, fmt.Errorf("%s: metadata.%s[%s]: expected a string", what, field, key))
 				}
 			}
 		}

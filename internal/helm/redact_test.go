@@ -12,10 +12,10 @@ import (
 
 const canary = "canary-77c1"
 
-// hideCanary is what a request with a secret of that value says.
-func hideCanary(said string) string { return strings.ReplaceAll(said, canary, "…") }
+// hideCanary redacts the secret value.
+func hideCanary(text string) string { return strings.ReplaceAll(text, canary, "…") }
 
-// canaryRedactor redacts the secret, and parts of it where asked to.
+// canaryRedactor redacts the secret value, and in RedactParts also parts of it.
 type canaryRedactor struct{ NoOp }
 
 func (canaryRedactor) Redact(text string) string { return hideCanary(text) }
@@ -24,16 +24,16 @@ func (canaryRedactor) RedactParts(text string) string {
 	return strings.ReplaceAll(text, canary[:4], "…")
 }
 
-func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
+func TestActionError_ContainsNoSecret(t *testing.T) {
 	log := &logBuffer{redact: hideCanary}
 	log.printf("creating %s", canary)
-	// What is cut off must not leave the half of a secret.
+	// Truncation must not leave half of a secret.
 	hook := strings.Repeat("x", outputWidth-len("…")-5) + canary
 	if _, err := log.output("", "", "hook").Write([]byte(hook + "\n")); err != nil {
 		t.Fatal(err)
 	}
 	cause := fmt.Errorf("%w: spec.password is %s", chart.ErrInvalidValues, canary)
-	for name, err := range map[string]error{"what Helm returned": cause, "a write that failed": nil} {
+	for name, err := range map[string]error{"error of Helm": cause, "failed write": nil} {
 		r := &run{kube: &kubeClient{ctx: t.Context(), log: log}, driver: &release.Driver{}, Request: Request{Redactor: canaryRedactor{}}}
 		if err == nil {
 			r.driver.WriteErr = cause
@@ -44,13 +44,13 @@ func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 		}
 		var action *ActionError
 		if !errors.Is(err, chart.ErrInvalidValues) || !errors.As(err, &action) {
-			t.Fatalf("%s: %v is no longer what it was", name, err)
+			t.Fatalf("%s: %v lost its type", name, err)
 		}
-		if said := strings.Join(action.Log, "\n"); strings.Contains(said, canary[:4]) || !strings.HasPrefix(said, "creating …\nhook: xxx") {
-			t.Errorf("%s: the log says %q", name, said)
+		if text := strings.Join(action.Log, "\n"); strings.Contains(text, canary[:4]) || !strings.HasPrefix(text, "creating …\nhook: xxx") {
+			t.Errorf("%s: the log is %q", name, text)
 		}
 	}
-	// What a parser quotes is known by less.
+	// A parser may quote a part of the value.
 	parts := &run{kube: &kubeClient{ctx: t.Context(), log: log}, driver: &release.Driver{}, Request: Request{Redactor: canaryRedactor{}}}
 	for _, test := range []struct {
 		err  error
@@ -63,7 +63,7 @@ func TestWhatAnActionSaysHoldsNoSecret(t *testing.T) {
 			t.Errorf("%v, want %s", got, test.want)
 		}
 	}
-	// Without secrets nothing is changed.
+	// Without secrets, the text does not change.
 	r := &run{kube: &kubeClient{ctx: t.Context(), log: &logBuffer{}}, driver: &release.Driver{}, Request: Request{Redactor: NoOp{}}}
 	if err := r.outcome(cause); err.Error() != cause.Error() {
 		t.Errorf("%v", err)

@@ -19,20 +19,20 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// Repaired is one object that was brought back to what the release says.
+// Repaired describes one corrected object.
 type Repaired struct {
 	apply.Key
-	// Recreated: the object was gone.
+	// Recreated reports that the object did not exist.
 	Recreated bool
-	// Fields are those that somebody had changed, removed or taken over.
+	// Fields are the fields that were changed, removed or taken over.
 	Fields []string
 }
 
-// String tells a person what was repaired.
+// String returns the object and its fields for an event.
 func (r Repaired) String() string {
 	switch {
 	case r.Recreated:
-		return r.Key.String() + " (it was gone)"
+		return r.Key.String() + " (recreated)"
 	case len(r.Fields) == 0:
 		return r.Key.String()
 	default:
@@ -40,24 +40,23 @@ func (r Repaired) String() string {
 	}
 }
 
-// Repair applies the named objects of the deployed revision again, from the
-// stored manifest: nothing is rendered and no revision is made. What could be
-// repaired is returned beside the errors of what could not; among these is
-// ErrForeign where somebody else has taken an object's name. The error is
-// ErrUntrusted, and nothing was changed, where the record is not what this
-// operator has written.
-func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bool) ([]Repaired, error) {
-	drifted := sets.KeySet(damaged)
+// Repair applies the drifted objects of the deployed revision again, from the stored
+// manifest. It renders nothing and creates no revision. It returns the corrected
+// objects together with the errors of the others. The error is ErrForeign if an object
+// of that name is not owned by the release. If the record is not verified, nothing is
+// changed and the error is ErrUntrusted.
+func (c *Client) Repair(ctx context.Context, r Request, drifted map[apply.Key]bool) ([]Repaired, error) {
+	named := sets.KeySet(drifted)
 	var done []Repaired
 	err := c.run(ctx, r, func(run *run) error {
-		reads, stop := run.kube.readAhead(ctx, drifted)
+		reads, stop := run.kube.readAhead(ctx, named)
 		defer stop()
-		is, err := run.deployed(drifted)
+		deployed, err := run.deployed(named)
 		if err != nil {
 			return err
 		}
 		var errs []error
-		for _, info := range is.objects {
+		for _, info := range deployed.objects {
 			read := reads[apply.KeyOf(object(info))]
 			if read == nil {
 				continue
@@ -72,7 +71,7 @@ func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bo
 		for _, state := range run.kube.applied {
 			c.config.Inventory.ExpectOne(r.Owner.UID, state)
 		}
-		if !keys(is.objects).IsSuperset(drifted) {
+		if !keys(deployed.objects).IsSuperset(named) {
 			// The inventory expects the objects of another revision.
 			c.config.Inventory.Expect(r.Owner.UID, nil)
 		}
@@ -81,15 +80,14 @@ func (c *Client) Repair(ctx context.Context, r Request, damaged map[apply.Key]bo
 	return done, err
 }
 
-// asItIs returns an object as it was when it was read, nil where there was none.
-type asItIs func() (*metav1.PartialObjectMetadata, error)
+// liveReader returns the live metadata of an object, or nil if the object does not exist.
+type liveReader func() (*metav1.PartialObjectMetadata, error)
 
-// readAhead begins to read the drifted objects, one after the other, while the
-// record is read, too. Each is read once, whichever caller is first. stop ends the
-// reads and waits for them.
-func (k *kubeClient) readAhead(ctx context.Context, drifted sets.Set[apply.Key]) (reads map[apply.Key]asItIs, stop func()) {
+// readAhead starts to read the drifted objects one after the other, in parallel with
+// the record. Each object is read once. stop ends the reads and waits for them.
+func (k *kubeClient) readAhead(ctx context.Context, drifted sets.Set[apply.Key]) (reads map[apply.Key]liveReader, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	reads = make(map[apply.Key]asItIs, len(drifted))
+	reads = make(map[apply.Key]liveReader, len(drifted))
 	for key := range drifted {
 		reads[key] = sync.OnceValues(func() (*metav1.PartialObjectMetadata, error) {
 			o, err := k.named(key)
@@ -111,8 +109,8 @@ func (k *kubeClient) readAhead(ctx context.Context, drifted sets.Set[apply.Key])
 	}
 }
 
-// repair applies one damaged object and finds out what was damaged.
-func (k *kubeClient) repair(info *resource.Info, read asItIs) (Repaired, error) {
+// repair applies one drifted object and compares it before and after.
+func (k *kubeClient) repair(info *resource.Info, read liveReader) (Repaired, error) {
 	if err := k.allow.check(k.Namespace, helmkube.ResourceList{info}); err != nil {
 		return Repaired{}, err
 	}
@@ -142,61 +140,61 @@ func (k *kubeClient) repair(info *resource.Info, read asItIs) (Repaired, error) 
 	return repaired, nil
 }
 
-// maxFields bounds the fields that an event names.
+// maxFields limits the fields that an event lists.
 const maxFields = 5
 
-// Verify applies every object of the deployed revision again, whatever is
-// known of it. It is the answer where nothing is known: after a restart that
-// found something else than the record says, and where a period asks for it.
+// Verify applies every object of the deployed revision again. It is used if the state
+// of the objects is unknown, for example after a restart that found differences from
+// the record, and periodically.
 //
-// It also reads again what the templates looked up. Where that has changed, the
-// record loses the digest of its inputs, so that an upgrade is due.
+// Verify also repeats the lookups of the templates. If a result has changed, it removes
+// the digest of the inputs from the record, so that an upgrade follows.
 //
-// What is another's by now stays as it is: the error is ErrForeign then, and the
-// object counts as damaged. The error is ErrUntrusted, and nothing was changed,
-// where the record is not what this operator has written.
+// Objects that are no longer owned by the release are not changed. They count as
+// drifted, and the error is ErrForeign. If the record is not verified, nothing is
+// changed and the error is ErrUntrusted.
 func (c *Client) Verify(ctx context.Context, r Request) error {
 	r.Verify = true
 	return c.run(ctx, r, func(run *run) error {
-		is, err := run.deployed(nil)
+		deployed, err := run.deployed(nil)
 		if err != nil {
 			return err
 		}
-		if err := run.kube.leaveFinished(is.objects, is.record); err != nil {
+		if err := run.kube.findFinished(deployed.objects, deployed.record); err != nil {
 			return err
 		}
-		ours, foreign, inTheWay := run.kube.splitForeign(is.objects)
-		if inTheWay != nil && len(foreign) == 0 {
-			return inTheWay
+		ours, foreign, conflicts := run.kube.splitForeign(deployed.objects)
+		if conflicts != nil && len(foreign) == 0 {
+			return conflicts
 		}
 		if _, err := run.kube.Create(ours); err != nil {
 			return err
 		}
-		if err := run.kube.sweep(keys(is.objects)); err != nil {
+		if err := run.kube.sweep(keys(deployed.objects)); err != nil {
 			return err
 		}
 		for key := range keys(foreign) {
 			run.kube.applied = append(run.kube.applied, apply.State{Key: key, Owner: r.Owner.UID})
 		}
 		c.config.Inventory.Expect(r.Owner.UID, run.kube.applied)
-		if inTheWay != nil {
-			return inTheWay
+		if conflicts != nil {
+			return conflicts
 		}
-		recorded, stored := is.record.Inventory, run.kube.stored()
+		recorded, stored := deployed.record.Inventory, run.kube.stored()
 		if recorded.Digest != stored.Digest || !slices.Equal(recorded.Outside, stored.Outside) {
-			if err := c.storeInventory(ctx, is.record, stored); err != nil {
+			if err := c.storeInventory(ctx, deployed.record, stored); err != nil {
 				return err
 			}
 		}
-		outdated, err := run.lookAgain(ctx, is)
+		outdated, err := run.lookupsChanged(ctx, deployed)
 		if err != nil {
 			return err
 		}
 		if outdated {
 			// The signature covers the digest.
-			delete(is.release.Labels, api.LabelInputDigest)
-			labels := map[string]string{api.LabelInputDigest: "", api.LabelSignature: run.driver.Keys.Sign(release.SignedContent(r.Namespace, is.release))}
-			if err := c.mark(ctx, is.record, labels, nil); err != nil {
+			delete(deployed.release.Labels, api.LabelInputDigest)
+			labels := map[string]string{api.LabelInputDigest: "", api.LabelSignature: run.driver.Keys.Sign(release.SignedContent(r.Namespace, deployed.release))}
+			if err := c.mark(ctx, deployed.record, labels, nil); err != nil {
 				return err
 			}
 		}
@@ -204,15 +202,15 @@ func (c *Client) Verify(ctx context.Context, r Request) error {
 	})
 }
 
-// current is the revision that runs.
+// current is the deployed revision.
 type current struct {
 	record  release.Record
 	release *helmrelease.Release
 	objects helmkube.ResourceList
 }
 
-// deployed reads the newest deployed revision. If some objects are named, it may
-// leave out others.
+// deployed reads the newest deployed revision. If objects are named, the result may
+// leave out other objects.
 func (r *run) deployed(named sets.Set[apply.Key]) (current, error) {
 	for _, record := range r.history() {
 		if record.Status != api.StatusDeployed {
@@ -239,9 +237,9 @@ func (r *run) deployed(named sets.Set[apply.Key]) (current, error) {
 	return current{}, fmt.Errorf("%w: no revision is deployed", release.ErrStale)
 }
 
-// filterManifest returns the documents of a manifest in which the kind and the name
-// of one of the objects stand, or all where none is named. To read YAML is the
-// most that a repair costs this process, and most often one object is damaged.
+// filterManifest returns the documents of a manifest that contain the kind and the name
+// of one of the objects, or all documents if objects is nil. Parsing YAML is the
+// largest part of the cost of a repair, and usually one object has drifted.
 func filterManifest(manifest string, objects sets.Set[apply.Key]) string {
 	if objects == nil {
 		return manifest

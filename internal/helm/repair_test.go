@@ -10,9 +10,9 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// TestMentioning: of a manifest those documents are read that may be of an
-// object which is named, and all where none is.
-func TestMentioning(t *testing.T) {
+// TestFilterManifest checks that only documents that may contain a named object are
+// parsed, or all without names.
+func TestFilterManifest(t *testing.T) {
 	const (
 		config = "---\n# Source: a/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata: {of: Service}\n"
 		secret = "---\n# Source: a/templates/b.yaml\napiVersion: v1\nkind: Secret\nmetadata:\n  name: web\n"
@@ -29,8 +29,8 @@ func TestMentioning(t *testing.T) {
 		{"another", sets.New(of("Secret", "web")), []string{secret}},
 		{"one in a list", sets.New(of("Secret", "listed")), []string{list}},
 		{"two", sets.New(of("Secret", "web"), of("ConfigMap", "a")), []string{config, secret}},
-		{"one whose kind stands elsewhere, too", sets.New(of("Service", "a")), []string{config}},
-		{"one that is not there", sets.New(of("Secret", "nowhere")), nil},
+		{"one whose kind is in another document, too", sets.New(of("Service", "a")), []string{config}},
+		{"a missing object", sets.New(of("Secret", "nowhere")), nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := filterManifest(config+secret+list, test.named)
@@ -49,9 +49,8 @@ func documents(manifest string) []string {
 	return found
 }
 
-// TestRepairReadsNames: an object whose name is written as nobody would look for
-// it is found all the same.
-func TestRepairReadsNames(t *testing.T) {
+// YAML can write a name in unusual ways.
+func TestRepair_QuotedName(t *testing.T) {
 	w := newWorld(t)
 	written := `
 apiVersion: v1
@@ -67,6 +66,6 @@ metadata: {name: "o\x64d"}
 		t.Errorf("%v, %v", repaired, err)
 	}
 	if !w.expects() {
-		t.Error("what the objects are to be like is no longer known")
+		t.Error("the expected objects were forgotten")
 	}
 }

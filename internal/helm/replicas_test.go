@@ -8,8 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Replicas that an autoscaler has had are the release's again where a change of
-// its manifest says so, and in no other case.
+// Only a change of the manifest sets replicas that an autoscaler has set.
 func TestRegained(t *testing.T) {
 	const (
 		plain   = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {paused: true}\n"
@@ -24,15 +23,15 @@ func TestRegained(t *testing.T) {
 		want          bool
 	}{
 		{"nothing changes", []string{two}, []string{two}, false},
-		{"another number, and somebody else's autoscaler", []string{two}, []string{three}, false},
-		{"set anew", []string{plain}, []string{two}, true},
+		{"another number, and a foreign autoscaler", []string{two}, []string{three}, false},
+		{"set again", []string{plain}, []string{two}, true},
 		{"no longer set", []string{two}, []string{plain}, false},
 		{"never set, without its autoscaler", []string{plain, scaler}, []string{plain}, false},
-		{"set anew, without its autoscaler", []string{plain, scaler}, []string{two}, true},
+		{"set again, without its autoscaler", []string{plain, scaler}, []string{two}, true},
 		{"without its autoscaler", []string{two, scaler}, []string{two}, true},
 		{"with its autoscaler still", []string{two, scaler}, []string{three, scaler}, false},
-		{"set anew, with its autoscaler", []string{plain}, []string{two, scaler}, false},
-		{"without another's autoscaler", []string{two, another}, []string{two}, false},
+		{"set again, with its autoscaler", []string{plain}, []string{two, scaler}, false},
+		{"without a foreign autoscaler", []string{two, another}, []string{two}, false},
 		{"new", nil, []string{two}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -45,7 +44,7 @@ func TestRegained(t *testing.T) {
 			before, after := build(t, b, strings.Join(test.before, "---\n")), build(t, b, strings.Join(test.after, "---\n"))
 			taken := regained(before, after)
 			if len(taken) > 1 || (len(taken) == 1) != test.want {
-				t.Errorf("taken back are %v", taken)
+				t.Errorf("regained are %v", taken)
 			}
 		})
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// Request is what an action works on, how, and whom it reports to. All of its
-// interfaces must be set; NoOp implements each.
+// Request describes one action: the release, the input, the options, and the receivers
+// of its reports. All interfaces must be set; NoOp implements each of them.
 type Request struct {
 	Target
 	Input
@@ -29,85 +29,85 @@ type Target struct {
 	Owner     apply.Owner
 	Release   string
 	Namespace string
-	// ServiceAccount of the release's namespace is impersonated for every request
-	// about objects. Empty means the operator's own account.
+	// ServiceAccount is a service account in the namespace of the release. The client
+	// impersonates it for every request about objects. If it is empty, the client uses
+	// the operator's own account.
 	ServiceAccount string
 }
 
-// Input is what the release is rendered from.
+// Input is what the templates are rendered from.
 type Input struct {
 	Chart *chart.Chart
-	// Values are given to the chart; the action may change them.
+	// Values are the values of the chart. The action may change the map.
 	Values map[string]any
-	// CurrentValues returns the values that an upgrade would give to the chart now.
-	// Actions that render nothing call it to compare a stored revision with a
-	// render. Nil returns Values.
+	// CurrentValues returns the values for an upgrade at this time. Actions that compare
+	// a stored revision with a render call it. If it is nil, they use Values.
 	CurrentValues func() (map[string]any, error)
 	Digests       release.Digests
-	// Overrides are the values that the watches entry sets. Nothing else may change
-	// them.
+	// Overrides are the values that the watches entry sets. Users cannot change them.
 	Overrides map[string]any
 }
 
-// Options are the settings of the kind, of the custom resource's annotations and
+// Options hold the settings of the kind, of the annotations on the custom resource, and
 // of the reconciliation that starts the action.
 type Options struct {
-	// Timeout bounds each hook; it must be more than 0.
+	// Timeout limits each hook; it must be greater than 0.
 	Timeout time.Duration
-	// Allow bounds the objects that the chart may have.
+	// Allow restricts the objects that the chart may contain.
 	Allow watches.Allow
-	// Ignore names fields that are written only when an object is created.
+	// Ignore lists fields that are written only when an object is created.
 	Ignore []watches.DriftIgnore
-	// CRDs is the policy for the chart's crds/.
+	// CRDs is the policy for the CRDs in the chart's crds/ directory.
 	CRDs watches.CRDPolicy
-	// CreateNamespace creates the namespace of an install if it is missing. An
-	// uninstall deletes a namespace created so if it holds no other release.
+	// CreateNamespace makes an install create the namespace of the release if it is
+	// missing. An uninstall deletes a namespace that was created this way, unless it
+	// contains other releases.
 	CreateNamespace bool
-	// FormerManagers are field managers, beside Helm's own, whose fields Adopt
-	// takes over.
+	// FormerManagers are additional field managers whose fields Adopt takes over.
 	FormerManagers []string
-	// Marks are written to the revision that the action creates, or to the newest.
+	// Marks are written to the revision that the action creates, or to the newest
+	// revision.
 	Marks release.Marks
-	// NeverReady reports that the objects of the deployed revision, which the
-	// action supersedes, never became ready.
+	// NeverReady reports that the objects of the deployed revision, which this action
+	// supersedes, never became ready.
 	NeverReady bool
 	// DisableHooks skips the action's hooks.
 	DisableHooks bool
-	// Description replaces Helm's own on the revision.
+	// Description replaces Helm's description of the revision.
 	Description string
-	// TakeOwnership takes over objects that belong to another release, or to none.
+	// TakeOwnership takes over objects of another release, or of no release.
 	TakeOwnership bool
-	// Force recreates objects that cannot be changed otherwise.
+	// Force deletes and creates objects that cannot be changed otherwise.
 	Force bool
-	// Verify applies objects that seem unchanged, too.
+	// Verify also applies objects that are unchanged according to the inventory.
 	Verify bool
-	// OwnedOnly restricts an uninstall to the objects that the inventory holds for
-	// the owner; objects that only a record names stay.
+	// OwnedOnly restricts an uninstall to the objects that the inventory holds for the
+	// owner. Objects that are only listed in a record are not deleted.
 	OwnedOnly bool
 	// Deleting reports that the custom resource is being deleted.
 	Deleting bool
-	// Uninstall is the policy for objects that hooks have created.
+	// Uninstall is the policy for objects that hooks created.
 	Uninstall watches.Uninstall
-	// WaitForDelete waits until the objects of an uninstalled release are gone.
+	// WaitForDelete waits until the objects of the uninstalled release no longer exist.
 	WaitForDelete bool
 }
 
-// Notifier receives reports of an action while it runs.
+// Notifier receives reports while an action runs.
 type Notifier interface {
-	// Warn reports, as an event's reason and message, a problem that does not fail
-	// the action.
+	// Warn reports a problem that does not fail the action, as the reason and the
+	// message of an event.
 	Warn(reason, message string)
-	// HookStarted is called when the action begins to wait for a hook. ended is
-	// called when the wait is over; for a failed hook it returns the cause, if known,
-	// in a sentence.
+	// HookStarted is called when the action starts to wait for a hook. It returns a
+	// function that is called when the wait has ended. For a failed hook, that function
+	// returns the cause as a sentence, or an empty string.
 	HookStarted(wait HookWait) (ended func(failed bool) (cause string))
 }
 
-// HookWait is the wait of an action for one of its hooks.
+// HookWait describes the wait for one hook.
 type HookWait struct {
 	Hook apply.Key
 	UID  types.UID
-	// End ends the wait, and with it the action. Its error must be ErrInterrupted.
+	// End cancels the wait and with it the action. The error must be ErrInterrupted.
 	End context.CancelCauseFunc
 }
 
@@ -115,18 +115,18 @@ type HookWait struct {
 // action.
 type Redactor interface {
 	Redact(text string) string
-	// RedactParts removes parts of secret values, too. It is for errors of parsers,
+	// RedactParts also removes parts of secret values. It is for errors of parsers,
 	// which quote their input.
 	RedactParts(text string) string
 	// AddStoredValues adds the values of a release record that the action has read.
 	AddStoredValues(values map[string]any)
-	// AddSecret adds the decoded data of a Secret that a template has looked up.
+	// AddSecret adds the decoded data of a Secret that a template looked up.
 	AddSecret(data map[string]any)
 }
 
-// SlotLender gives the slot of an action to other actions while it only waits.
+// SlotLender lends the slot of an action to other actions while the action only waits.
 type SlotLender interface {
-	// Release gives the slot away; reacquire waits for a slot.
+	// Release gives up the slot. The function that it returns waits for a slot.
 	Release() (reacquire func())
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// byCLI has Helm's own driver, which the helm CLI has, write the newest of two
-// revisions back, changed.
+// byCLI changes the newest of two revisions and writes it with Helm's own driver, like
+// the helm CLI.
 func (w *world) byCLI(change func(*helmrelease.Release)) {
 	w.Helper()
 	cli := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace))
@@ -30,20 +30,20 @@ func (w *world) byCLI(change func(*helmrelease.Release)) {
 	w.watch()
 }
 
-// asTests leaves what "helm test" leaves on a release.
+// asTests makes the changes of "helm test" to a release.
 func asTests(phase helmrelease.HookPhase) func(*helmrelease.Release) {
 	return func(rls *helmrelease.Release) {
 		for _, hook := range rls.Hooks {
 			hook.DeletePolicies = []helmrelease.HookDeletePolicy{helmrelease.HookBeforeHookCreation}
 			hook.LastRun = helmrelease.HookExecution{StartedAt: helmtime.Now(), CompletedAt: helmtime.Now(), Phase: phase}
 		}
-		// With a filter the hooks are listed in another order.
+		// With a filter, the hooks have another order.
 		rls.Hooks = append(rls.Hooks[1:], rls.Hooks[0])
 	}
 }
 
-// twoRevisions makes two revisions of a chart with tests, the values of which
-// hold a number that JSON has to round.
+// twoRevisions creates two revisions of a chart with tests, with a number in the values
+// that JSON has to round.
 func twoRevisions(t *testing.T) (*world, Request) {
 	w := newWorld(t)
 	c := testedChart(testPod).with("templates/hook.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hook, annotations: {helm.sh/hook: post-upgrade}}\n").load(t)
@@ -72,8 +72,8 @@ func TestRestore_AfterHelmTest(t *testing.T) {
 					t.Fatalf("the record is not stripped: %+v", stripped)
 				}
 				known := w.index.History(w.namespace, "web")[0]
-				equal(t, "what the index goes on knowing", before.Inventory, known.Inventory)
-				equal(t, "what the index goes on knowing", before.Description, known.Description)
+				equal(t, "the data in the index", before.Inventory, known.Inventory)
+				equal(t, "the data in the index", before.Description, known.Description)
 
 				p := &disturbance{}
 				w.net.armed.Store(p)
@@ -83,7 +83,7 @@ func TestRestore_AfterHelmTest(t *testing.T) {
 				equal(t, "the requests", []string{"GET " + path, "PATCH " + path}, p.log())
 				equal(t, "the annotations", annotations, w.secret(before.Secret).Annotations)
 				if known := w.index.History(w.namespace, "web")[0]; !known.Genuine() || known.InputDigest != "two" {
-					t.Errorf("the index knows at once: %+v", known)
+					t.Errorf("the index has %+v", known)
 				}
 				equal(t, "the revisions", []string{"v2 deployed", "v1 superseded"}, w.statuses())
 			}
@@ -94,7 +94,7 @@ func TestRestore_AfterHelmTest(t *testing.T) {
 	}
 }
 
-// TestRestore_InAnotherProcess has nothing but the record to go by.
+// The index of the new process has only the record.
 func TestRestore_InAnotherProcess(t *testing.T) {
 	w, r := twoRevisions(t)
 	before := w.secret(w.newest().Secret).Annotations
@@ -106,14 +106,14 @@ func TestRestore_InAnotherProcess(t *testing.T) {
 		equal(t, key, before[key], after[key])
 	}
 	if after[release.AnnotationInventory] != "" {
-		t.Errorf("an inventory came from nowhere: %v", after)
+		t.Errorf("an unexpected inventory: %v", after)
 	}
-	// It is stored again when every object is verified.
+	// Verify stores the inventory again.
 	w.must(w.helm.Verify(t.Context(), r))
 	equal(t, "the inventory", before[release.AnnotationInventory], w.secret(w.newest().Secret).Annotations[release.AnnotationInventory])
 }
 
-func TestRestore_RefusesAlteredContent(t *testing.T) {
+func TestRestore_RejectsAlteredContent(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(*helmrelease.Release)
@@ -123,7 +123,7 @@ func TestRestore_RefusesAlteredContent(t *testing.T) {
 		{"no values", func(rls *helmrelease.Release) { rls.Config = nil }},
 		{"another chart", func(rls *helmrelease.Release) { rls.Chart.Metadata.Version = "9.9.9" }},
 		{"another hook", func(rls *helmrelease.Release) { rls.Hooks[0].Manifest += "# changed\n" }},
-		{"one hook less", func(rls *helmrelease.Release) { rls.Hooks = rls.Hooks[1:] }},
+		{"a removed hook", func(rls *helmrelease.Release) { rls.Hooks = rls.Hooks[1:] }},
 		{"another delete policy of a hook", func(rls *helmrelease.Release) {
 			rls.Hooks[0].DeletePolicies = []helmrelease.HookDeletePolicy{helmrelease.HookSucceeded}
 		}},
@@ -139,13 +139,13 @@ func TestRestore_RefusesAlteredContent(t *testing.T) {
 			err := w.helm.Restore(t.Context(), r)
 			w.net.armed.Store(nil)
 			if !errors.Is(err, release.ErrUntrusted) || len(p.log()) != 1 {
-				t.Errorf("%v, requests %v, want ErrUntrusted and one to read the record", err, p.log())
+				t.Errorf("%v, requests %v, want ErrUntrusted and one read of the record", err, p.log())
 			}
 		})
 	}
 }
 
-// TestRestore_Unsigned: a record that an operator of an earlier version wrote.
+// An operator of an earlier version wrote the record without a signature.
 func TestRestore_Unsigned(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -173,17 +173,17 @@ func TestRestore_Unsigned(t *testing.T) {
 	}
 }
 
-// TestRestore_GivesWay: the helm CLI goes on writing while its tests run.
-func TestRestore_GivesWay(t *testing.T) {
+// The helm CLI continues to write while its tests run.
+func TestRestore_StaleRecord(t *testing.T) {
 	w, r := twoRevisions(t)
 	w.byCLI(asTests(helmrelease.HookPhaseRunning))
-	// The index learns nothing of this.
+	// The index does not observe this change.
 	patch := []byte(`{"metadata": {"labels": {"modifiedAt": "1"}}}`)
 	if _, err := w.plain.CoreV1().Secrets(w.namespace).Patch(t.Context(), release.SecretName("web", 2), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.helm.Restore(t.Context(), r); !errors.Is(err, release.ErrStale) {
-		t.Errorf("behind the record: %v, want ErrStale", err)
+		t.Errorf("with an outdated index: %v, want ErrStale", err)
 	}
 	w.watch()
 	w.must(w.helm.Restore(t.Context(), r))
@@ -197,23 +197,22 @@ func (w *world) secret(name string) *corev1.Secret {
 	return secret
 }
 
-// TestRestore_KeepsFollowingLookups: what the templates have read stands in an
-// annotation that cannot be computed again.
-func TestRestore_KeepsFollowingLookups(t *testing.T) {
+// The lookups annotation cannot be computed again.
+func TestRestore_KeepsLookups(t *testing.T) {
 	w := newWorld(t)
 	c := lookingChart().load(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", nil)))
 	r := w.request(c, "two", nil)
 	w.must(w.helm.Upgrade(t.Context(), r))
-	_, before := w.lookedUp(2)
+	_, before := w.lookupResult(2)
 	w.byCLI(func(*helmrelease.Release) {})
 	w.must(w.helm.Restore(t.Context(), r))
-	digest, after := w.lookedUp(2)
-	equal(t, "what was looked up", before, after)
+	digest, after := w.lookupResult(2)
+	equal(t, "the recorded lookups", before, after)
 	equal(t, "the digest of the inputs", "two", digest)
 	w.setting("one")
 	w.must(w.helm.Verify(t.Context(), r))
-	if digest, _ := w.lookedUp(2); digest != "" {
-		t.Errorf("what is looked up has changed, and the digest of the inputs is still %q", digest)
+	if digest, _ := w.lookupResult(2); digest != "" {
+		t.Errorf("a lookup has changed, but the digest of the inputs is still %q", digest)
 	}
 }

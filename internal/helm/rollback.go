@@ -20,16 +20,16 @@ import (
 // errNoSuchRevision marks a rollback to a revision that is not stored.
 var errNoSuchRevision = errors.New("no such revision is stored")
 
-// Rollback makes a new revision from the stored manifest, hooks and values of an
-// earlier one; nothing is rendered. The new one has the digests of that one,
-// so that a spec which asks for the same again needs no upgrade.
+// Rollback creates a new revision from the stored manifest, hooks and values of an
+// earlier one. Nothing is rendered. The new revision has the digests of the earlier
+// one, so that a spec with the same inputs needs no upgrade.
 //
-// A revision whose record does not verify is repeated only if the chart still
-// renders each of its objects, and without its hooks; see mayRepeat.
+// A revision whose record is not verified is used only if the chart still renders each
+// of its objects, and without its hooks; see mayRepeat.
 //
-// Errors are ErrConflict, ErrRefused, ErrNotAllowed and ErrUntrusted, and one that
-// says so where the revision is not stored, where nothing was changed; ErrStale
-// where the index was behind, or the API server's own.
+// If nothing was changed, the error is ErrConflict, ErrRefused, ErrNotAllowed,
+// ErrUntrusted, or names the missing revision. Other errors are ErrStale if the index
+// was behind, and errors of the API server.
 func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 	history := c.config.Index.History(r.Namespace, r.Release)
 	found := slices.IndexFunc(history, func(record release.Record) bool { return record.Revision == revision })
@@ -42,7 +42,7 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 		r.Digests = release.Digests{Input: target.InputDigest, Chart: target.ChartDigest, Values: target.ValuesDigest}
 	}
 	return c.apply(ctx, r, func(run *run) error {
-		err := run.forgetFailed(func(failed release.Record) bool {
+		err := run.deleteFailedRecord(func(failed release.Record) bool {
 			held := failed.Marks.Held
 			return held != nil && held.Revision == revision && failed.Revision != revision
 		})
@@ -68,11 +68,10 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 	})
 }
 
-// guardRollback makes the action check the revision that it repeats before it stores
-// the new one.
+// guardRollback checks the target revision before the new revision is stored.
 func (r *run) guardRollback(target release.Record) {
 	check := r.driver.Check
-	// Nothing is rendered. The lookups of the earlier revision still apply.
+	// Nothing is rendered, so the lookups of the target revision still apply.
 	r.driver.Lookups = func(*helmrelease.Release) (string, error) {
 		return r.driver.Annotations[target.Secret][release.AnnotationLookups], nil
 	}
@@ -84,7 +83,8 @@ func (r *run) guardRollback(target release.Record) {
 			if len(rls.Hooks) > 0 {
 				r.Notifier.Warn(api.EventHooksSkipped, fmt.Sprintf("The hooks of revision %d are skipped: %v", target.Revision, why))
 			}
-			// Helm runs the hooks of this release. Neither they nor its digests are verified.
+			// Helm runs the hooks of this release. Neither the hooks nor the digests are
+			// verified.
 			rls.Hooks = nil
 			r.driver.Stamp.Digests = release.Digests{}
 			r.driver.Lookups = func(*helmrelease.Release) (string, error) { return "", nil }
@@ -93,9 +93,9 @@ func (r *run) guardRollback(target release.Record) {
 	}
 }
 
-// mayRepeat returns nil if an unverified revision may be rolled back to: the chart
-// renders each of its objects with the current values, and none of them is
-// cluster-scoped. Objects that grant permissions must be the same.
+// mayRepeat returns nil if a rollback to an unverified revision is safe: the chart
+// renders each of its objects with the current values, none of them is cluster-scoped,
+// and those that grant permissions are identical.
 func (r *run) mayRepeat(rls *helmrelease.Release) error {
 	objects, err := r.kube.builder.build(rls.Manifest)
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *run) mayRepeat(rls *helmrelease.Release) error {
 		case info.Mapping.Scope.Name() != meta.RESTScopeNameNamespace:
 			return fmt.Errorf("%s is cluster-scoped", what)
 		case !again.has(info):
-			return fmt.Errorf("%s is not rendered by the chart with the values of now", what)
+			return fmt.Errorf("%s is not rendered by the chart with the current values", what)
 		}
 	}
 	return r.sameObjects(again, slices.DeleteFunc(objects, func(info *resource.Info) bool {

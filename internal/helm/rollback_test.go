@@ -16,12 +16,12 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// backTo is a hold on a revision, as a rollback to it leaves it.
+// backTo returns marks with a hold on a revision.
 func backTo(revision, from int) release.Marks {
 	return release.Marks{Rollback: "request", Held: &release.Held{Revision: revision, From: from, Spec: "spec"}}
 }
 
-// must runs an action that is no test's concern.
+// must fails the test for an error of a step that is not under test.
 func (w *world) must(err error) {
 	w.Helper()
 	if err != nil {
@@ -37,7 +37,7 @@ func (w *world) newest() release.Record {
 	return w.index.History(w.namespace, "web")[0]
 }
 
-// make makes a ConfigMap of somebody else.
+// make creates a ConfigMap as another user.
 func (w *world) make(name string) *corev1.ConfigMap {
 	w.Helper()
 	made, err := w.plain.CoreV1().ConfigMaps(w.namespace).Create(w.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
@@ -47,8 +47,8 @@ func (w *world) make(name string) *corev1.ConfigMap {
 	return made
 }
 
-// theirs makes an object one of another custom resource.
-func (w *world) theirs(name string) {
+// setForeignOwner gives an object the labels of another custom resource.
+func (w *world) setForeignOwner(name string) {
 	w.Helper()
 	patch := []byte(`{"metadata": {"labels": {"` + api.LabelOwnerUID + `": "another"}, "annotations": {"` + api.AnnotationOwner + `": "Small.app.example.com/elsewhere/web"}}}`)
 	if _, err := w.plain.CoreV1().ConfigMaps(w.namespace).Patch(w.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -56,8 +56,8 @@ func (w *world) theirs(name string) {
 	}
 }
 
-// rollbackRequest asks for what Rollback needs; digests and values are those of
-// the spec, which must not count.
+// rollbackRequest returns a request for Rollback. Its digests and values are those of
+// the spec, which must be ignored.
 func (w *world) rollbackRequest(c *chart.Chart, marks release.Marks) Request {
 	r := w.request(c, "of the spec", valuesOf("spec=1"))
 	r.Digests.Chart, r.Digests.Values = "of the spec", "of the spec"
@@ -83,17 +83,17 @@ func TestRollback(t *testing.T) {
 	}
 	for _, r := range w.index.History(w.namespace, "web")[1:] {
 		if r.Marks != (release.Marks{}) {
-			t.Errorf("revision %d is marked, too: %+v", r.Revision, r.Marks)
+			t.Errorf("revision %d also has marks: %+v", r.Revision, r.Marks)
 		}
 	}
 
-	// Another process finds it as it is, and what follows starts from it.
+	// A new process finds the same state, and the next actions start from it.
 	w.restart()
 	w.must(w.helm.Upgrade(t.Context(), w.request(c, "four", valuesOf("a=4"))))
 	equal(t, "the objects after an upgrade", []string{"a=4"}, w.configMaps())
 	equal(t, "the marks after an upgrade", release.Marks{}, w.newest().Marks)
 
-	// What is a copy itself can be copied once more.
+	// A revision from a rollback can be the target of another rollback.
 	w.must(w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(3, 4)), 3))
 	equal(t, "the objects of the copy", []string{"a=1", "b=1"}, w.configMaps())
 	if newest := w.newest(); newest.InputDigest != "one" || newest.Revision != 5 {
@@ -101,9 +101,8 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestRollbackToWhatOthersMade: what it was made from is not known, so that it
-// equals no digest.
-func TestRollbackToWhatOthersMade(t *testing.T) {
+// The inputs of the revision are unknown, so its digests are empty.
+func TestRollback_ToRevisionOfHelmCLI(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().load(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
@@ -120,11 +119,11 @@ func TestRollbackToWhatOthersMade(t *testing.T) {
 	equal(t, "the objects", []string{"a=1"}, w.configMaps())
 }
 
-func TestRollbackToNoSuchRevision(t *testing.T) {
+func TestRollback_UnknownRevision(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().load(t)
 	if err := w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(1, 0)), 1); !errors.Is(err, errNoSuchRevision) {
-		t.Errorf("of no release: %v, want errNoSuchRevision", err)
+		t.Errorf("without a release: %v, want errNoSuchRevision", err)
 	}
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
 	p := &disturbance{}
@@ -134,21 +133,21 @@ func TestRollbackToNoSuchRevision(t *testing.T) {
 	}
 	w.net.armed.Store(nil)
 	if len(p.log()) > 0 {
-		t.Errorf("it asked %v", p.log())
+		t.Errorf("it sent %v", p.log())
 	}
 	equal(t, "the revisions", []string{"v1 deployed"}, w.statuses())
 
-	// The index says that it is there, and somebody has just removed it.
+	// The record was deleted, and the index has not been updated.
 	w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))))
 	w.must(w.plain.CoreV1().Secrets(w.namespace).Delete(t.Context(), "sh.helm.release.v1.web.v1", metav1.DeleteOptions{}))
 	if err := w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(1, 2)), 1); err == nil {
-		t.Error("what is gone was brought back")
+		t.Error("a deleted revision was restored")
 	}
 	equal(t, "what runs", []string{"a=2"}, w.configMaps())
 }
 
-// TestRollbackRefused: where the API server refuses an object, nothing changes.
-func TestRollbackRefused(t *testing.T) {
+// If the API server rejects an object, nothing changes.
+func TestRollback_RefusedByServer(t *testing.T) {
 	w := newWorld(t)
 	c := freezingChart().load(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "b=1"))))
@@ -170,18 +169,18 @@ func TestRollbackRefused(t *testing.T) {
 	equal(t, "the marks", release.Marks{}, w.newest().Marks)
 }
 
-// TestRollbackHooks: one that fails leaves no pending record, a retry takes the
-// place of the failed one, and hooks can be left out.
-func TestRollbackHooks(t *testing.T) {
+// A failed hook leaves no pending record, a retry replaces the failed record, and hooks
+// can be disabled.
+func TestRollback_Hooks(t *testing.T) {
 	for _, hook := range []string{"pre-rollback", "post-rollback"} {
 		t.Run(hook, func(t *testing.T) {
 			w := newWorld(t)
-			// It cannot be made while somebody else has its name.
+			// The hook cannot be created while a foreign object has its name.
 			c := mapsChart().with("templates/hook.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: taken, annotations: {helm.sh/hook: "+hook+"}}\n").load(t)
 			w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
 			w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))))
 			w.make("taken")
-			w.theirs("taken")
+			w.setForeignOwner("taken")
 			for range 2 {
 				err := w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(1, 2)), 1)
 				var failed *ActionError
@@ -193,7 +192,7 @@ func TestRollbackHooks(t *testing.T) {
 					t.Errorf("the revisions are %v", statuses)
 				}
 				newest := w.newest()
-				equal(t, "the marks of the failed one", backTo(1, 2), newest.Marks)
+				equal(t, "the marks of the failed revision", backTo(1, 2), newest.Marks)
 				if !strings.Contains(newest.Description.Description, "taken") || !newest.Genuine() || newest.Inventory.Digest != "" {
 					t.Errorf("the failed record: %+v", newest)
 				}
@@ -205,7 +204,7 @@ func TestRollbackHooks(t *testing.T) {
 				t.Errorf("the hook is %+v, %v", live, err)
 			}
 
-			w.theirs("taken")
+			w.setForeignOwner("taken")
 			without := w.rollbackRequest(c, backTo(2, 3))
 			without.DisableHooks = true
 			w.must(w.helm.Rollback(t.Context(), without, 2))
@@ -214,32 +213,30 @@ func TestRollbackHooks(t *testing.T) {
 	}
 }
 
-// TestARollbackToAnotherRevisionKeepsTheFailedOne: it is no retry of it.
-func TestARollbackToAnotherRevisionKeepsTheFailedOne(t *testing.T) {
+func TestRollback_KeepsFailedRecordOfOtherRevision(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().with("templates/hook.yaml", "{{ if .Values.bad }}apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_a_name, annotations: {helm.sh/hook: post-rollback}}\n{{ end }}").load(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", bad(valuesOf("a=1", "left=1")))))
 	w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))))
 	w.must(w.helm.Upgrade(t.Context(), w.request(c, "three", valuesOf("a=3"))))
 	if err := w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(1, 3)), 1); err == nil {
-		t.Fatal("the hook was to fail")
+		t.Fatal("the hook did not fail")
 	}
-	equal(t, "what the failed one left", []string{"a=1", "left=1"}, w.configMaps())
+	equal(t, "the objects of the failed revision", []string{"a=1", "left=1"}, w.configMaps())
 	w.restart()
 	w.must(w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(2, 3)), 2))
 	equal(t, "the objects", []string{"a=2"}, w.configMaps())
 	equal(t, "the revisions", []string{"v5 deployed", "v4 failed", "v3 superseded", "v2 superseded", "v1 superseded"}, w.statuses())
 	held := w.rollbackRequest(c, backTo(2, 3))
 	w.must(w.helm.Prune(t.Context(), held, 1))
-	equal(t, "what a hold needs is not pruned", []string{"v5 deployed", "v4 failed", "v2 superseded"}, w.statuses())
+	equal(t, "the revision of a hold is not pruned", []string{"v5 deployed", "v4 failed", "v2 superseded"}, w.statuses())
 }
 
-// TestAFirstInstallThatFailedIsNeverGood: a rollback must not bring it back.
-func TestAFirstInstallThatFailedIsNeverGood(t *testing.T) {
+func TestRollback_RefusesFailedFirstInstall(t *testing.T) {
 	w := newWorld(t)
 	c := withHook(mapsChart()).load(t)
 	if err := w.helm.Install(t.Context(), w.request(c, "bad", bad(valuesOf("a=1")))); err == nil {
-		t.Fatal("the hook was to fail")
+		t.Fatal("the hook did not fail")
 	}
 	w.must(w.helm.Upgrade(t.Context(), w.request(c, "good", valuesOf("a=1"))))
 	w.must(w.helm.Upgrade(t.Context(), w.request(c, "better", valuesOf("a=2"))))
@@ -252,7 +249,7 @@ func TestAFirstInstallThatFailedIsNeverGood(t *testing.T) {
 	}
 }
 
-// needed notes which kinds are to be watched.
+// needed records which kinds are watched.
 type needed struct {
 	dependents
 	kinds map[string]bool
@@ -265,17 +262,17 @@ func (n needed) EnsureWatched(_ context.Context, _ types.UID, _ string, kinds []
 	return nil
 }
 
-// TestRollbackLooksForWhatFailedRevisionsLeft: nobody else may know of it.
-func TestRollbackLooksForWhatFailedRevisionsLeft(t *testing.T) {
+// A new process has not watched these kinds.
+func TestRollback_WatchesKindsOfFailedRevisions(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().with("templates/secret.yaml", "{{ if .Values.bad }}apiVersion: v1\nkind: Secret\nmetadata: {name: left}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_a_name, annotations: {helm.sh/hook: post-upgrade}}\n{{ end }}").load(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
 	if err := w.helm.Upgrade(t.Context(), w.request(c, "two", bad(valuesOf("a=2")))); err == nil {
-		t.Fatal("the hook was to fail")
+		t.Fatal("the hook did not fail")
 	}
 	w.restart()
-	told := needed{w.objects, map[string]bool{}}
-	w.helm.config.Inventory = told
+	watched := needed{w.objects, map[string]bool{}}
+	w.helm.config.Inventory = watched
 	w.must(w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(1, 2)), 1))
-	equal(t, "the kinds that are looked for", map[string]bool{"ConfigMap": true, "Secret": true}, told.kinds)
+	equal(t, "the watched kinds", map[string]bool{"ConfigMap": true, "Secret": true}, watched.kinds)
 }

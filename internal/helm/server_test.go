@@ -33,7 +33,7 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// apiServer is the one API server of this package's tests.
+// apiServer is the API server of all tests in this package.
 var apiServer struct {
 	sync.Once
 	env    *envtest.Environment
@@ -55,8 +55,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// startAPIServer starts the server at its first call, and skips the test where
-// there are no programs to start.
+// startAPIServer starts the server at the first call. It skips the test if the binaries
+// are missing.
 func startAPIServer(t *testing.T) {
 	t.Helper()
 	apiServer.Do(func() {
@@ -66,7 +66,7 @@ func startAPIServer(t *testing.T) {
 			return
 		}
 		apiServer.env = env
-		// A list from the cache waits up to 100 ms until the cache has caught up.
+		// A list from the cache waits up to 100 ms until the cache is up to date.
 		apiServer.env.ControlPlane.GetAPIServer().Configure().Set("watch-cache", "false")
 		if apiServer.config, apiServer.err = apiServer.env.Start(); apiServer.err != nil {
 			return
@@ -85,24 +85,24 @@ func startAPIServer(t *testing.T) {
 	}
 }
 
-// trouble is a transport that makes trouble at the request with a number.
+// trouble is a transport that causes an error at the request with a given number.
 type trouble struct {
 	next  http.RoundTripper
 	armed atomic.Pointer[disturbance]
 }
 
-// disturbance is the trouble to make. The zero value counts requests and makes none.
+// disturbance describes the error. The zero value only counts requests.
 type disturbance struct {
-	// at is the number of the request, from 1.
+	// at is the number of the request, starting with 1.
 	at int64
-	// before and after run around it; later requests are let through unless
-	// dead is set.
+	// before and after are called around the request. Later requests succeed unless dead
+	// is set.
 	before, after func()
 	dead          bool
-	// hang leaves the request without an answer until its context ends, unless
-	// it updates something, which may go on for a while.
+	// hang delays the response until the context of the request ends, except for
+	// updates, which may take longer.
 	hang bool
-	// fails tells the requests that find nobody, whatever their number.
+	// fails selects the requests that fail, regardless of their number.
 	fails func(*http.Request) bool
 	seen  atomic.Int64
 
@@ -120,7 +120,7 @@ type deadError struct{}
 
 func (deadError) Error() string { return "the process is dead" }
 
-// RoundTrip sends the request, after or before the trouble.
+// RoundTrip sends the request with the configured error.
 func (tr *trouble) RoundTrip(request *http.Request) (*http.Response, error) {
 	p := tr.armed.Load()
 	if p == nil {
@@ -154,25 +154,25 @@ func (tr *trouble) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// dependents is an index of dependents whose watches are always there.
+// dependents is an inventory whose watches are always ready.
 type dependents struct{ *inventory.Index }
 
-// Need has nothing to do: world.watch tells the index.
+// EnsureWatched does nothing, because world.watch updates the index.
 func (dependents) EnsureWatched(context.Context, types.UID, string, []schema.GroupVersionKind) error {
 	return nil
 }
 
-// Kinds has nothing to add to what the world watches.
+// Kinds returns nothing, because world.watch covers all kinds.
 func (dependents) Kinds(types.UID) []schema.GroupVersionKind { return nil }
 
-// Forget stops expecting anything.
+// Forget removes the expected objects.
 func (d dependents) Forget(owner types.UID) { d.Expect(owner, nil) }
 
-// world is a namespace on the API server with a client under test.
+// world is a namespace on the API server with the client under test.
 type world struct {
 	*testing.T
 	namespace string
-	// plain is a client of the test's own, without trouble.
+	// plain is a client without errors.
 	plain   kubernetes.Interface
 	net     *trouble
 	helm    *Client
@@ -204,7 +204,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// restart forgets everything, as a new process does.
+// restart discards all state in memory, like a new process.
 func (w *world) restart() {
 	w.Helper()
 	shared, err := rest.HTTPClientFor(apiServer.config)
@@ -231,7 +231,7 @@ func (w *world) restart() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	// Every client reads them once, which takes longer than most tests.
+	// All clients share them, because reading them takes longer than most tests.
 	apiServer.capabilities.Do(func() { apiServer.read = w.helm.capabilities })
 	w.helm.capabilities = apiServer.read
 	if _, err := w.helm.Capabilities().Digest(analysis.Features{KubeVersion: true}); err != nil {
@@ -240,7 +240,7 @@ func (w *world) restart() {
 	w.watch()
 }
 
-// watch brings the index up to date, as the informer does sooner or later.
+// watch updates the index, like the informer.
 func (w *world) watch() {
 	w.Helper()
 	list, err := w.plain.CoreV1().Secrets(w.namespace).List(w.Context(), metav1.ListOptions{})
@@ -278,7 +278,7 @@ func (w *world) watch() {
 	}
 }
 
-// liveConfigMaps returns those that carry an owner.
+// liveConfigMaps returns the ConfigMaps with an owner label.
 func (w *world) liveConfigMaps() []corev1.ConfigMap {
 	w.Helper()
 	list, err := w.plain.CoreV1().ConfigMaps(w.namespace).List(w.Context(), metav1.ListOptions{LabelSelector: api.LabelOwnerUID})
@@ -288,7 +288,7 @@ func (w *world) liveConfigMaps() []corev1.ConfigMap {
 	return list.Items
 }
 
-// request asks for the release web of a chart.
+// request returns a request for the release "web" of a chart.
 func (w *world) request(c *chart.Chart, digest string, values map[string]any) Request {
 	return Request{
 		Target:   Target{Owner: w.owner, Release: "web", Namespace: w.namespace},
@@ -298,8 +298,8 @@ func (w *world) request(c *chart.Chart, digest string, values map[string]any) Re
 	}
 }
 
-// statuses lists the stored revisions as the API server has them, newest
-// first: "v2 deployed".
+// statuses returns the stored revisions from the API server, newest first, as "v2
+// deployed".
 func (w *world) statuses() []string {
 	w.Helper()
 	w.watch()
@@ -310,8 +310,8 @@ func (w *world) statuses() []string {
 	return found
 }
 
-// configMaps lists the ConfigMaps of the release, and those that it has kept, with
-// their data.
+// configMaps returns the ConfigMaps of the release, including kept ones, with their
+// data.
 func (w *world) configMaps() []string {
 	w.Helper()
 	list, err := w.plain.CoreV1().ConfigMaps(w.namespace).List(w.Context(), metav1.ListOptions{})
@@ -328,8 +328,8 @@ func (w *world) configMaps() []string {
 	return found
 }
 
-// settle does what the operator would do until nothing is left to be done. A
-// request whose marks hold a revision asks for a rollback to it.
+// settle runs the actions that the operator would run until the release is in sync. For
+// a request with a hold it runs a rollback.
 func (w *world) settle(r Request, deleting bool) {
 	w.Helper()
 	now := time.Now()
@@ -347,9 +347,9 @@ func (w *world) settle(r Request, deleting bool) {
 				o.Newest.Digest = history[0].InputDigest
 			}
 		}
-		if asked, marks := r.Marks, release.MarksOf(history); asked.Held != nil {
-			if marks.Rollback != asked.Rollback {
-				o.Request = &plan.Request{Token: asked.Rollback, Revision: asked.Held.Revision}
+		if received, marks := r.Marks, release.MarksOf(history); received.Held != nil {
+			if marks.Rollback != received.Rollback {
+				o.Request = &plan.Request{Token: received.Rollback, Revision: received.Held.Revision}
 			}
 			if marks.Held != nil {
 				o.Held = &plan.Held{Revision: marks.Held.Revision, Token: marks.Rollback}
@@ -371,7 +371,7 @@ func (w *world) settle(r Request, deleting bool) {
 			err = w.helm.MarkFailed(w.Context(), r, history[0], "Interrupted")
 		default:
 			if d.State != plan.StateInSync && d.State != plan.StateHeld && d.State != plan.StateDeleted {
-				w.Fatalf("it ends as %s after %v", d.State, taken)
+				w.Fatalf("the status is %s after %v", d.State, taken)
 			}
 			return
 		}
@@ -379,10 +379,10 @@ func (w *world) settle(r Request, deleting bool) {
 			w.Fatalf("%s failed after %v: %v", d.Step, taken, err)
 		}
 	}
-	w.Fatalf("it does not settle: %v", taken)
+	w.Fatalf("the release is not in sync: %v", taken)
 }
 
-// within runs an action and fails where it takes too long.
+// within runs an action and fails the test if it exceeds the limit.
 func (w *world) within(limit time.Duration, action func() error) error {
 	w.Helper()
 	done := make(chan error, 1)

@@ -9,8 +9,7 @@ import (
 	"github.com/chartwright/chartwright/internal/release/signing"
 )
 
-// TestActions_NeedAKey: without a key, nothing is stored or applied.
-func TestActions_NeedAKey(t *testing.T) {
+func TestActions_FailWithoutSigningKey(t *testing.T) {
 	w := newWorld(t)
 	w.helm.config.Keys = &signing.Keys{}
 	r := w.request(mapsChart().load(t), "one", valuesOf("a=1"))
@@ -22,7 +21,7 @@ func TestActions_NeedAKey(t *testing.T) {
 	equal(t, "the writes", 0, len(writes(p.log())))
 }
 
-// untrustedBy checks that an action has ended for a record that does not verify.
+// untrustedBy fails the test unless an action ended because a record is not verified.
 func untrustedBy(t *testing.T, err, cause error) {
 	t.Helper()
 	if !errors.Is(err, release.ErrUntrusted) || !errors.Is(err, cause) {

@@ -17,7 +17,7 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// patchRecord changes what a record tells of a revision.
+// patchRecord patches the metadata of a record.
 func (w *world) patchRecord(revision, patch string) {
 	w.Helper()
 	if _, err := w.plain.CoreV1().Secrets(w.namespace).Patch(w.Context(), "sh.helm.release.v1.web."+revision, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
@@ -26,11 +26,11 @@ func (w *world) patchRecord(revision, patch string) {
 	w.watch()
 }
 
-// expects tells whether anything is expected of the release's objects.
+// expects reports whether the inventory expects objects of the release.
 func (w *world) expects() bool { return w.objects.RestoreExpected(w.owner.UID, inventory.Recorded{}) }
 
-// TestTidy: of the revisions that are deployed the newest stays, one of ours that
-// was overtaken has failed, and nothing else changes.
+// Only the newest deployed revision stays deployed, a pending revision of this operator
+// below a newer one becomes failed, and nothing else changes.
 func TestTidy(t *testing.T) {
 	w := newWorld(t)
 	c := withHook(mapsChart()).load(t)
@@ -39,7 +39,7 @@ func TestTidy(t *testing.T) {
 		w.must(w.helm.Upgrade(t.Context(), w.request(c, digest, valuesOf("a="+digest))))
 	}
 	if err := w.helm.Upgrade(t.Context(), w.request(c, "bad", bad(valuesOf("a=5")))); err == nil {
-		t.Fatal("the hook was to fail")
+		t.Fatal("the hook did not fail")
 	}
 	deployed := `{"metadata": {"labels": {"status": "deployed"}}}`
 	w.patchRecord("v1", `{"metadata": {"labels": {"status": "pending-upgrade"}}}`)
@@ -64,19 +64,19 @@ func TestTidy(t *testing.T) {
 	for _, record := range w.index.History(w.namespace, "web") {
 		known = append(known, record.Status)
 	}
-	equal(t, "what the index knows at once", []string{"failed", "deployed", "superseded", "pending-upgrade", "failed"}, known)
-	equal(t, "what is stored", []string{"v5 failed", "v4 deployed", "v3 superseded", "v2 pending-upgrade", "v1 failed"}, w.statuses())
+	equal(t, "the marks in the index", []string{"failed", "deployed", "superseded", "pending-upgrade", "failed"}, known)
+	equal(t, "the stored records", []string{"v5 failed", "v4 deployed", "v3 superseded", "v2 pending-upgrade", "v1 failed"}, w.statuses())
 	equal(t, "the objects", []string{"a=four"}, w.configMaps())
 	for i, after := range w.index.History(w.namespace, "web") {
 		if written := after.ResourceVersion != before[i].ResourceVersion; written != (after.Revision == 3 || after.Revision == 1) {
-			t.Errorf("revision %d is written anew: %v", after.Revision, written)
+			t.Errorf("revision %d was written: %v", after.Revision, written)
 		}
 		if after.InputDigest != before[i].InputDigest || after.OwnerUID != w.owner.UID || after.Written() != before[i].Written() {
 			t.Errorf("the record of revision %d: %+v", after.Revision, after)
 		}
 		overtaken := strings.HasPrefix(after.Description.Description, "Interrupted: ")
 		if overtaken != (after.Revision == 1) || !overtaken && after.Description != before[i].Description {
-			t.Errorf("revision %d is described as %q, and was as %q", after.Revision, after.Description.Description, before[i].Description.Description)
+			t.Errorf("the description of revision %d is %q, was %q", after.Revision, after.Description.Description, before[i].Description.Description)
 		}
 	}
 
@@ -85,15 +85,15 @@ func TestTidy(t *testing.T) {
 	w.must(w.helm.Tidy(t.Context(), r))
 	w.net.armed.Store(nil)
 	if len(p.log()) > 0 {
-		t.Errorf("where all is well it asks %v", p.log())
+		t.Errorf("with consistent records it sends %v", p.log())
 	}
 
-	// What is under way is not overtaken.
+	// A newest pending revision is not changed.
 	w.patchRecord("v5", `{"metadata": {"labels": {"status": "pending-upgrade"}}}`)
 	w.must(w.helm.Tidy(t.Context(), r))
 	equal(t, "the newest", "v5 pending-upgrade", w.statuses()[0])
 
-	// Somebody writes a record meanwhile: it is looked at again.
+	// If the record changed concurrently, the action ends with ErrStale.
 	w.patchRecord("v3", deployed)
 	w.net.armed.Store(&disturbance{at: 2, before: func() {
 		patch := []byte(`{"metadata": {"labels": {"touched": "true"}}}`)
@@ -107,14 +107,12 @@ func TestTidy(t *testing.T) {
 	w.net.armed.Store(nil)
 }
 
-// TestNoSecondRevisionIsDeployed: where the one before cannot be marked as
-// superseded, the new one is none that went well.
-func TestNoSecondRevisionIsDeployed(t *testing.T) {
+func TestUpgrade_FailsIfPreviousCannotBeSuperseded(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		request func(*world, *chart.Chart) Request
 		action  func(*world, Request) error
-		// left is what is stored then, and ends what is at last.
+		// left holds the records after the failure, and ends the records at the end.
 		left, ends, objects []string
 	}{
 		{
@@ -151,22 +149,22 @@ func TestNoSecondRevisionIsDeployed(t *testing.T) {
 			err := test.action(w, r)
 			w.net.armed.Store(nil)
 			if failed == 0 || !errors.As(err, new(deadError)) || errors.Is(err, release.ErrStale) {
-				t.Errorf("%v, want the error of the write, which was tried %d times", err, failed)
+				t.Errorf("%v, want the error of the write, which was attempted %d times", err, failed)
 			}
 			equal(t, "the revisions", test.left, w.statuses())
 			if w.expects() {
-				t.Error("it is taken for known what the objects are to be like")
+				t.Error("the inventory still expects objects")
 			}
 			w.settle(r, false)
-			equal(t, "the revisions at last", test.ends, w.statuses())
-			equal(t, "the objects at last", test.objects, w.configMaps())
+			equal(t, "the revisions at the end", test.ends, w.statuses())
+			equal(t, "the objects at the end", test.objects, w.configMaps())
 		})
 	}
 }
 
-// TestWhatAFailureLeavesIsNotKnown: an action that fails after it has begun may
-// have changed anything. One that has not begun has changed nothing.
-func TestWhatAFailureLeavesIsNotKnown(t *testing.T) {
+// After a failure, the state of the objects is unknown if the action has stored a
+// revision, and unchanged otherwise.
+func TestActions_ExpectNothingAfterFailure(t *testing.T) {
 	fails := func(values map[string]any) map[string]any {
 		values["fail"] = "not like this"
 		return values
@@ -188,7 +186,7 @@ func TestWhatAFailureLeavesIsNotKnown(t *testing.T) {
 		}, true},
 		{"a rollback whose hook fails", func(w *world) error {
 			w.make("taken")
-			w.theirs("taken")
+			w.setForeignOwner("taken")
 			return w.helm.Rollback(w.Context(), w.rollbackRequest(c, backTo(1, 2)), 1)
 		}, false},
 	} {
@@ -197,25 +195,25 @@ func TestWhatAFailureLeavesIsNotKnown(t *testing.T) {
 			w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
 			w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))))
 			if !w.expects() {
-				t.Fatal("nothing is expected of what was just deployed")
+				t.Fatal("the deployed objects are not expected")
 			}
 			if err := test.action(w); err == nil {
-				t.Fatal("it was to fail")
+				t.Fatal("the action succeeded")
 			}
 			if got := w.expects(); got != test.known {
-				t.Errorf("what the objects are to be like is known: %v, want %v", got, test.known)
+				t.Errorf("objects are expected: %v, want %v", got, test.known)
 			}
 			w.must(w.helm.Verify(t.Context(), w.request(c, "two", nil)))
 			if !w.expects() {
-				t.Error("what was verified is not expected")
+				t.Error("the verified objects are not expected")
 			}
 		})
 	}
 }
 
-// TestRepairOfWhatIsNotInTheManifest: what is expected is then of another
-// revision, and nobody knows what is to be there until it is verified.
-func TestRepairOfWhatIsNotInTheManifest(t *testing.T) {
+// The inventory then expects the objects of another revision, until all objects are
+// verified.
+func TestRepair_ObjectNotInManifest(t *testing.T) {
 	w := newWorld(t)
 	r := w.request(mapsChart().load(t), "one", valuesOf("a=1", "b=1"))
 	w.must(w.helm.Install(t.Context(), r))
@@ -226,7 +224,7 @@ func TestRepairOfWhatIsNotInTheManifest(t *testing.T) {
 				return state.Key
 			}
 		}
-		t.Fatal("it is not known")
+		t.Fatal("the objects are not expected")
 		return apply.Key{}
 	}
 	a, other := key("a"), key("other")
@@ -235,8 +233,8 @@ func TestRepairOfWhatIsNotInTheManifest(t *testing.T) {
 		damaged map[apply.Key]bool
 		known   bool
 	}{
-		{"what is in the manifest", map[apply.Key]bool{a: true}, true},
-		{"what is not, too", map[apply.Key]bool{a: true, other: true}, false},
+		{"an object in the manifest", map[apply.Key]bool{a: true}, true},
+		{"and an object that is not", map[apply.Key]bool{a: true, other: true}, false},
 	} {
 		w.must(w.plain.CoreV1().ConfigMaps(w.namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}))
 		repaired, err := w.helm.Repair(t.Context(), r, test.damaged)
@@ -245,36 +243,36 @@ func TestRepairOfWhatIsNotInTheManifest(t *testing.T) {
 		}
 		equal(t, test.name+": the objects", []string{"a=1", "b=1"}, w.configMaps())
 		if got := w.expects(); got != test.known {
-			t.Errorf("%s: what the objects are to be like is known: %v, want %v", test.name, got, test.known)
+			t.Errorf("%s: objects are expected: %v, want %v", test.name, got, test.known)
 		}
 		w.watch()
 	}
 }
 
-// TestUninstallUnderATakenName: a release that somebody else has made under the
-// name stays, with its hooks not run, and our objects go all the same.
-func TestUninstallUnderATakenName(t *testing.T) {
+// A release that another user created with the name is kept, and its hooks do not run.
+// The owner's objects are deleted.
+func TestUninstall_NameTakenByOtherRelease(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		patch string
 		stays bool
 	}{
-		{"the helm CLI's", `{"labels": {"` + api.LabelOwnerUID + `": null}, "annotations": {"` + api.AnnotationOwner + `": null}}`, true},
-		{"another custom resource's", `{"labels": {"` + api.LabelOwnerUID + `": "another"}, "annotations": {"` + api.AnnotationOwner + `": "Small.app.example.com/elsewhere/web"}}`, true},
+		{"of the helm CLI", `{"labels": {"` + api.LabelOwnerUID + `": null}, "annotations": {"` + api.AnnotationOwner + `": null}}`, true},
+		{"object of another custom resource", `{"labels": {"` + api.LabelOwnerUID + `": "another"}, "annotations": {"` + api.AnnotationOwner + `": "Small.app.example.com/elsewhere/web"}}`, true},
 		{"another operator's", `{"labels": {"` + api.LabelOwnerUID + `": "another", "` + api.LabelOperator + `": "another"}}`, true},
-		{"ours, from before it was restored", `{"labels": {"` + api.LabelOwnerUID + `": "another"}}`, false},
-		{"ours, and the CLI wrote last", `{"annotations": {"` + api.AnnotationOwner + `": null}}`, false},
+		{"of the owner before a restore", `{"labels": {"` + api.LabelOwnerUID + `": "another"}}`, false},
+		{"of the owner, last written by the helm CLI", `{"annotations": {"` + api.AnnotationOwner + `": null}}`, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)
 			c := hookedChart("pre-delete", "post-delete").load(t)
 			w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "b=1"))))
-			w.theirs("b")
+			w.setForeignOwner("b")
 			w.patchRecord("v1", `{"metadata": `+test.patch+`}`)
 			w.rewrite(release.SecretName("web", 1), func(*helmrelease.Release) {})
 			before := w.index.History(w.namespace, "web")[0]
-			told := needed{w.objects, map[string]bool{}}
-			w.helm.config.Inventory = told
+			watched := needed{w.objects, map[string]bool{}}
+			w.helm.config.Inventory = watched
 			w.must(w.helm.Uninstall(t.Context(), w.request(c, "", nil)))
 
 			objects, statuses, hooks := []string{"b=1"}, []string{}, []string{"post-delete", "pre-delete"}
@@ -285,20 +283,20 @@ func TestUninstallUnderATakenName(t *testing.T) {
 			equal(t, "the revisions", statuses, w.statuses())
 			equal(t, "the hooks", hooks, w.hooksMade())
 			if test.stays {
-				if !told.kinds["ConfigMap"] {
-					t.Errorf("it looks for %v alone", told.kinds)
+				if !watched.kinds["ConfigMap"] {
+					t.Errorf("it searches only %v", watched.kinds)
 				}
 				equal(t, "the record", before.ResourceVersion, w.index.History(w.namespace, "web")[0].ResourceVersion)
 			}
 			if w.expects() {
-				t.Error("something is expected of what is uninstalled")
+				t.Error("objects of the uninstalled release are expected")
 			}
 		})
 	}
 }
 
-// A revision that has got on since it was looked at was not interrupted.
-func TestMarkFailedGivesWayToWhatHasChanged(t *testing.T) {
+// A revision that changed since it was read was not interrupted.
+func TestMarkFailed_StaleRecord(t *testing.T) {
 	w := newWorld(t)
 	r := w.request(mapsChart().load(t), "one", valuesOf("a=1"))
 	w.must(w.helm.Install(t.Context(), r))

@@ -23,13 +23,13 @@ import (
 	"github.com/chartwright/chartwright/internal/release/signing"
 )
 
-// Restore writes the annotations of the newest revision back, which the helm CLI
-// drops when it writes a record: "helm test" does so before and after each test.
-// The record is read once, and its signature verified. Nothing else is changed,
-// no revision is made and no hook runs.
+// Restore restores the annotations of the newest revision, which the helm CLI drops
+// when it writes a record. "helm test" does so before and after each test. Restore
+// reads the record once and verifies its signature. It creates no revision and runs no
+// hook.
 //
-// The error is ErrUntrusted, and nothing was written, where somebody else has
-// changed the manifest, values, chart or hooks of the revision.
+// If the manifest, the values, the chart or the hooks of the revision were changed,
+// nothing is written and the error is ErrUntrusted.
 func (c *Client) Restore(ctx context.Context, r Request) error {
 	return c.run(ctx, r, func(run *run) error {
 		history := run.history()
@@ -57,7 +57,7 @@ func (c *Client) Restore(ctx context.Context, r Request) error {
 			}
 			secret.Annotations[release.AnnotationTested] = string(text)
 		}
-		// The helm CLI writes without asking who else does, and may do so again.
+		// The helm CLI writes without checking the resourceVersion, and may do so again.
 		return run.patchUnchanged(record, map[string]any{
 			"annotations": secret.Annotations,
 			"labels":      map[string]string{api.LabelSignature: signature},
@@ -65,30 +65,30 @@ func (c *Client) Restore(ctx context.Context, r Request) error {
 	})
 }
 
-// patchUnchanged merges into the metadata of a record that the action has read. The
-// error is ErrStale if the record has changed since.
+// patchUnchanged patches the metadata of a record that the action has read. The error
+// is ErrStale if the record has changed since.
 func (r *run) patchUnchanged(record release.Record, metadata map[string]any) error {
 	metadata["resourceVersion"] = r.driver.Versions[record.Secret]
 	err := r.client.patchRecord(r.kube.ctx, record, metadata)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: record %s was changed by somebody else", release.ErrStale, record.Secret)
+		return fmt.Errorf("%w: record %s was changed concurrently", release.ErrStale, record.Secret)
 	}
 	return err
 }
 
-// SignedByCurrentKey reports whether the label of a record names the key that
-// signs now. The record is not read, so nothing is verified.
+// SignedByCurrentKey reports whether the label of a record names the current key. It
+// does not read the record, so nothing is verified.
 func (c *Client) SignedByCurrentKey(record release.Record) bool {
 	return c.config.Keys.Current(record.Signature)
 }
 
-// Sign signs the record of the newest revision with the current key, and makes no
-// revision. A record that the previous key has signed is signed again. A record
-// whose signature is missing, or is of an unknown key, is signed only if the
-// cluster proves what it stores, see prove.
+// Sign signs the record of the newest revision with the current key. It creates no
+// revision. A record with a signature by the previous key is signed again. A record
+// without a signature, or with one by an unknown key, is signed only if the cluster
+// proves its content; see prove.
 //
-// The error is ErrUntrusted, and nothing was written, where the record stores
-// something else than was signed, or where the cluster does not prove it.
+// If the content does not match the signature, or is not proved, nothing is written and
+// the error is ErrUntrusted.
 func (c *Client) Sign(ctx context.Context, r Request) error {
 	return c.run(ctx, r, (*run).signNewest)
 }
@@ -106,9 +106,8 @@ func (r *run) signNewest() error {
 	return r.signRecord(record, stored)
 }
 
-// readTrusted reads a record whose content may be used. The error is ErrStale if
-// the record is not the one in the index any more, and ErrUntrusted if its content
-// must not be used.
+// readTrusted reads a record whose content may be used. The error is ErrStale if the
+// record differs from the index, and ErrUntrusted if its content must not be used.
 func (r *run) readTrusted(record release.Record) (*helmrelease.Release, error) {
 	stored, err := r.readUnchanged(record)
 	if err != nil {
@@ -117,18 +116,17 @@ func (r *run) readTrusted(record release.Record) (*helmrelease.Release, error) {
 	return stored, r.trust(record, stored)
 }
 
-// readUnchanged reads a record. The error is ErrStale if it is not the one in the
-// index any more.
+// readUnchanged reads a record. The error is ErrStale if the record differs from the
+// index.
 func (r *run) readUnchanged(record release.Record) (*helmrelease.Release, error) {
 	stored, err := r.driver.Get(record.Secret)
 	if err == nil && r.driver.Versions[record.Secret] != record.ResourceVersion {
-		err = fmt.Errorf("%w: record %s was changed by somebody else", release.ErrStale, record.Secret)
+		err = fmt.Errorf("%w: record %s was changed concurrently", release.ErrStale, record.Secret)
 	}
 	return stored, err
 }
 
-// trust returns nil if what a record stores may be used. The error is
-// ErrUntrusted where it may not.
+// trust returns nil if the content of a record may be used, and ErrUntrusted otherwise.
 func (r *run) trust(record release.Record, stored *helmrelease.Release) error {
 	err := r.driver.Untrusted(record.Secret)
 	if !errors.Is(err, signing.ErrUnsigned) {
@@ -144,8 +142,8 @@ func (r *run) trust(record release.Record, stored *helmrelease.Release) error {
 	return nil
 }
 
-// signRecord puts a signature by the current key on a record that may be used,
-// unless it has one.
+// signRecord signs a record with the current key, unless the record already has that
+// signature.
 func (r *run) signRecord(record release.Record, stored *helmrelease.Release) error {
 	signature := r.driver.Keys.Sign(release.SignedContent(r.driver.Namespace, stored))
 	switch signature {
@@ -157,8 +155,7 @@ func (r *run) signRecord(record release.Record, stored *helmrelease.Release) err
 	return r.patchUnchanged(record, map[string]any{"labels": map[string]string{api.LabelSignature: signature}})
 }
 
-// signUnlessCurrent signs the newest record if its label shows that the current
-// key has not signed it.
+// signUnlessCurrent signs the newest record, unless its label names the current key.
 func (r *run) signUnlessCurrent() error {
 	history := r.history()
 	if len(history) == 0 || history[0].Status != api.StatusDeployed || r.driver.Keys.Current(history[0].Signature) {
@@ -167,9 +164,9 @@ func (r *run) signUnlessCurrent() error {
 	return r.signNewest()
 }
 
-// prove returns nil if to sign a record changes nothing: each of its objects is
-// owned by the release and was last applied as the record has it, and its hooks
-// are those that the chart renders now. Otherwise the error is ErrUntrusted.
+// prove returns nil if a record can be signed safely: each of its objects is owned by
+// the release and was last applied with the recorded content, and the chart renders the
+// same hooks. Otherwise the error is ErrUntrusted.
 func (r *run) prove(stored *helmrelease.Release) error {
 	objects, err := r.kube.build(stored.Manifest)
 	if err != nil {
@@ -204,8 +201,8 @@ func (r *run) prove(stored *helmrelease.Release) error {
 	return r.sameObjects(again, absent)
 }
 
-// appliedAs reports whether an object exists. The error is ErrUntrusted where it
-// is not owned by the release, or was applied last with other content.
+// appliedAs reports whether an object exists. The error is ErrUntrusted if the release
+// does not own it, or if it was last applied with other content.
 func (k *kubeClient) appliedAs(info *resource.Info) (found bool, err error) {
 	o, err := k.prepare(object(info))
 	if err != nil {
@@ -228,14 +225,14 @@ func (k *kubeClient) appliedAs(info *resource.Info) (found bool, err error) {
 	return true, nil
 }
 
-// rendering is what the chart renders now in place of a stored revision.
+// rendering is the result of a new render for a stored revision.
 type rendering struct {
 	hooks []*helmrelease.Hook
 	// digests holds the digest of each object.
 	digests map[apply.Key]string
 }
 
-// renderAgain renders the chart with the current values as it was rendered for a
+// renderAgain renders the chart with the current values and the release options of a
 // stored revision. Nothing is stored or applied.
 func (r *run) renderAgain(stored *helmrelease.Release) (rendering, error) {
 	current := r.Values
@@ -280,15 +277,17 @@ func (x rendering) has(info *resource.Info) bool {
 	return ok
 }
 
-// sameHooks returns ErrUntrusted unless a stored revision has the rendered hooks.
+// sameHooks returns ErrUntrusted unless the hooks of a stored revision equal the
+// rendered hooks.
 func (x rendering) sameHooks(stored *helmrelease.Release) error {
 	if !slices.Equal(release.HookDefinitions(stored.Hooks), release.HookDefinitions(x.hooks)) {
-		return fmt.Errorf("%w: its hooks are not those that the chart renders", release.ErrUntrusted)
+		return fmt.Errorf("%w: its hooks differ from the rendered hooks", release.ErrUntrusted)
 	}
 	return nil
 }
 
-// sameObjects returns ErrUntrusted unless the chart renders the same objects.
+// sameObjects returns ErrUntrusted unless the chart renders the given objects with the
+// same content.
 func (r *run) sameObjects(again rendering, objects helmkube.ResourceList) error {
 	for _, info := range objects {
 		o, err := r.kube.prepare(object(info))
@@ -296,7 +295,7 @@ func (r *run) sameObjects(again rendering, objects helmkube.ResourceList) error 
 			return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
 		}
 		if o.GetAnnotations()[api.AnnotationApplied] != again.digests[apply.KeyOf(o)] {
-			return fmt.Errorf("%w: %s is not as the chart renders it", release.ErrUntrusted, apply.Describe(o.Unstructured))
+			return fmt.Errorf("%w: %s differs from the rendered object", release.ErrUntrusted, apply.Describe(o.Unstructured))
 		}
 	}
 	return nil

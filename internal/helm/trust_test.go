@@ -20,21 +20,21 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// pwnKind is what a forged record names: a chart of the kind may have roles.
+// pwnKind is the kind of the object in forged records. The kind of the chart allows it.
 const pwnKind = "ClusterRole.rbac.authorization.k8s.io"
 
-// widely lets the request's chart have ClusterRoles.
+// widely allows ClusterRoles in the request.
 func (r Request) widely() Request {
 	r.Allow = watches.Allow{ClusterScoped: []string{pwnKind}}
 	return r
 }
 
-// pwn is the manifest of a ClusterRole that allows everything.
+// pwn returns the manifest of a ClusterRole with all permissions.
 func (w *world) pwn() string {
 	return "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: pwn-" + w.namespace + "}\nrules: [{apiGroups: [\"\"], resources: [secrets], verbs: [\"*\"]}]\n"
 }
 
-// platform creates the ClusterRole that pwn names, as an administrator does.
+// platform creates the ClusterRole of that name as an administrator.
 func (w *world) platform() {
 	w.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "pwn-" + w.namespace}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get"}}}}
@@ -42,7 +42,7 @@ func (w *world) platform() {
 	w.must(err)
 }
 
-// expectPlatform fails unless the administrator's ClusterRole is as it was.
+// expectPlatform fails the test if the administrator's ClusterRole changed.
 func (w *world) expectPlatform() {
 	w.Helper()
 	role, err := w.plain.RbacV1().ClusterRoles().Get(w.Context(), "pwn-"+w.namespace, metav1.GetOptions{})
@@ -51,7 +51,7 @@ func (w *world) expectPlatform() {
 	}
 }
 
-// expectNoPwn fails if what a forged record names was created.
+// expectNoPwn fails the test if the object of a forged record exists.
 func (w *world) expectNoPwn() {
 	w.Helper()
 	if _, err := w.plain.RbacV1().ClusterRoles().Get(w.Context(), "pwn-"+w.namespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
@@ -62,7 +62,7 @@ func (w *world) expectNoPwn() {
 	}
 }
 
-// hookedBy is a hook that creates the ConfigMap "hooked".
+// hookedBy returns a hook that creates the ConfigMap "hooked".
 func hookedBy(event helmrelease.HookEvent) *helmrelease.Hook {
 	return &helmrelease.Hook{
 		Name: "hooked", Kind: "ConfigMap", Path: "hook.yaml", Events: []helmrelease.HookEvent{event},
@@ -70,7 +70,7 @@ func hookedBy(event helmrelease.HookEvent) *helmrelease.Hook {
 	}
 }
 
-// forgeries are the ways to forge the newest record, of revision 2.
+// forgeries are the ways to forge the newest record, revision 2.
 var forgeries = []struct {
 	name  string
 	forge func(w *world)
@@ -113,7 +113,7 @@ var forgeries = []struct {
 	}, signing.ErrForged},
 }
 
-// forged makes two revisions, of which the newest is then forged.
+// forged creates two revisions and forges the newest.
 func forged(t *testing.T, forge func(*world)) (*world, Request) {
 	t.Helper()
 	w := newWorld(t)
@@ -127,9 +127,8 @@ func forged(t *testing.T, forge func(*world)) (*world, Request) {
 	return w, r
 }
 
-// TestForgedRecord_IsNotApplied: nothing of it is, whoever asks for it, and the
-// record is not signed.
-func TestForgedRecord_IsNotApplied(t *testing.T) {
+// No action applies a forged record, and the record is not signed.
+func TestForgedRecord_NotApplied(t *testing.T) {
 	for _, forgery := range forgeries {
 		for name, act := range map[string]func(*world, Request) error{
 			"verify": func(w *world, r Request) error { return w.helm.Verify(w.Context(), r) },
@@ -160,9 +159,9 @@ func TestForgedRecord_IsNotApplied(t *testing.T) {
 	}
 }
 
-// TestForgedRecord_IsOvertakenByAnUpgrade that renders the chart: what only the
-// record names is neither changed nor deleted, and the record is not signed.
-func TestForgedRecord_IsOvertakenByAnUpgrade(t *testing.T) {
+// The upgrade renders the chart. Objects that are only in the record are neither
+// changed nor deleted, and the record is not signed.
+func TestForgedRecord_ReplacedByUpgrade(t *testing.T) {
 	for _, forgery := range forgeries {
 		t.Run(forgery.name, func(t *testing.T) {
 			w, r := forged(t, forgery.forge)
@@ -184,14 +183,14 @@ func TestForgedRecord_IsOvertakenByAnUpgrade(t *testing.T) {
 	}
 }
 
-// TestForgedRecord_IsUninstalled: the release's objects and records go. What only
-// the record names stays, and no hook runs.
-func TestForgedRecord_IsUninstalled(t *testing.T) {
+// The objects and records of the release are deleted. Objects that are only in the
+// record are kept, and no hook runs.
+func TestForgedRecord_UninstallDeletesOwnedObjects(t *testing.T) {
 	for _, forgery := range forgeries {
 		t.Run(forgery.name, func(t *testing.T) {
 			w, r := forged(t, forgery.forge)
 			w.platform()
-			told := r.tell()
+			warnings := r.collectWarnings()
 			r.Deleting = true
 			w.must(w.helm.Uninstall(t.Context(), r))
 			equal(t, "the revisions", []string{}, w.statuses())
@@ -200,18 +199,18 @@ func TestForgedRecord_IsUninstalled(t *testing.T) {
 			if _, err := w.plain.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "hooked", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 				t.Errorf("the object of a forged hook: %v", err)
 			}
-			skipped := slices.ContainsFunc(*told, func(text string) bool {
+			skipped := slices.ContainsFunc(*warnings, func(text string) bool {
 				return strings.HasPrefix(text, api.EventHooksSkipped+": The chart's delete hooks")
 			})
 			if skipped != strings.HasPrefix(forgery.name, "hooks") {
-				t.Errorf("what is told: %q", *told)
+				t.Errorf("the warnings: %q", *warnings)
 			}
 		})
 	}
 }
 
-// TestRollback_ToAForgedRevision is refused unless the chart renders its objects.
-func TestRollback_ToAForgedRevision(t *testing.T) {
+// The rollback is refused unless the chart renders the objects.
+func TestRollback_ToForgedRevision(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		forge func(*world, *helmrelease.Release)
@@ -230,7 +229,7 @@ func TestRollback_ToAForgedRevision(t *testing.T) {
 			w, r := forged(t, func(w *world) {
 				w.forge(release.SecretName("web", 1), func(rls *helmrelease.Release) { test.forge(w, rls) })
 			})
-			told := r.tell()
+			warnings := r.collectWarnings()
 			p := &disturbance{}
 			w.net.armed.Store(p)
 			err := w.helm.Rollback(t.Context(), r, 1)
@@ -246,21 +245,20 @@ func TestRollback_ToAForgedRevision(t *testing.T) {
 			}
 			w.must(err)
 			equal(t, "the objects", []string{"a=9"}, w.configMaps())
-			if len(*told) != 1 || !strings.HasPrefix((*told)[0], api.EventHooksSkipped+": The hooks of revision 1 are skipped") {
-				t.Errorf("what is told: %q", *told)
+			if len(*warnings) != 1 || !strings.HasPrefix((*warnings)[0], api.EventHooksSkipped+": The hooks of revision 1 are skipped") {
+				t.Errorf("the warnings: %q", *warnings)
 			}
 			if newest := w.newest(); newest.Revision != 3 || newest.InputDigest != "" || !newest.NoHooks {
 				t.Errorf("the record: %+v", newest)
 			}
-			// It is a revision of the operator's now.
+			// The operator has now created the revision.
 			w.must(w.helm.Verify(t.Context(), r))
 		})
 	}
 }
 
-// TestRollback_ToAForgedRole is refused although the chart renders a role of this
-// name.
-func TestRollback_ToAForgedRole(t *testing.T) {
+// The rollback is refused although the chart renders a role of this name.
+func TestRollback_ToForgedRole(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().with("templates/role.yaml", "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: web}\nrules: [{apiGroups: [\"\"], resources: [pods], verbs: [get]}]\n").load(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
@@ -278,10 +276,10 @@ func TestRollback_ToAForgedRole(t *testing.T) {
 	}
 }
 
-// TestSign_ByTheNextKey: records of the previous key are signed again, as are
-// those of a key that was lost, if the cluster proves them. No revision is made
-// and no object is written.
-func TestSign_ByTheNextKey(t *testing.T) {
+// Records with a signature of the previous key are signed again. Records with a
+// signature of a lost key are signed again if the cluster proves them. No revision is
+// created and no object is written.
+func TestSign_WithNextKey(t *testing.T) {
 	for _, test := range []struct {
 		name              string
 		current, previous string
@@ -289,7 +287,7 @@ func TestSign_ByTheNextKey(t *testing.T) {
 	}{
 		{"rotated", "n", "k", false},
 		{"lost", "n", "", false},
-		{"of a version that signed nothing", "k", "", true},
+		{"of a version without signatures", "k", "", true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, r := twoRevisions(t)
@@ -321,10 +319,10 @@ func TestSign_ByTheNextKey(t *testing.T) {
 	}
 }
 
-// TestSign_RefusesWhatTheClusterDoesNotProve of a record without a signature.
-func TestSign_RefusesWhatTheClusterDoesNotProve(t *testing.T) {
+// The record has no signature.
+func TestSign_RefusesUnprovedRecord(t *testing.T) {
 	for name, change := range map[string]func(*world){
-		"an object is gone": func(w *world) {
+		"a missing object": func(w *world) {
 			w.must(w.plain.CoreV1().ConfigMaps(w.namespace).Delete(w.Context(), "b", metav1.DeleteOptions{}))
 		},
 		"an object was applied with other content": func(w *world) {
@@ -332,7 +330,7 @@ func TestSign_RefusesWhatTheClusterDoesNotProve(t *testing.T) {
 				rls.Manifest = strings.ReplaceAll(rls.Manifest, `"2"`, `"9"`)
 			})
 		},
-		"an object carries our label only": func(w *world) {
+		"an object has only the owner's label": func(w *world) {
 			w.must(w.plain.CoreV1().ConfigMaps(w.namespace).Delete(w.Context(), "b", metav1.DeleteOptions{}))
 			_, err := w.plain.CoreV1().ConfigMaps(w.namespace).Create(w.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 				Name: "b", Labels: map[string]string{api.LabelOwnerUID: string(w.owner.UID)},
@@ -350,8 +348,8 @@ func TestSign_RefusesWhatTheClusterDoesNotProve(t *testing.T) {
 	}
 }
 
-// TestAdopt_CreatesAndChangesNothingFromAForgedRecord of the helm CLI.
-func TestAdopt_CreatesAndChangesNothingFromAForgedRecord(t *testing.T) {
+// The record is of the helm CLI.
+func TestAdopt_ForgedRecordChangesNothing(t *testing.T) {
 	for name, forge := range map[string]func(*world, *helmrelease.Release){
 		"an object that does not exist": func(w *world, rls *helmrelease.Release) { rls.Manifest += w.pwn() },
 		"an object with other content": func(_ *world, rls *helmrelease.Release) {
@@ -365,7 +363,7 @@ func TestAdopt_CreatesAndChangesNothingFromAForgedRecord(t *testing.T) {
 			w := newWorld(t)
 			c := mapsChart().load(t)
 			w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1")).widely()))
-			// The helm CLI has made the same.
+			// The helm CLI has created the same content.
 			w.forge(release.SecretName("web", 1), func(rls *helmrelease.Release) { forge(w, rls) })
 			stored, err := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace)).Get(release.SecretName("web", 1))
 			w.must(err)

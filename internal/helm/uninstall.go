@@ -25,11 +25,10 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// search has all kinds watched of which there are objects with the owner's label,
-// where the kind's rules allow them. It is for a process that has not seen the
-// objects of a release, if the records are gone or must not be relied on. It makes
-// one request for each kind that the server has, and skips those that the operator
-// may not list.
+// search watches all kinds with objects that have the owner's label, as far as the
+// kind's rules allow them. A new process needs it for a release whose records are
+// missing or must not be used. It sends one request for each kind of the server, and
+// skips kinds that the operator may not list.
 func (r *run) search() error {
 	lists, err := r.client.config.Clientset.Discovery().ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
@@ -37,8 +36,8 @@ func (r *run) search() error {
 	}
 	lists = discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "watch", "delete"}}, lists)
 	allowed := r.kube.allow
-	// An operator that serves some namespaces has no permissions beyond them, save
-	// for what the rules name.
+	// An operator that watches a list of namespaces has no permissions outside of them,
+	// except for what the rules name.
 	allowed.Everything = allowed.Everything && !r.client.config.Confined
 	var found []schema.GroupVersionKind
 	for _, list := range lists {
@@ -66,9 +65,9 @@ func (r *run) search() error {
 	return r.kube.need(found)
 }
 
-// owns reports whether there are objects of a resource with the owner's label: in all
-// namespaces if the kind's rules allow objects there, and else in the namespace of
-// the release.
+// owns reports whether objects of a resource with the owner's label exist: in all
+// namespaces if the kind's rules allow objects there, otherwise in the namespace of the
+// release.
 func (r *run) owns(allowed allow, resource schema.GroupVersionResource, namespaced bool) (bool, error) {
 	options := metav1.ListOptions{LabelSelector: api.LabelOwnerUID + "=" + string(r.Owner.UID), Limit: 1}
 	all := r.client.own.objects.Metadata.Resource(resource)
@@ -90,18 +89,18 @@ func (r *run) owns(allowed allow, resource schema.GroupVersionResource, namespac
 }
 
 // ErrLeftBehind marks an uninstall after which release records or objects of the
-// release are still there.
-var ErrLeftBehind = errors.New("the uninstall left something behind")
+// release still exist.
+var ErrLeftBehind = errors.New("release records or objects still exist after the uninstall")
 
-// Uninstall runs the delete hooks, deletes the objects and then every record.
-// It can be run again wherever an earlier run was cut short. Objects of kinds
-// that the server no longer knows count as deleted.
+// Uninstall runs the delete hooks, deletes the objects and then all records. It can be
+// run again after an interruption. Objects of kinds that the server no longer serves
+// count as deleted.
 //
-// Hooks are skipped, and the request's Warn is told, where they cannot run any
-// more: in a namespace that goes, and where the service account is gone in
-// whose name they would. Without the account, the operator deletes in its own name
-// only the objects that the inventory holds for the owner. Hooks are also skipped
-// where the newest record is not what this operator has written.
+// Uninstall skips hooks, and emits a warning, if they cannot run: the namespace is
+// being deleted, or the service account that would run them does not exist. Without the
+// service account, it deletes with the operator's own account, and only objects that
+// the inventory holds for the owner. It also skips hooks if the newest record is not
+// verified.
 func (c *Client) Uninstall(ctx context.Context, r Request) error {
 	err := c.uninstall(ctx, r)
 	if err == nil || errors.Is(err, ErrWaiting) || errors.Is(err, ErrOrphaned) || r.DisableHooks && r.ServiceAccount == "" {
@@ -112,15 +111,15 @@ func (c *Client) Uninstall(ctx context.Context, r Request) error {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		why = fmt.Sprintf("namespace %s is being deleted", r.Namespace)
 	case c.accountGone(ctx, r):
-		// Helm makes a text of some errors, so that it may be any.
-		why = fmt.Sprintf("service account %s/%s is gone", r.Namespace, r.ServiceAccount)
+		// Helm turns some errors into text, so any error may have this cause.
+		why = fmt.Sprintf("service account %s/%s does not exist", r.Namespace, r.ServiceAccount)
 	default:
 		return err
 	}
-	r.Notifier.Warn(api.EventHooksSkipped, "The chart's delete hooks are skipped, since "+why)
+	r.Notifier.Warn(api.EventHooksSkipped, "The chart's delete hooks are skipped because "+why)
 	if r.ServiceAccount != "" {
-		// The operator's own permissions do not cover what hooks have created in
-		// the name of the account.
+		// The rules for the operator's own permissions do not include objects that hooks
+		// created with the service account.
 		r.Uninstall.HookObjects = watches.HookObjectsKeep
 	}
 	r.DisableHooks, r.ServiceAccount, r.OwnedOnly = true, "", r.OwnedOnly || r.ServiceAccount != ""
@@ -131,7 +130,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	return c.run(ctx, r, func(run *run) error {
 		run.kube.uninstalls, run.kube.builder.skipUnknown = true, true
 		history := run.history()
-		store := &uninstallDriver{Driver: run.driver, kube: run.kube, brief: !r.WaitForDelete, hooks: !r.DisableHooks,
+		store := &uninstallDriver{Driver: run.driver, kube: run.kube, noWait: !r.WaitForDelete, hooks: !r.DisableHooks,
 			before: sync.OnceValue(func() error {
 				if err := run.deleteHookObjects(history); err != nil {
 					run.kube.failedHook = err
@@ -141,7 +140,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 			})}
 		run.config.Releases = storage.Init(store)
 		if len(history) > 0 && !belongs(history[0], r.Owner) {
-			// A release of another owner has the name now.
+			// Another owner has a release of this name now.
 			history = nil
 		}
 		if err := run.refuseOrphaned(history); err != nil {
@@ -163,7 +162,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 			err = run.uninstall(store)
 		}
 		if run.kube.failedHook != nil {
-			// Some of Helm's errors contain only its text.
+			// Helm turns some errors into text.
 			err = run.kube.failedHook
 		}
 		left := run.kube.inventory.OwnedBy(r.Owner.UID)
@@ -171,7 +170,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 			err = run.kube.sweep(nil)
 		}
 		if err == nil && len(history) == 0 {
-			// No record was deleted, before which the namespace would have been.
+			// Without a record, uninstallDriver did not remove the namespace.
 			run.kube.sweepClaimed()
 			err = c.removeNamespace(ctx, r)
 		}
@@ -179,7 +178,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 			err = run.kube.waitUntilGone(left, r.Timeout)
 		}
 		if len(run.kube.remaining) > 0 {
-			// Helm's error contains only the text. The records are deleted.
+			// Helm turns the error into text, and has deleted the records.
 			err = fmt.Errorf("%w: %s", ErrWaiting, strings.Join(run.kube.remaining, ", "))
 		}
 		if err == nil && run.driver.WriteErr == nil {
@@ -189,9 +188,8 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	})
 }
 
-// uninstall runs Helm's action, and deletes the records that are left after it. Helm
-// deletes a record by the release and the revision in its content, and not by its own
-// name.
+// uninstall runs Helm's action, and then deletes the remaining records. Helm deletes a
+// record by the release and revision in its content, not by the name of its Secret.
 func (r *run) uninstall(store *uninstallDriver) error {
 	uninstall := action.NewUninstall(r.config)
 	uninstall.Timeout = r.Timeout
@@ -210,9 +208,9 @@ func (r *run) uninstall(store *uninstallDriver) error {
 	}
 	if _, err := uninstall.Run(r.Release); err != nil || r.driver.ReadErr != nil {
 		err = cmp.Or(err, r.driver.ReadErr)
-		if r.kube.undeleted != nil {
-			// Helm's own error does not contain the cause.
-			err = fmt.Errorf("delete the objects of the release: %w", r.kube.undeleted)
+		if r.kube.deleteErr != nil {
+			// Helm's error does not contain the cause.
+			err = fmt.Errorf("delete the objects of the release: %w", r.kube.deleteErr)
 		}
 		return errors.Join(err, store.mark())
 	}
@@ -227,8 +225,8 @@ func (r *run) uninstall(store *uninstallDriver) error {
 	return nil
 }
 
-// belongs reports whether a record is of the owner's release, maybe from before the
-// owner was restored from a backup, or made by the operator-sdk.
+// belongs reports whether a record belongs to the owner's release. The record may be
+// older than a restore of the owner from a backup, or created by the operator-sdk.
 func belongs(record release.Record, owner apply.Owner) bool {
 	return record.OwnerUID == owner.UID || record.Owner == owner.String() && record.Operator == owner.Operator ||
 		inheritedBy(record, owner)
@@ -236,27 +234,28 @@ func belongs(record release.Record, owner apply.Owner) bool {
 
 // uninstallDriver is the storage driver of an uninstall.
 //
-// It keeps the records until all else is done, so that it is done again where it
-// was not. Helm deletes them even where one of those hooks fails that run last,
-// which would then never run again.
+// It deletes records only after everything else has succeeded, so that a failed
+// uninstall is repeated. Helm deletes them even if a post-delete hook fails, and the
+// hook would never run again.
 //
-// Helm marks the newest record as being uninstalled before anything is deleted.
-// Where the record itself is gone a moment later, that write is for nobody: it is
-// made only if something fails.
+// Helm sets the status of the newest record to uninstalling before it deletes objects.
+// If the uninstall waits for nothing, the driver skips this write and makes up for it
+// only after a failure.
 type uninstallDriver struct {
 	*release.Driver
 	kube *kubeClient
-	// brief: nothing is waited for but hooks, if they run.
-	brief, hooks bool
-	// read is called with the newest record when it was read.
+	// noWait reports that the uninstall does not wait for the deletion of objects. hooks
+	// reports that hooks run.
+	noWait, hooks bool
+	// read is called with the newest release after it was read.
 	read func(*helmrelease.Release)
 	// before is called before a record is deleted.
 	before func() error
-	// unmarked is the record that was not marked.
+	// unmarked is the release whose status was not written.
 	unmarked *helmrelease.Release
 }
 
-// Query answers as the recordDriver does.
+// Query answers like release.Driver, and passes the newest release to read.
 func (d *uninstallDriver) Query(labels map[string]string) ([]*helmrelease.Release, error) {
 	found, err := d.Driver.Query(labels)
 	if err == nil && !d.IsStub(found[0]) {
@@ -265,9 +264,9 @@ func (d *uninstallDriver) Query(labels map[string]string) ([]*helmrelease.Releas
 	return found, err
 }
 
-// Update writes a record back, or notes that it was not.
+// Update writes a record, or skips the write of the status uninstalling.
 func (d *uninstallDriver) Update(key string, rls *helmrelease.Release) error {
-	waits := !d.brief || d.hooks && hasHooks(rls, helmrelease.HookPreDelete, helmrelease.HookPostDelete)
+	waits := !d.noWait || d.hooks && hasHooks(rls, helmrelease.HookPreDelete, helmrelease.HookPostDelete)
 	if !waits && rls.Info.Status == helmrelease.StatusUninstalling {
 		d.unmarked = rls
 		return nil
@@ -275,7 +274,7 @@ func (d *uninstallDriver) Update(key string, rls *helmrelease.Release) error {
 	return d.Driver.Update(key, rls)
 }
 
-// mark makes up for the mark, since the record stays.
+// mark writes the status that Update has skipped.
 func (d *uninstallDriver) mark() error {
 	if d.unmarked == nil {
 		return nil
@@ -283,13 +282,13 @@ func (d *uninstallDriver) mark() error {
 	d.unmarked.Info.Status = helmrelease.StatusUninstalling
 	err := d.Driver.Update(d.KeyOf(d.unmarked), d.unmarked)
 	if errors.Is(err, release.ErrStale) {
-		// It is gone, or another has it: there is nothing to mark.
+		// The record no longer exists, or belongs to another release.
 		return nil
 	}
 	return err
 }
 
-// Delete deletes a record, unless a hook has failed.
+// Delete deletes a record, unless a hook failed.
 func (d *uninstallDriver) Delete(key string) (*helmrelease.Release, error) {
 	if d.kube.failedHook != nil {
 		return nil, d.kube.failedHook
@@ -307,8 +306,8 @@ func hasHooks(rls *helmrelease.Release, events ...helmrelease.HookEvent) bool {
 	})
 }
 
-// accountGone reports whether the account of a request is not there. Where that
-// cannot be found out, it counts as there.
+// accountGone reports whether the service account of a request is missing. If that
+// cannot be checked, it returns false.
 func (c *Client) accountGone(ctx context.Context, r Request) bool {
 	if r.ServiceAccount == "" {
 		return false

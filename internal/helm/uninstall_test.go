@@ -14,7 +14,8 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// hookedChart has a hook of each phase, each a ConfigMap of the phase's name.
+// hookedChart returns a chart with one hook for each phase, a ConfigMap with the name
+// of the phase.
 func hookedChart(phases ...string) files {
 	var hooks strings.Builder
 	for _, phase := range phases {
@@ -23,7 +24,7 @@ func hookedChart(phases ...string) files {
 	return mapsChart().with("templates/hooks.yaml", hooks.String())
 }
 
-// hooksMade lists the hooks that were made, by their phase.
+// hooksMade returns the phases of the hooks that were created.
 func (w *world) hooksMade() []string {
 	w.Helper()
 	list, err := w.plain.CoreV1().ConfigMaps(w.namespace).List(w.Context(), metav1.ListOptions{LabelSelector: api.LabelHookOwnerUID})
@@ -38,9 +39,9 @@ func (w *world) hooksMade() []string {
 	return made
 }
 
-// TestHooksAndDescriptions: each action has its own hooks, leaves them out where
-// it is told to, and says on the record what it is told to say.
-func TestHooksAndDescriptions(t *testing.T) {
+// Each action runs its own hooks, skips them if requested, and stores the requested
+// description.
+func TestActions_RunHooksAndSetDescription(t *testing.T) {
 	c := hookedChart("pre-install", "post-install", "pre-upgrade", "post-upgrade", "pre-delete", "post-delete").load(t)
 	for _, disabled := range []bool{false, true} {
 		w := newWorld(t)
@@ -54,7 +55,7 @@ func TestHooksAndDescriptions(t *testing.T) {
 			if disabled {
 				want = nil
 			}
-			equal(t, "the hooks that were made", append([]string{}, want...), w.hooksMade())
+			equal(t, "the created hooks", append([]string{}, want...), w.hooksMade())
 		}
 		w.must(w.helm.Install(t.Context(), request("one", valuesOf("a=1"), "the first")))
 		made("post-install", "pre-install")
@@ -63,27 +64,27 @@ func TestHooksAndDescriptions(t *testing.T) {
 		made("post-install", "post-upgrade", "pre-install", "pre-upgrade")
 		equal(t, "the description", "the second", w.newest().Description.Description)
 		w.must(w.helm.Upgrade(t.Context(), request("three", valuesOf("a=3"), "")))
-		equal(t, "the description that is Helm's own", "Upgrade complete", w.newest().Description.Description)
+		equal(t, "Helm's own description", "Upgrade complete", w.newest().Description.Description)
 		w.must(w.helm.Uninstall(t.Context(), request("", nil, "the last")))
 		made("post-delete", "post-install", "post-upgrade", "pre-delete", "pre-install", "pre-upgrade")
 		equal(t, "the objects", []string{}, w.configMaps())
 	}
 }
 
-// TestUninstallInANamespaceThatGoes: nothing can be made there any more, no hook
-// either, and a person is told so.
-func TestUninstallInANamespaceThatGoes(t *testing.T) {
+// Nothing can be created in a terminating namespace. A warning reports the skipped
+// hooks.
+func TestUninstall_SkipsHooksInTerminatingNamespace(t *testing.T) {
 	for _, phase := range []string{"pre-delete", "post-delete"} {
 		t.Run(phase, func(t *testing.T) {
 			w := newWorld(t)
 			c := hookedChart(phase).load(t)
 			w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
 			w.must(w.plain.CoreV1().Namespaces().Delete(t.Context(), w.namespace, metav1.DeleteOptions{}))
-			var told []string
+			var warnings []string
 			r := w.request(c, "", nil)
-			r.Notifier = warnFunc(func(reason, what string) { told = append(told, reason+": "+what) })
+			r.Notifier = warnFunc(func(reason, what string) { warnings = append(warnings, reason+": "+what) })
 			w.must(w.helm.Uninstall(t.Context(), r))
-			equal(t, "what is told", []string{api.EventHooksSkipped + ": The chart's delete hooks are skipped, since namespace " + w.namespace + " is being deleted"}, told)
+			equal(t, "the warnings", []string{api.EventHooksSkipped + ": The chart's delete hooks are skipped because namespace " + w.namespace + " is being deleted"}, warnings)
 			equal(t, "the objects", []string{}, w.configMaps())
 			equal(t, "the hooks", []string{}, w.hooksMade())
 			equal(t, "the revisions", []string{}, w.statuses())
@@ -91,12 +92,11 @@ func TestUninstallInANamespaceThatGoes(t *testing.T) {
 	}
 }
 
-// TestUninstallWithAHookThatFails: it is not done, however often it is tried,
-// until the hook succeeds or a person says to go on without.
-func TestUninstallWithAHookThatFails(t *testing.T) {
+// The uninstall fails until the hook succeeds or the user disables hooks.
+func TestUninstall_RepeatsFailedHook(t *testing.T) {
 	for _, test := range []struct {
 		phase string
-		// left is what is there while the hook fails.
+		// left holds the objects that exist while the hook fails.
 		left []string
 	}{
 		{"pre-delete", []string{"a=1", "pre-delete="}},
@@ -108,14 +108,14 @@ func TestUninstallWithAHookThatFails(t *testing.T) {
 				c := hookedChart(test.phase).load(t)
 				w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
 				w.make(test.phase)
-				w.theirs(test.phase)
+				w.setForeignOwner(test.phase)
 				for range 2 {
 					if err := w.helm.Uninstall(t.Context(), w.request(c, "", nil)); err == nil || !strings.Contains(err.Error(), test.phase) {
 						t.Errorf("%v, want an error of the hook", err)
 					}
 					equal(t, "the objects", test.left, w.configMaps())
 					if len(w.statuses()) != 1 {
-						t.Error("the record is gone, and the hook with it")
+						t.Error("the record was deleted although the hook failed")
 					}
 				}
 				r := w.request(c, "", nil)
@@ -124,7 +124,7 @@ func TestUninstallWithAHookThatFails(t *testing.T) {
 				}
 				w.must(w.helm.Uninstall(t.Context(), r))
 				if made := len(w.hooksMade()) == 1; made == without {
-					t.Errorf("the hook was made: %v", made)
+					t.Errorf("the hook was created: %v", made)
 				}
 				equal(t, "the revisions", []string{}, w.statuses())
 			})
@@ -132,9 +132,8 @@ func TestUninstallWithAHookThatFails(t *testing.T) {
 	}
 }
 
-// TestUninstallWaits: it is not done before every object is gone, however often
-// it is tried.
-func TestUninstallWaits(t *testing.T) {
+// The uninstall is incomplete until all objects are deleted.
+func TestUninstall_WaitsForObjects(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().load(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "b=1"))))
@@ -157,13 +156,12 @@ func TestUninstallWaits(t *testing.T) {
 	finalizers("null")
 	w.watch()
 	if err := w.helm.Uninstall(t.Context(), r); err != nil {
-		t.Errorf("all are gone, and it is not done: %v", err)
+		t.Errorf("all objects are deleted, but the uninstall fails: %v", err)
 	}
 	equal(t, "the revisions", []string{}, w.statuses())
 }
 
-// TestUninstallDoesNotWaitUnasked: without being asked it does not wait.
-func TestUninstallDoesNotWaitUnasked(t *testing.T) {
+func TestUninstall_DoesNotWaitByDefault(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().load(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
@@ -176,10 +174,9 @@ func TestUninstallDoesNotWaitUnasked(t *testing.T) {
 	equal(t, "the revisions", []string{}, w.statuses())
 }
 
-// TestUninstallMarksTheRecordWhereItStays: that the release is being uninstalled
-// is written before anything else where that takes its time, and else only where
-// something fails.
-func TestUninstallMarksTheRecordWhereItStays(t *testing.T) {
+// If the uninstall takes time, it first writes the status uninstalling. Otherwise it
+// writes the status only after a failure.
+func TestUninstall_WritesStatusUninstalling(t *testing.T) {
 	uninstall := func(w *world, chart files, change func(*Request), fails func(*http.Request) bool) (writes []string, err error) {
 		c := chart.load(w.T)
 		w.must(w.helm.Install(w.Context(), w.request(c, "one", valuesOf("a=1"))))
@@ -227,10 +224,10 @@ func TestUninstallMarksTheRecordWhereItStays(t *testing.T) {
 			return request.Method == http.MethodDelete && strings.HasSuffix(request.URL.Path, "/configmaps/a")
 		})
 		if err == nil {
-			t.Error("it claims to have succeeded")
+			t.Error("the action succeeded")
 		}
 		equal(t, "the revisions", []string{"v1 uninstalling"}, w.statuses())
 		w.must(w.helm.Uninstall(t.Context(), w.request(mapsChart().load(t), "", nil)))
-		equal(t, "the revisions in the end", []string{}, w.statuses())
+		equal(t, "the revisions at the end", []string{}, w.statuses())
 	})
 }

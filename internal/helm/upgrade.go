@@ -25,21 +25,21 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// Trial is an upgrade that is rendered and not done.
+// Trial is the input of DryRunUpgrade.
 type Trial struct {
-	// Over is the revision that the upgrade would take the place of, and Newest
-	// the newest one that is stored.
+	// Over is the revision that the upgrade would supersede. Newest is the number of the
+	// newest stored revision.
 	Over   *release.Stored
 	Newest int
-	// Values are given to the chart; a render may change them.
+	// Values are the values of the chart. A render may change the map.
 	Values map[string]any
-	// Config is of the cluster: its version and API versions, and what lookup
-	// finds there, with the rights of whoever asks.
+	// Config accesses the cluster: its version, its API versions, and the objects that
+	// lookup reads, with the permissions of the user.
 	Config *rest.Config
 }
 
-// DryRunUpgrade renders an upgrade to a chart by Helm's own dry run. Errors are ErrInvalidValues, with every
-// path that the chart's schemas refuse, and ErrRender.
+// DryRunUpgrade renders an upgrade with Helm's own dry run. The error is
+// ErrInvalidValues, with all invalid paths, or ErrRender.
 func DryRunUpgrade(ctx context.Context, c *chart.Chart, t Trial) (*chart.Rendered, error) {
 	if _, err := c.Prepare(t.Values); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func DryRunUpgrade(ctx context.Context, c *chart.Chart, t Trial) (*chart.Rendere
 	if err != nil {
 		return nil, err
 	}
-	// Helm upgrades a release that is stored and deployed.
+	// Helm upgrades only a stored, deployed release.
 	over := *t.Over.Helm
 	info := *over.Info
 	info.Status = helmrelease.StatusDeployed
@@ -69,7 +69,7 @@ func DryRunUpgrade(ctx context.Context, c *chart.Chart, t Trial) (*chart.Rendere
 		Log:              func(string, ...any) {},
 	})
 	upgrade.Namespace = over.Namespace
-	// On a server, for lookup; nothing is sent to it but what that reads.
+	// lookup reads from the server. Nothing else is sent.
 	upgrade.DryRun, upgrade.DryRunOption = true, "server"
 	upgrade.ResetValues = true
 	upgrade.SkipCRDs, upgrade.SkipSchemaValidation, upgrade.DisableOpenAPIValidation = true, true, true
@@ -82,7 +82,7 @@ func DryRunUpgrade(ctx context.Context, c *chart.Chart, t Trial) (*chart.Rendere
 
 // deploy renders a revision, and has Helm store and apply it.
 func (r *run) deploy(revision int, act func(*helmchart.Chart) (*helmrelease.Release, error)) error {
-	defer r.kube.builder.turn.done()
+	defer r.kube.builder.permit.release()
 	rendered, err := r.execute(r.prepared, revision)
 	if err != nil {
 		return r.classify(err)
@@ -91,9 +91,9 @@ func (r *run) deploy(revision int, act func(*helmchart.Chart) (*helmrelease.Rele
 	for i, template := range rendered.Templates {
 		texts[i] = string(template.Data)
 	}
-	// Helm parses the manifest to sort it, and then has it built. Large manifests are
+	// Helm parses the manifest to sort it, and then builds it. Large manifests are
 	// parsed one at a time.
-	if err = r.kube.builder.turn.await(r.kube.ctx, texts...); err == nil {
+	if err = r.kube.builder.permit.acquire(r.kube.ctx, texts...); err == nil {
 		_, err = act(rendered)
 	}
 	return r.classify(err)
@@ -106,15 +106,15 @@ func (r *run) execute(in *chart.Prepared, revision int) (*helmchart.Chart, error
 		r.config.Capabilities, render.Options{Lookup: r.lookup(), InValues: r.Allow.LookupsInValues(), Lend: r.Slot.Release})
 }
 
-// Upgrade makes a new revision of a release that has a record which is neither
-// pending nor uninstalled. The errors are those of Install.
+// Upgrade creates a new revision of a release whose newest record is neither pending
+// nor uninstalled. It returns the errors of Install.
 func (c *Client) Upgrade(ctx context.Context, r Request) error {
 	return c.apply(ctx, r, func(run *run) error {
 		if err := run.prepare(); err != nil {
 			return err
 		}
 		if len(run.history()) > 1 {
-			if err := run.forgetFailed(run.repeatsInputs); err != nil {
+			if err := run.deleteFailedRecord(run.repeatsInputs); err != nil {
 				return err
 			}
 		}
@@ -142,9 +142,9 @@ func (c *Client) Upgrade(ctx context.Context, r Request) error {
 	})
 }
 
-// findLeftovers watches the kinds of what the revisions since the last deployed
-// one may have left, so that the action finds it and prunes it. Another
-// process, or an operator that was killed, may have made it.
+// findLeftovers watches the kinds of the revisions since the last deployed one, so that
+// the upgrade finds and prunes objects that those revisions left. Another process may
+// have created them.
 func (r *run) findLeftovers() error {
 	kinds := sets.Set[schema.GroupVersionKind]{}
 	for _, record := range r.history() {
@@ -152,26 +152,27 @@ func (r *run) findLeftovers() error {
 			break
 		}
 		left, err := r.driver.Get(record.Secret)
-		if errors.Is(err, release.ErrDamaged) || errors.Is(err, driver.ErrReleaseNotFound) {
+		if errors.Is(err, release.ErrCorrupt) || errors.Is(err, driver.ErrReleaseNotFound) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
 		if r.driver.Untrusted(record.Secret) != nil {
-			// Its manifest proves nothing.
+			// The manifest is not verified.
 			continue
 		}
 		objects, err := r.kube.builder.build(left.Manifest)
 		if err != nil {
-			// It names kinds that the server does not know: it left none.
+			// The manifest contains kinds that the server does not serve, so none of its
+			// objects exist.
 			continue
 		}
 		for _, info := range objects {
 			kinds.Insert(info.Mapping.GroupVersionKind)
 		}
 		if record.WasDeployed() {
-			// It has pruned what those before it had left.
+			// This revision has pruned the objects of earlier revisions.
 			break
 		}
 	}

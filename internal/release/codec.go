@@ -26,43 +26,41 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
-// MaxRecord is the size at which the API server refuses a Secret.
+// MaxRecord is the size limit of a Secret in the API server.
 const MaxRecord = 1 << 20
 
-// A record of a megabyte can unpack to a gigabyte, and what is read of that takes
-// as much again many times. These bounds are beyond what the operator renders, by
-// a quarter and more for values: the sizes of a record when it is unpacked, in
-// bytes and in values and lines.
+// A record of 1 MiB can unpack to 1 GiB, and decoding takes several times as much
+// memory. The limits of an unpacked record, in bytes and in tokens, exceed those of a
+// render by at least a quarter.
 const maxUnpacked = 32 << 20
 
 var maxTokens = render.Defaults().Tokens * 5 / 4
 
-// maxStored is how many values a record may hold besides the text of its
-// manifest: those of its config, its chart's values and its hooks. Each takes
-// about a hundred bytes for as long as an action runs, and sixteen actions can
-// run at a time.
+// maxStored limits the values of a record except for its manifest: those of its config,
+// its chart's values and its hooks. Each takes about 100 bytes while an action runs,
+// and 16 actions can run at the same time.
 const maxStored = 200_000
 
-// largeText is the size above which records are decoded one at a time, in
-// bytes, since decoding takes several times as much memory as the text.
+// largeText is the size in bytes above which records are decoded one at a time, because
+// decoding takes several times as much memory as the text.
 const largeText = 1 << 20
 
-var decodesLarge sync.Mutex
+var largeRecords sync.Mutex
 
 // ErrTooLarge marks a release that does not fit into a Secret.
 var ErrTooLarge = errors.New("the release is too large to be stored")
 
-// ErrDamaged marks a record whose content cannot be read.
-var ErrDamaged = errors.New("the release record is damaged")
+// ErrCorrupt marks a record whose content cannot be decoded.
+var ErrCorrupt = errors.New("the release record is corrupt")
 
-// writers and readers are reused: a writer holds most of a megabyte, a reader
-// forty kilobytes.
+// writers and readers are reused, because a writer takes almost 1 MB and a reader 40
+// KB.
 var (
 	writers = pool[*gzip.Writer]{make: func() *gzip.Writer { return gzip.NewWriter(io.Discard) }}
 	readers = pool[*gzip.Reader]{make: func() *gzip.Reader { return new(gzip.Reader) }}
 )
 
-// pool is a sync.Pool that knows what it holds.
+// pool is a typed sync.Pool.
 type pool[T any] struct {
 	pool sync.Pool
 	make func() T
@@ -77,14 +75,14 @@ func (p *pool[T]) get() T {
 
 func (p *pool[T]) put(one T) { p.pool.Put(one) }
 
-// encode returns the Secret that holds a release, in Helm's format.
+// encode returns the Secret of a release, in Helm's format.
 func encode(key string, rls *helmrelease.Release) (*corev1.Secret, error) {
 	data, err := Pack(rls)
 	if err != nil {
 		return nil, fmt.Errorf("encode release record %s: %w", key, err)
 	}
 	if len(data) > MaxRecord {
-		return nil, fmt.Errorf("%w: its manifest and values take %d KiB packed, a Secret holds %d KiB", ErrTooLarge, len(data)>>10, MaxRecord>>10)
+		return nil, fmt.Errorf("%w: its manifest and values take %d KiB compressed, the limit of a Secret is %d KiB", ErrTooLarge, len(data)>>10, MaxRecord>>10)
 	}
 	labels := map[string]string{}
 	maps.Copy(labels, rls.Labels)
@@ -101,9 +99,9 @@ func encode(key string, rls *helmrelease.Release) (*corev1.Secret, error) {
 	}, nil
 }
 
-// Pack returns what the Secret of a release holds: base64 of gzip of JSON. The
-// chart's templates and files stay out of it: no command of Helm needs them
-// later, and they are most of the size.
+// Pack returns the data for the Secret of a release: base64 of gzip of JSON. It omits
+// the chart's templates and files, which no command of Helm needs later and which are
+// most of the size.
 func Pack(rls *helmrelease.Release) ([]byte, error) {
 	stored := *rls
 	if rls.Chart != nil {
@@ -113,7 +111,7 @@ func Pack(rls *helmrelease.Release) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := weigh(text); err != nil {
+	if err := checkSize(text); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
 	var packed bytes.Buffer
@@ -129,11 +127,11 @@ func Pack(rls *helmrelease.Release) ([]byte, error) {
 	return []byte(base64.StdEncoding.EncodeToString(packed.Bytes())), nil
 }
 
-// Decode reads a record. The error is ErrDamaged if the content cannot be read.
+// Decode decodes a record. The error is ErrCorrupt if the content cannot be decoded.
 func Decode(secret *corev1.Secret) (*helmrelease.Release, error) {
 	rls := &helmrelease.Release{}
 	if err := decodeData(secret.Data["release"], rls); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrCorrupt, secret.Name, err)
 	}
 	rls.Labels = maps.Clone(secret.Labels)
 	for _, key := range driver.GetSystemLabels() {
@@ -142,7 +140,7 @@ func Decode(secret *corev1.Secret) (*helmrelease.Release, error) {
 	return rls, nil
 }
 
-// decodeData reads what Pack returns.
+// decodeData decodes the data that Pack returns.
 func decodeData(data []byte, into *helmrelease.Release) error {
 	packed, err := base64.StdEncoding.DecodeString(string(data))
 	if err != nil {
@@ -160,18 +158,18 @@ func decodeData(data []byte, into *helmrelease.Release) error {
 		return errors.New("it has no info")
 	}
 	if slices.Contains(into.Hooks, nil) {
-		// Every reader of hooks would fail on it.
+		// The code that reads hooks does not check for nil.
 		return errors.New("one of its hooks is null")
 	}
 	return nil
 }
 
-// readRelease reads the JSON of a release.
+// readRelease decodes the JSON of a release.
 func readRelease(from io.Reader, into *helmrelease.Release) error {
 	text, err := io.ReadAll(io.LimitReader(from, largeText))
 	if err == nil && len(text) == largeText {
-		decodesLarge.Lock()
-		defer decodesLarge.Unlock()
+		largeRecords.Lock()
+		defer largeRecords.Unlock()
 		var rest []byte
 		rest, err = io.ReadAll(io.LimitReader(from, maxUnpacked-largeText+1))
 		text = append(text, rest...)
@@ -179,38 +177,38 @@ func readRelease(from io.Reader, into *helmrelease.Release) error {
 	if err != nil {
 		return err
 	}
-	if err := weigh(text); err != nil {
+	if err := checkSize(text); err != nil {
 		return err
 	}
 	return json.Unmarshal(text, into)
 }
 
-// weigh refuses the text of a release that takes too much memory to read.
-func weigh(text []byte) error {
+// checkSize returns an error for a release that takes too much memory to decode.
+func checkSize(text []byte) error {
 	if len(text) > maxUnpacked {
 		return fmt.Errorf("it takes more than %d MiB unpacked", maxUnpacked>>20)
 	}
-	// Lines of the manifest are escaped in JSON.
+	// The newlines of the manifest are escaped in JSON.
 	if boundedyaml.Tokens(text)+bytes.Count(text, []byte(`\n`)) > maxTokens {
 		return fmt.Errorf("it holds more than %d lines, keys and items of lists", maxTokens)
 	}
 	if boundedyaml.JSONValues(text) > maxStored {
-		return fmt.Errorf("it holds more than %d values besides its manifest", maxStored)
+		return fmt.Errorf("it holds more than %d values in addition to its manifest", maxStored)
 	}
 	return nil
 }
 
-// RecordSize returns how large the record of a rendered release would be, of
-// MaxRecord bytes that it may have.
+// RecordSize returns the size of the record of a rendered release. The limit is
+// MaxRecord.
 func RecordSize(r *chart.Rendered) (int, error) {
 	data, err := Pack(r.Release)
 	return len(data), err
 }
 
-// setAside makes room where a record cannot be read, for it would be in the
-// way for ever: of an upgrade, which reads it, and of the next record, whose
-// name it may have. What it holds is kept beside, for a person to look at.
-func (d *Driver) setAside(secret *corev1.Secret, damage error) error {
+// setAside copies a record that cannot be decoded to another Secret and deletes the
+// record. Otherwise every upgrade would read it, and a new record could need its name.
+// The copy is for analysis by an administrator.
+func (d *Driver) setAside(secret *corev1.Secret, cause error) error {
 	aside := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        fmt.Sprintf("%s.damaged-%s", secret.Name, secret.UID[:min(8, len(secret.UID))]),
@@ -220,22 +218,22 @@ func (d *Driver) setAside(secret *corev1.Secret, damage error) error {
 		Type: secret.Type,
 		Data: secret.Data,
 	}
-	metav1.SetMetaDataLabel(&aside.ObjectMeta, LabelOwner, OwnerDamaged)
+	metav1.SetMetaDataLabel(&aside.ObjectMeta, LabelOwner, OwnerCorrupt)
 	if _, err := d.Secrets.Create(d.Ctx, aside, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("%w, and it cannot be set aside: %w", damage, err)
+		return fmt.Errorf("%w, and it cannot be set aside: %w", cause, err)
 	}
 	err := d.Secrets.Delete(d.Ctx, secret.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &secret.UID}})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w, and it cannot be set aside: %w", damage, err)
+		return fmt.Errorf("%w, and it cannot be set aside: %w", cause, err)
 	}
 	if r, ok := FromMeta(secret); ok {
 		d.Index.Remove(r)
 	}
-	d.Notifier.Warn(api.EventRecordSetAside, fmt.Sprintf("Release record %s cannot be read; it is kept as Secret %s, and the release goes on without it", secret.Name, aside.Name))
-	return fmt.Errorf("%w: %w", ErrStale, damage)
+	d.Notifier.Warn(api.EventRecordSetAside, fmt.Sprintf("Release record %s cannot be decoded; it was moved to Secret %s, and the release continues without it", secret.Name, aside.Name))
+	return fmt.Errorf("%w: %w", ErrStale, cause)
 }
 
-// RecoverPanic turns a panic into an error. Deferred functions only.
+// RecoverPanic turns a panic into an error. It must be deferred.
 func RecoverPanic(err *error) { //nolint:gocritic // a deferred call sets the result
 	if r := recover(); r != nil { //nolint:revive // it is called by defer itself
 		*err = fmt.Errorf("internal error: %v", r)

@@ -25,7 +25,7 @@ import (
 
 const recordKey = "sh.helm.release.v1.web.v3"
 
-// aRelease returns one with everything in it.
+// aRelease returns a release with all fields set.
 func aRelease() *helmrelease.Release {
 	at := helmtime.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	return &helmrelease.Release{
@@ -51,7 +51,7 @@ func aRelease() *helmrelease.Release {
 	}
 }
 
-// sameRelease compares what a record holds.
+// sameRelease compares the stored fields.
 var sameRelease = cmp.Options{
 	cmpopts.IgnoreUnexported(helmchart.Chart{}),
 	cmpopts.EquateEmpty(),
@@ -86,7 +86,7 @@ func TestCodecRoundTrip(t *testing.T) {
 	}
 }
 
-func TestCodecLeavesTheReleaseAlone(t *testing.T) {
+func TestEncode_DoesNotChangeRelease(t *testing.T) {
 	rls := aRelease()
 	rls.Chart.Templates = []*helmchart.File{{Name: "templates/a.yaml", Data: []byte("secret-template")}}
 	rls.Chart.Files = []*helmchart.File{{Name: "files/a.txt", Data: []byte("secret-file")}}
@@ -106,7 +106,7 @@ func TestCodecLeavesTheReleaseAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.Chart.Metadata.Name != "small" || got.Chart.Values["greeting"] != "hello" {
-		t.Errorf("the record lacks the chart's metadata or values: %+v", got.Chart)
+		t.Errorf("the record does not contain the chart's metadata or values: %+v", got.Chart)
 	}
 }
 
@@ -127,8 +127,8 @@ func unpack(t *testing.T, secret *corev1.Secret) string {
 	return text.String()
 }
 
-// TestHelmReadsWhatWeStore and the reverse: people go on using the helm CLI.
-func TestHelmReadsWhatWeStore(t *testing.T) {
+// Users continue to use the helm CLI.
+func TestEncode_ReadableByHelm(t *testing.T) {
 	secret := mustEncode(t, aRelease())
 	secret.Namespace = "apps"
 	theirs := driver.NewSecrets(fake.NewClientset(secret).CoreV1().Secrets("apps"))
@@ -145,7 +145,7 @@ func TestHelmReadsWhatWeStore(t *testing.T) {
 	}
 }
 
-func TestWeReadWhatHelmStores(t *testing.T) {
+func TestDecode_RecordOfHelm(t *testing.T) {
 	secrets := fake.NewClientset().CoreV1().Secrets("apps")
 	if err := driver.NewSecrets(secrets).Create(recordKey, aRelease()); err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestWeReadWhatHelmStores(t *testing.T) {
 	}
 }
 
-func TestEncodeTooLarge(t *testing.T) {
+func TestEncode_TooLarge(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // text that does not pack, not a secret
 	noise := make([]byte, MaxRecord)
 	for i := range noise {
@@ -176,11 +176,11 @@ func TestEncodeTooLarge(t *testing.T) {
 	}
 	rls.Manifest = strings.Repeat("a", 10*MaxRecord)
 	if _, err := encode(recordKey, rls); err != nil {
-		t.Errorf("a manifest that packs well: %v", err)
+		t.Errorf("a manifest that compresses well: %v", err)
 	}
 }
 
-func TestDecodeDamaged(t *testing.T) {
+func TestDecode_CorruptRecord(t *testing.T) {
 	good := string(mustEncode(t, aRelease()).Data["release"])
 	pack := func(text string) string {
 		var packed bytes.Buffer
@@ -210,18 +210,18 @@ func TestDecodeDamaged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: recordKey}, Data: map[string][]byte{"release": []byte(data)}}
-			if _, err := Decode(secret); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), recordKey) {
-				t.Errorf("error %v, want ErrDamaged that names the record", err)
+			if _, err := Decode(secret); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), recordKey) {
+				t.Errorf("error %v, want ErrCorrupt that names the record", err)
 			}
 		})
 	}
-	if _, err := Decode(&corev1.Secret{}); !errors.Is(err, ErrDamaged) {
+	if _, err := Decode(&corev1.Secret{}); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a Secret without data: %v", err)
 	}
 }
 
-// What is not read again must not be written.
-func TestEncodeRefusesWhatIsNotRead(t *testing.T) {
+// Encode must not write a record that Decode rejects.
+func TestEncode_RejectsWhatDecodeRejects(t *testing.T) {
 	for name, manifest := range map[string]string{
 		"size":  strings.Repeat("x", maxUnpacked),
 		"lines": strings.Repeat("-\n", maxTokens),
@@ -235,12 +235,12 @@ func TestEncodeRefusesWhatIsNotRead(t *testing.T) {
 	rls := aRelease()
 	rls.Manifest = strings.Repeat("-\n", maxTokens*9/10)
 	if _, err := Decode(mustEncode(t, rls)); err != nil {
-		t.Errorf("what is not too much: %v", err)
+		t.Errorf("a record within the limits: %v", err)
 	}
 }
 
-// TestEncodersAreReused at once, without mixing what they write.
-func TestEncodersAreReused(t *testing.T) {
+// Concurrent calls must not mix their data.
+func TestEncode_ReusesWritersConcurrently(t *testing.T) {
 	var wait sync.WaitGroup
 	for worker := range 8 {
 		wait.Go(func() {
@@ -253,7 +253,7 @@ func TestEncodersAreReused(t *testing.T) {
 					return
 				}
 				if got, err := Decode(secret); err != nil || got.Manifest != rls.Manifest {
-					t.Errorf("%q came back as %+v, %v", rls.Manifest, got, err)
+					t.Errorf("%q was decoded as %+v, %v", rls.Manifest, got, err)
 				}
 			}
 		})
@@ -265,7 +265,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("H4sIAAAAAAAA/w=="))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		rls, err := Decode(&corev1.Secret{Data: map[string][]byte{"release": data}})
-		if err == nil && rls.Info == nil || err != nil && !errors.Is(err, ErrDamaged) {
+		if err == nil && rls.Info == nil || err != nil && !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%+v, %v", rls, err)
 		}
 	})

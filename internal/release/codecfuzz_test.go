@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// FuzzDecode_Content decodes records whose packing is sound, so that all that is
-// fuzzed reaches the decoder. What it accepts can be stored and read again.
+// FuzzDecode_Content decodes records with valid compression, so that the fuzzed content
+// reaches the decoder. Accepted records can be stored and read again.
 func FuzzDecode_Content(f *testing.F) {
 	whole, err := json.Marshal(aRelease())
 	if err != nil {
@@ -40,24 +40,24 @@ func FuzzDecode_Content(f *testing.F) {
 		data := []byte(base64.StdEncoding.EncodeToString(packed.Bytes()))
 		rls, err := Decode(&corev1.Secret{Data: map[string][]byte{"release": data}})
 		if err != nil {
-			if !errors.Is(err, ErrDamaged) {
-				t.Errorf("error %v, want ErrDamaged", err)
+			if !errors.Is(err, ErrCorrupt) {
+				t.Errorf("error %v, want ErrCorrupt", err)
 			}
 			return
 		}
 		if rls.Info == nil || slices.Contains(rls.Hooks, nil) {
-			t.Fatalf("a record without info, or with a hook that is null, is accepted: %+v", rls)
+			t.Fatalf("a record without info or with a null hook is accepted: %+v", rls)
 		}
 		secret, err := encode(recordKey, rls)
 		if errors.Is(err, ErrTooLarge) {
 			return
 		}
 		if err != nil {
-			t.Fatalf("what was decoded cannot be encoded: %v", err)
+			t.Fatalf("the decoded record cannot be encoded: %v", err)
 		}
 		again, err := Decode(secret)
 		if err != nil || again.Manifest != rls.Manifest || len(again.Hooks) != len(rls.Hooks) || again.Version != rls.Version {
-			t.Errorf("what was encoded is decoded as %+v, %v", again, err)
+			t.Errorf("the encoded record is decoded as %+v, %v", again, err)
 		}
 	})
 }

@@ -1,13 +1,12 @@
-// Package release knows which releases are stored in the cluster without
-// reading them: an Index in memory of the metadata of Helm's release Secrets.
+// Package release indexes the releases that are stored in the cluster. The Index holds
+// the metadata of Helm's release Secrets in memory, without their content.
 //
-// Two sources feed the Index. A watch of the Secrets' metadata (Handler) tells
-// what anybody stores, the helm CLI and other operators included. Put and
-// Remove tell it what this process has just written, so that nobody here acts
-// on a view that has not caught up; whichever has the newer resourceVersion
-// counts.
+// The Index has two sources. A watch of the Secrets' metadata (Handler) reports the
+// writes of all programs, including the helm CLI and other operators. Put and Remove
+// record the writes of this process at once, so that it never acts on an outdated view.
+// The newer resourceVersion wins.
 //
-// A Record says who wrote a revision and from which inputs, by the labels of
-// package api. The helm CLI copies labels to the revisions that it makes, which
-// Record.Genuine tells from our own.
+// A Record contains the program that wrote a revision and the digests of its inputs,
+// from the labels of package api. The helm CLI copies these labels to new revisions;
+// Record.Genuine detects that.
 package release

@@ -19,86 +19,83 @@ import (
 	"github.com/chartwright/chartwright/internal/release/signing"
 )
 
-// ErrStale marks an action that found the release's records other than the
-// index said. It counts as no failure; look again.
-var ErrStale = errors.New("the stored release changed meanwhile")
+// ErrStale marks an action that found release records that differ from the index. It
+// does not count as a failure; the release must be read again.
+var ErrStale = errors.New("the stored release changed concurrently")
 
-// grace is how long an update of a record may take after the action's context
-// has ended, so that the outcome of an interrupted action is stored.
+// grace limits an update of a record after the context of the action has ended, so that
+// the outcome of an interrupted action is stored.
 const grace = 5 * time.Second
 
 // Driver is the storage driver of one action on one release.
 //
-// The history is answered from the index. Of the records in it only those are
-// read whose content Helm uses: the newest, which an upgrade starts from, and
-// every deployed one, which is written back as superseded. The rest are stubs
-// with a revision and a status, and a stub is never written.
+// It answers queries for the history from the index. It reads only the records whose
+// content Helm uses: the newest, from which an upgrade starts, and the deployed ones,
+// which become superseded. The others are stubs with a revision and a status. A stub is
+// never written.
 type Driver struct {
 	DriverConfig
 	Ctx context.Context
-	// versions holds the resourceVersion of each record as this action last
-	// read or wrote it, so that an update of a record that somebody else
-	// changed meanwhile is refused.
+	// Versions holds the resourceVersion of each record that this action read or wrote,
+	// so that an update fails if another client has changed the record.
 	Versions map[string]string
-	// annotations holds what each record had besides when it was last read.
+	// Annotations holds the annotations of each record that this action read or wrote.
 	Annotations map[string]map[string]string
-	// unverified holds why a record that was read does not verify.
+	// unverified holds the errors of records that were read and could not be verified.
 	unverified map[string]error
-	// verifiedOnly refuses to read a record that does not verify.
+	// VerifiedOnly makes Get fail for a record that cannot be verified.
 	VerifiedOnly bool
-	// manifests and hooks are those of the records that were read and verified.
+	// Manifests and Hooks are those of the verified records that were read.
 	Manifests []string
 	Hooks     []*helmrelease.Hook
-	// named are the hooks of every record that was read.
+	// AllHooks holds the hooks of all records that were read.
 	AllHooks []*helmrelease.Hook
 	stubs    map[*helmrelease.Release]bool
-	// check is called before a new revision is stored; its error ends the action.
-	// Nil checks nothing.
+	// Check is called before a new revision is stored; its error ends the action. It may
+	// be nil.
 	Check func(*helmrelease.Release) error
-	// created is the revision that the action has stored, 0 for none yet, and
-	// pending that release as Helm goes on changing it.
+	// Created is the revision that the action has stored, or 0. Pending is its release,
+	// which Helm continues to change.
 	Created int
 	Pending *helmrelease.Release
-	// readErr is why the history could not be read, or the new revision not be
-	// tried out. Helm takes a history that cannot be read for none.
+	// ReadErr is the error of reading the history or of Check. Helm treats a history
+	// that cannot be read as empty.
 	ReadErr error
-	// writeErr is the first write that failed. Helm only logs some of them, so
-	// whoever runs the action must ask.
+	// WriteErr is the first write that failed. Helm only logs some of them, so the
+	// caller must check it.
 	WriteErr error
 }
 
-// DriverConfig is what a driver is made from.
+// DriverConfig is the configuration of a Driver.
 type DriverConfig struct {
 	Secrets   typedcorev1.SecretInterface
 	Namespace string
 	Index     *Index
 	Stamp     Stamp
-	// keys sign and verify what records store.
+	// Keys sign and verify records.
 	Keys     *signing.Keys
 	Redactor Redactor
 	Notifier Notifier
-	// inventory returns the inventory of a revision that was deployed.
+	// Inventory returns the inventory of the deployed revision.
 	Inventory func() Inventory
-	// looked returns the annotation with what the templates of a new revision have
-	// looked up.
+	// Lookups returns the annotation with the template lookups of a new revision.
 	Lookups func(*helmrelease.Release) (string, error)
-	// neverReady reports that the revision that becomes superseded was never ready.
+	// NeverReady reports that the revision that becomes superseded was never ready.
 	NeverReady bool
 }
 
-// Redactor learns the values of the records that are read, before anything
-// is done with them: some may be secret.
+// Redactor receives the values of the records that are read, before they are used,
+// because some may be secret.
 type Redactor interface {
 	AddStoredValues(values map[string]any)
 }
 
-// Notifier reports, as an event's reason and message, records that were set
-// aside.
+// Notifier emits events about records that were set aside, with a reason and a message.
 type Notifier interface {
 	Warn(reason, message string)
 }
 
-// NewDriver returns the driver of one action, whose requests end with the context.
+// NewDriver returns the driver of one action. Its requests end with ctx.
 func NewDriver(ctx context.Context, config DriverConfig) *Driver {
 	return &Driver{
 		DriverConfig: config,
@@ -110,17 +107,17 @@ func NewDriver(ctx context.Context, config DriverConfig) *Driver {
 	}
 }
 
-// IsStub reports whether a release is one of Query's that was not read.
+// IsStub reports whether Query returned a release without reading its record.
 func (d *Driver) IsStub(rls *helmrelease.Release) bool { return d.stubs[rls] }
 
 var _ driver.Driver = (*Driver)(nil)
 
-// Name returns the name of Helm's own driver, whose format this is.
+// Name returns the name of Helm's driver with the same format.
 func (d *Driver) Name() string { return driver.SecretsDriverName }
 
-// Get reads one record and verifies it. A record that does not verify is returned,
-// too: see untrusted. One that cannot be decoded is set aside, and the error is
-// then both ErrDamaged and ErrStale.
+// Get reads and verifies one record. It also returns a record that cannot be verified;
+// see Untrusted. A record that cannot be decoded is set aside, and the error is both
+// ErrCorrupt and ErrStale.
 func (d *Driver) Get(key string) (rls *helmrelease.Release, err error) {
 	defer RecoverPanic(&err)
 	secret, err := d.Secrets.Get(d.Ctx, key, metav1.GetOptions{})
@@ -130,9 +127,9 @@ func (d *Driver) Get(key string) (rls *helmrelease.Release, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("read release record %s: %w", key, err)
 	}
-	d.saw(secret)
+	d.remember(secret)
 	rls, err = Decode(secret)
-	if errors.Is(err, ErrDamaged) {
+	if errors.Is(err, ErrCorrupt) {
 		return nil, d.setAside(secret, err)
 	}
 	if err == nil {
@@ -157,8 +154,7 @@ func (d *Driver) List(func(*helmrelease.Release) bool) ([]*helmrelease.Release, 
 	return nil, errors.New("listing all releases is not supported")
 }
 
-// Query answers the three questions that Helm's storage asks: all revisions of
-// a release, and those of them that are deployed.
+// Query returns all revisions of a release, or only those with a status, newest first.
 func (d *Driver) Query(labels map[string]string) (found []*helmrelease.Release, err error) {
 	defer func() {
 		if err != nil && !errors.Is(err, driver.ErrReleaseNotFound) && d.ReadErr == nil {
@@ -176,9 +172,9 @@ func (d *Driver) Query(labels map[string]string) (found []*helmrelease.Release, 
 		}
 		full, err := d.Get(r.Secret)
 		if errors.Is(err, driver.ErrReleaseNotFound) {
-			// The watch may never tell, if it missed that the record was there.
+			// The watch does not report the deletion if it never reported the record.
 			d.Index.Remove(r)
-			return nil, fmt.Errorf("%w: record %s is gone", ErrStale, r.Secret)
+			return nil, fmt.Errorf("%w: record %s no longer exists", ErrStale, r.Secret)
 		}
 		if err != nil {
 			return nil, err
@@ -202,8 +198,8 @@ func (d *Driver) stub(r Record) *helmrelease.Release {
 	return stub
 }
 
-// Create stores a new revision. That the name is free is what keeps two
-// writers from acting on a release at once.
+// Create stores a new revision. The name of the Secret prevents two writers from acting
+// on a release at the same time.
 func (d *Driver) Create(key string, rls *helmrelease.Release) (err error) {
 	defer RecoverPanic(&err)
 	if d.Check != nil {
@@ -212,7 +208,7 @@ func (d *Driver) Create(key string, rls *helmrelease.Release) (err error) {
 			return err
 		}
 	}
-	defer d.noteWrite(&err)
+	defer d.keepWriteErr(&err)
 	d.Stamp.Mark(rls)
 	secret, err := encode(key, rls)
 	if err != nil {
@@ -239,26 +235,26 @@ func (d *Driver) Create(key string, rls *helmrelease.Release) (err error) {
 	}
 	d.Created, d.Pending = rls.Version, rls
 	delete(d.unverified, key)
-	d.wrote(created)
+	d.stored(created)
 	return nil
 }
 
-// Update writes a record back. It may go on for the grace period after the
-// action's context has ended.
+// Update writes a record. It may continue for the grace period after the context of the
+// action has ended.
 func (d *Driver) Update(key string, rls *helmrelease.Release) (err error) {
-	defer d.noteWrite(&err)
+	defer d.keepWriteErr(&err)
 	defer RecoverPanic(&err)
 	if d.WriteErr != nil && rls.Info.Status == helmrelease.StatusDeployed {
-		// Helm only logs where the revision before cannot be marked superseded,
-		// and there would be two.
+		// Helm only logs that it could not mark the previous revision as superseded. Two
+		// revisions would be deployed.
 		return d.WriteErr
 	}
 	if d.stubs[rls] {
 		return fmt.Errorf("internal error: record %s is a stub and must not be written", key)
 	}
 	if known, _ := d.Index.Get(d.Namespace, key); known.Status == api.StatusFailed && rls.Info.Status == helmrelease.StatusSuperseded {
-		// Helm calls whatever a good revision comes after superseded, and what
-		// never was deployed must not pass for good.
+		// After a successful revision, Helm marks the previous one as superseded. A
+		// revision that failed must not look as if it had been deployed.
 		rls.Info.Status = helmrelease.StatusFailed
 	}
 	secret, err := encode(key, rls)
@@ -268,35 +264,35 @@ func (d *Driver) Update(key string, rls *helmrelease.Release) (err error) {
 	if d.NeverReady && rls.Info.Status == helmrelease.StatusSuperseded {
 		secret.Labels[api.LabelNeverReady] = "true"
 	}
-	// The signature of a record that does not verify stays as it was found.
+	// A record that cannot be verified keeps its signature.
 	if d.unverified[key] == nil {
 		if err := d.sign(secret, rls); err != nil {
 			return err
 		}
 	}
 	if _, read := d.Versions[key]; !read {
-		return fmt.Errorf("%w: record %s was not read: another record stores a revision of this name", ErrStale, key)
+		return fmt.Errorf("%w: record %s was not read: another record contains a revision with this name", ErrStale, key)
 	}
 	secret.Labels["modifiedAt"] = strconv.FormatInt(time.Now().Unix(), 10)
 	secret.ResourceVersion = d.Versions[key]
 	d.Stamp.Annotate(secret, rls, d.inventoryOf(rls))
-	d.carry(secret)
+	d.copyAnnotations(secret)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.Ctx), grace)
 	defer cancel()
 	updated, err := d.Secrets.Update(ctx, secret, metav1.UpdateOptions{})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: record %s was changed by somebody else", ErrStale, key)
+		return fmt.Errorf("%w: record %s was changed concurrently", ErrStale, key)
 	}
 	if err != nil {
 		return fmt.Errorf("update release record %s: %w", key, err)
 	}
-	d.wrote(updated)
+	d.stored(updated)
 	return nil
 }
 
-// Delete deletes a record; Helm makes no use of the one returned.
+// Delete deletes a record. Helm does not use the returned release.
 func (d *Driver) Delete(key string) (rls *helmrelease.Release, err error) {
-	defer d.noteWrite(&err)
+	defer d.keepWriteErr(&err)
 	defer RecoverPanic(&err)
 	err = d.Secrets.Delete(d.Ctx, key, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -308,8 +304,9 @@ func (d *Driver) Delete(key string) (rls *helmrelease.Release, err error) {
 	return &helmrelease.Release{Info: &helmrelease.Info{}}, nil
 }
 
-// RemoveOwnerReference takes the reference to an owner from a record, which then no more goes
-// with it. A record that has none, or is gone, stays as it is.
+// RemoveOwnerReference removes the ownerReference to an owner from a record, so that
+// the record is not deleted with the owner. A record without the reference, or a
+// missing record, is not changed.
 func (d *Driver) RemoveOwnerReference(record Record, owner types.UID) error {
 	if record.Controller != owner {
 		return nil
@@ -317,13 +314,13 @@ func (d *Driver) RemoveOwnerReference(record Record, owner types.UID) error {
 	patch := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"$patch":"delete","uid":%q}]}}`, owner)
 	_, err := d.Secrets.Patch(d.Ctx, record.Secret, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("take the reference to its resource from release record %s: %w", record.Secret, err)
+		return fmt.Errorf("remove the ownerReference from release record %s: %w", record.Secret, err)
 	}
 	return nil
 }
 
-// inventoryOf returns what goes onto the record of the revision that this
-// action has deployed; other records have none, or none any more.
+// inventoryOf returns the inventory for the record of the revision that this action
+// deployed. Other records have none.
 func (d *Driver) inventoryOf(rls *helmrelease.Release) Inventory {
 	if rls.Info.Status != helmrelease.StatusDeployed || rls.Version != d.Created {
 		return Inventory{}
@@ -331,19 +328,19 @@ func (d *Driver) inventoryOf(rls *helmrelease.Release) Inventory {
 	return d.Inventory()
 }
 
-// KeyOf is the name under which Helm's storage keeps a revision.
+// KeyOf returns the name of the Secret of a revision.
 func (d *Driver) KeyOf(rls *helmrelease.Release) string {
 	return SecretName(rls.Name, rls.Version)
 }
 
-func (d *Driver) saw(secret *corev1.Secret) {
+func (d *Driver) remember(secret *corev1.Secret) {
 	d.Versions[secret.Name] = secret.ResourceVersion
 	d.Annotations[secret.Name] = secret.Annotations
 }
 
-// carry leaves the annotations on a record that were found there. Only the
-// inventory goes, with the revision that it is of.
-func (d *Driver) carry(secret *corev1.Secret) {
+// copyAnnotations copies the previous annotations of a record to its new version. It leaves out
+// the inventory if the revision is not deployed any longer.
+func (d *Driver) copyAnnotations(secret *corev1.Secret) {
 	for key, value := range d.Annotations[secret.Name] {
 		_, anew := secret.Annotations[key]
 		if gone := key == AnnotationInventory && secret.Labels[LabelStatus] != api.StatusDeployed; !anew && !gone {
@@ -352,14 +349,14 @@ func (d *Driver) carry(secret *corev1.Secret) {
 	}
 }
 
-func (d *Driver) wrote(secret *corev1.Secret) {
-	d.saw(secret)
+func (d *Driver) stored(secret *corev1.Secret) {
+	d.remember(secret)
 	if r, ok := FromMeta(secret); ok {
 		d.Index.Put(r)
 	}
 }
 
-func (d *Driver) noteWrite(err *error) { //nolint:gocritic // a deferred call reads the result when it is set
+func (d *Driver) keepWriteErr(err *error) { //nolint:gocritic // a deferred call reads the result when it is set
 	if *err != nil && d.WriteErr == nil {
 		d.WriteErr = *err
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// FuzzFromMeta reads the metadata of Secrets that anybody may have written. What
-// the index would hold of them is bounded, and the name decides with the labels.
+// FuzzFromMeta reads the metadata of Secrets from untrusted users. The result must be
+// limited in size, and the name must match the labels.
 func FuzzFromMeta(f *testing.F) {
 	const secretName = "sh.helm.release.v1.web.v3"
 	f.Add(secretName, "web", "3", "u1", "3", `{"chart":"web","deployed":"2026-01-02T03:04:05Z"}`, `{"passed":true}`, `{"kinds":["v1/ConfigMap","apps/v1/Deployment"],"finished":{"a/b":"Complete"}}`, "3")
@@ -31,7 +31,7 @@ func FuzzFromMeta(f *testing.F) {
 		}
 		r, ok := release.FromMeta(meta)
 		if ok != (name != "" && r.Revision != 0 && secret == release.SecretName(r.Release, r.Revision)) {
-			// A revision 0 is a record, too, if its name says so.
+			// A record of revision 0 is valid if its name matches.
 			if r.Revision != 0 || secret != release.SecretName(name, 0) {
 				t.Fatalf("%q of release %q, version %q: record %v of revision %d", secret, name, version, ok, r.Revision)
 			}
@@ -43,7 +43,7 @@ func FuzzFromMeta(f *testing.F) {
 			t.Errorf("revision %d of owner %q is written %v, genuine %v", r.Revision, r.OwnerUID, r.Written(), r.Genuine())
 		}
 		if kinds := r.Inventory.Kinds; len(kinds) > 100 || cap(kinds) > 256 || len(r.Inventory.GVKs()) > len(kinds) {
-			t.Errorf("%d kinds in room for %d", len(kinds), cap(kinds))
+			t.Errorf("%d kinds in a slice of capacity %d", len(kinds), cap(kinds))
 		}
 		given := 0
 		for _, texts := range []map[string]string{meta.Labels, meta.Annotations} {
@@ -52,13 +52,13 @@ func FuzzFromMeta(f *testing.F) {
 			}
 		}
 		if kept := retained(r); kept > 8*given+4096 {
-			t.Errorf("%d bytes are retained of %d", kept, given)
+			t.Errorf("%d of %d bytes are retained", kept, given)
 		}
 	})
 }
 
-// retained estimates the bytes that a record holds: a text takes its length and a
-// header, an entry of a map about as much again.
+// retained estimates the memory of a record in bytes: each string takes its length and
+// a header.
 func retained(r release.Record) int {
 	size := 16 * cap(r.Inventory.Kinds)
 	for _, text := range []string{

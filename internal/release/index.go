@@ -12,29 +12,29 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Index holds the newest known state of every release record. The zero Index
-// is not usable; call NewIndex. Its methods may be called concurrently.
+// Index holds the newest known state of every release record. Create it with NewIndex.
+// Its methods may be called concurrently.
 //
-// There is a record for each revision of each release, so that it is what the
-// operator holds the most of: the informer's store and the maps here share it.
-// A Record that is held is never changed.
+// Records are the largest number of objects in memory: there is one for each revision
+// of each release. The informer's store and the maps of the Index therefore share them,
+// and a stored Record is never changed.
 type Index struct {
 	mu      sync.RWMutex
 	records map[types.NamespacedName]*Record
-	// byRelease, byOwner and byController hold the records in no order; the last
-	// those alone that no operator of ours has written.
+	// byRelease, byOwner and byController hold unsorted records. byController holds only
+	// records that no Chartwright operator wrote.
 	byRelease    map[types.NamespacedName][]*Record
 	byOwner      map[types.UID][]*Record
 	byController map[types.UID][]*Record
-	// removed holds the records that this process deleted and the watch has
-	// not seen go yet, by the Secret's name.
+	// removed holds the records that this process deleted, until the watch reports the
+	// deletion, by the name of the Secret.
 	removed map[types.NamespacedName]*Record
-	// changed is told of records that somebody else changed.
+	// changed is called with records that another process changed.
 	changed func(Record)
 }
 
-// NewIndex returns an empty index. The function changed is called, outside any
-// lock, for every change that did not come from this process.
+// NewIndex returns an empty Index. It calls changed, without holding a lock, for each
+// change by another process.
 func NewIndex(changed func(Record)) *Index {
 	return &Index{
 		records:      map[types.NamespacedName]*Record{},
@@ -46,7 +46,7 @@ func NewIndex(changed func(Record)) *Index {
 	}
 }
 
-// Get returns the record that a Secret holds.
+// Get returns the record of a Secret.
 func (x *Index) Get(namespace, secret string) (Record, bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -63,8 +63,8 @@ func (x *Index) History(namespace, release string) []Record {
 	return collect(x.byRelease[types.NamespacedName{Namespace: namespace, Name: release}])
 }
 
-// Releases returns the names of the releases that are stored in a namespace.
-// The caller may change the map.
+// Releases returns the names of the releases in a namespace. The caller may change the
+// set.
 func (x *Index) Releases(namespace string) sets.Set[string] {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -84,15 +84,15 @@ func (x *Index) OwnedBy(uid types.UID) []Record {
 	return collect(x.byOwner[uid])
 }
 
-// ControlledBy returns the records that the operator-sdk has made for a custom
-// resource, and that nobody has taken over, newest revision first.
+// ControlledBy returns the records that the operator-sdk created for a custom resource
+// and that have not been adopted, newest revision first.
 func (x *Index) ControlledBy(uid types.UID) []Record {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return collect(x.byController[uid])
 }
 
-// Deployed returns the deployed revisions that an operator has made.
+// Deployed returns the deployed revisions of an operator.
 func (x *Index) Deployed(operator string) []Record {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -114,14 +114,14 @@ func collect(held []*Record) []Record {
 	return found
 }
 
-// Put tells the index what this process has just stored.
+// Put updates the index with a record that this process has just written.
 func (x *Index) Put(r Record) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.put(&r)
 }
 
-// Remove tells the index that this process has just deleted a record.
+// Remove removes a record that this process has just deleted.
 func (x *Index) Remove(r Record) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -131,17 +131,18 @@ func (x *Index) Remove(r Record) {
 	}
 }
 
-// observe takes what the watch says, unless something newer is known.
+// observe updates the index with a record from the watch, unless the index holds a
+// newer state.
 func (x *Index) observe(r *Record) {
 	x.mu.Lock()
 	removed, wasRemoved := x.removed[r.name()]
-	// What had the name before the removed one is older than it.
+	// A record that had the name before the removed one is older.
 	stale := wasRemoved && (removed.UID == r.UID || !api.IsNewer(r.ResourceVersion, removed.ResourceVersion)) || !x.put(r)
 	if known := x.records[r.name()]; stale && known != nil && known.ResourceVersion == r.ResourceVersion && !r.Stripped() {
-		// This process wrote it. One copy is enough. The held copy of a stripped
-		// record says more, see put.
+		// This process wrote the record. Only one copy is needed. For a stripped record,
+		// the stored copy has more fields; see put.
 		x.drop(known)
-		x.hold(r)
+		x.insert(r)
 	}
 	x.mu.Unlock()
 	if !stale {
@@ -149,8 +150,8 @@ func (x *Index) observe(r *Record) {
 	}
 }
 
-// gone takes the watch's word that a record was deleted.
-func (x *Index) gone(r *Record) {
+// observeDeleted removes a record that was deleted according to the watch.
+func (x *Index) observeDeleted(r *Record) {
 	x.mu.Lock()
 	if removed, ok := x.removed[r.name()]; ok && removed.UID == r.UID {
 		delete(x.removed, r.name())
@@ -166,26 +167,26 @@ func (x *Index) gone(r *Record) {
 	}
 }
 
-// put stores a record and tells whether it is news.
+// put stores a record. It returns false if the index holds the same or a newer state.
 func (x *Index) put(r *Record) bool {
 	if old, ok := x.records[r.name()]; ok {
-		// The versions of one name's Secrets grow from one to its successor, too.
+		// A new Secret of the same name has a newer resourceVersion, too.
 		if !api.IsNewer(r.ResourceVersion, old.ResourceVersion) {
 			return false
 		}
 		x.drop(old)
 		if r.Stripped() && r.UID == old.UID && r.Status == old.Status {
-			// A Record that is held is never changed, and the store holds this one.
-			carried := r.carry(*old)
+			// A stored Record is never changed, and the informer's store shares this one.
+			carried := r.withAnnotationsOf(*old)
 			r = &carried
 		}
 	}
 	delete(x.removed, r.name())
-	x.hold(r)
+	x.insert(r)
 	return true
 }
 
-func (x *Index) hold(r *Record) {
+func (x *Index) insert(r *Record) {
 	x.records[r.name()] = r
 	x.byRelease[r.release()] = append(x.byRelease[r.release()], r)
 	switch {
@@ -220,8 +221,8 @@ func (r *Record) release() types.NamespacedName {
 	return types.NamespacedName{Namespace: r.Namespace, Name: r.Release}
 }
 
-// Handler returns the handler that feeds the index from an informer on the
-// metadata of release Secrets.
+// Handler returns the handler that updates the index from an informer on the metadata
+// of release Secrets.
 func (x *Index) Handler() cache.ResourceEventHandler {
 	observe := func(object any) {
 		if r := read(object); r != nil {
@@ -236,38 +237,38 @@ func (x *Index) Handler() cache.ResourceEventHandler {
 				object = unknown.Obj
 			}
 			if r := read(object); r != nil {
-				x.gone(r)
+				x.observeDeleted(r)
 			}
 		},
 	}
 }
 
-// held is what the informer's store holds: the record that the Index holds, too.
-type held struct{ record *Record }
+// storeItem is an item of the informer's store. It shares the record with the Index.
+type storeItem struct{ record *Record }
 
-// GetObjectMeta returns what the store itself reads.
-func (h held) GetObjectMeta() metav1.Object {
+// GetObjectMeta returns the metadata that the store reads.
+func (h storeItem) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{
 		Namespace: h.record.Namespace, Name: h.record.Secret, UID: h.record.UID, ResourceVersion: h.record.ResourceVersion,
 	}
 }
 
-// Compact is the transform of that informer: the metadata of a Secret is several
-// times the record that is read from it. What is no record is left as it is.
+// Compact is the transform function of the informer. It replaces the metadata of a
+// Secret by the record, which takes a fraction of the memory. Other objects are not
+// changed.
 func Compact(object any) (any, error) {
 	if m, ok := object.(*metav1.PartialObjectMetadata); ok {
 		if r, ok := FromMeta(m); ok {
-			return held{&r}, nil
+			return storeItem{&r}, nil
 		}
 	}
 	return object, nil
 }
 
-// read returns the record that an object of the store, or a Secret's metadata,
-// is; nil where it is none.
+// read returns the record of an item of the store or of a Secret's metadata, or nil.
 func read(object any) *Record {
 	switch o := object.(type) {
-	case held:
+	case storeItem:
 		return o.record
 	case metav1.Object:
 		if r, ok := FromMeta(o); ok {

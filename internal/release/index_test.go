@@ -16,8 +16,7 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// stored returns the metadata of a record of the release web, as the API
-// server holds it.
+// stored returns the live metadata of a record of the release "web".
 func stored(revision int, uid, resourceVersion, status string) *metav1.PartialObjectMetadata {
 	return secret(func(m *metav1.PartialObjectMetadata) {
 		m.Name = "sh.helm.release.v1.web.v" + strconv.Itoa(revision)
@@ -37,7 +36,7 @@ func record(t interface{ Fatal(...any) }, m *metav1.PartialObjectMetadata) relea
 	return r
 }
 
-// watched is an index with the changes that it told of.
+// watched is an index with the changes that it reported.
 type watched struct {
 	*release.Index
 	cache.ResourceEventHandler
@@ -67,11 +66,11 @@ func (w *watched) expect(t *testing.T, when string, history, changes []string) {
 		t.Errorf("%s: the history (-want +got):\n%s", when, diff)
 	}
 	if diff := cmp.Diff(changes, w.changes); diff != "" {
-		t.Errorf("%s: the changes told (-want +got):\n%s", when, diff)
+		t.Errorf("%s: the reported changes (-want +got):\n%s", when, diff)
 	}
 }
 
-func TestIndexOrdersHistory(t *testing.T) {
+func TestIndex_SortsHistory(t *testing.T) {
 	w := newWatched()
 	for _, revision := range []int{2, 10, 1, 9} {
 		w.OnAdd(stored(revision, "uid"+strconv.Itoa(revision), strconv.Itoa(revision), "superseded"), true)
@@ -87,36 +86,36 @@ func TestIndexOrdersHistory(t *testing.T) {
 	}
 }
 
-func TestIndexPrefersOwnWritesToALaggingWatch(t *testing.T) {
+func TestIndex_PrefersOwnWritesToOldEvents(t *testing.T) {
 	w := newWatched()
 	pending, deployed := stored(1, "a", "9", "pending-install"), stored(1, "a", "10", "deployed")
 	w.Put(record(t, pending))
 	w.Put(record(t, deployed))
 	w.OnAdd(pending, false)
-	w.expect(t, "the watch tells what was", []string{"v1 deployed"}, nil)
+	w.expect(t, "the watch reports an old state", []string{"v1 deployed"}, nil)
 	w.OnUpdate(pending, deployed)
 	w.expect(t, "the watch has caught up", []string{"v1 deployed"}, nil)
 	w.OnUpdate(deployed, stored(1, "a", "11", "superseded"))
-	w.expect(t, "somebody changed it", []string{"v1 superseded"}, []string{"v1 superseded"})
+	w.expect(t, "another process changed it", []string{"v1 superseded"}, []string{"v1 superseded"})
 	w.Put(record(t, deployed))
-	w.expect(t, "our write was overtaken by somebody's", []string{"v1 superseded"}, []string{"v1 superseded"})
+	w.expect(t, "another process changed it after this one", []string{"v1 superseded"}, []string{"v1 superseded"})
 }
 
-func TestIndexForgetsWhatWasRemoved(t *testing.T) {
+func TestIndex_IgnoresOldEventsOfRemovedRecord(t *testing.T) {
 	w := newWatched()
 	one := stored(1, "a", "1", "failed")
 	w.Put(record(t, one))
 	w.Remove(record(t, one))
 	w.expect(t, "removed", []string{}, nil)
 	w.OnAdd(one, false)
-	w.expect(t, "the watch still holds it", []string{}, nil)
+	w.expect(t, "the watch still reports it", []string{}, nil)
 	w.OnUpdate(one, stored(1, "a", "2", "failed"))
-	w.expect(t, "and tells of a change", []string{}, nil)
+	w.expect(t, "the watch reports a change", []string{}, nil)
 	w.OnDelete(one)
 	w.expect(t, "the watch has caught up", []string{}, nil)
 }
 
-func TestIndexTellsTheSuccessorOfADeletedRecord(t *testing.T) {
+func TestIndex_AcceptsSuccessorOfDeletedRecord(t *testing.T) {
 	w := newWatched()
 	first, second, third := stored(1, "a", "1", "failed"), stored(1, "b", "3", "failed"), stored(1, "c", "5", "deployed")
 	w.Put(record(t, first))
@@ -124,37 +123,37 @@ func TestIndexTellsTheSuccessorOfADeletedRecord(t *testing.T) {
 	w.Put(record(t, second))
 	w.Remove(record(t, second))
 	w.Put(record(t, third))
-	for i, tell := range []func(){
+	for i, act := range []func(){
 		func() { w.OnAdd(first, false) },
 		func() { w.OnDelete(first) },
 		func() { w.OnAdd(second, false) },
 		func() { w.OnDelete(cache.DeletedFinalStateUnknown{Key: "apps/" + second.Name, Obj: second}) },
 		func() { w.OnAdd(third, false) },
 	} {
-		tell()
+		act()
 		w.expect(t, "event "+strconv.Itoa(i), []string{"v1 deployed"}, nil)
 	}
 	w.OnDelete(third)
-	w.expect(t, "somebody deleted it", []string{}, []string{"v1 deployed"})
+	w.expect(t, "another process deleted it", []string{}, []string{"v1 deployed"})
 }
 
-func TestIndexSeesWhatOthersDo(t *testing.T) {
+func TestIndex_ReportsChangesByOthers(t *testing.T) {
 	w := newWatched()
 	one := stored(1, "a", "1", "deployed")
 	w.OnAdd(one, true)
 	w.OnUpdate(one, one)
-	w.expect(t, "added, and told again", []string{"v1 deployed"}, []string{"v1 deployed"})
+	w.expect(t, "added and reported again", []string{"v1 deployed"}, []string{"v1 deployed"})
 	again := stored(1, "b", "3", "pending-install")
 	w.OnUpdate(one, again)
-	w.expect(t, "deleted and made again between two looks", []string{"v1 pending-install"}, []string{"v1 deployed", "v1 pending-install"})
+	w.expect(t, "deleted and created again between two events", []string{"v1 pending-install"}, []string{"v1 deployed", "v1 pending-install"})
 	w.OnDelete(one)
-	w.expect(t, "a late word of the first", []string{"v1 pending-install"}, []string{"v1 deployed", "v1 pending-install"})
+	w.expect(t, "a late event of the first", []string{"v1 pending-install"}, []string{"v1 deployed", "v1 pending-install"})
 	w.OnDelete("no object")
 	w.OnAdd(&metav1.PartialObjectMetadata{}, false)
-	w.expect(t, "what is no record", []string{"v1 pending-install"}, []string{"v1 deployed", "v1 pending-install"})
+	w.expect(t, "a Secret that is not a record", []string{"v1 pending-install"}, []string{"v1 deployed", "v1 pending-install"})
 }
 
-func TestIndexConcurrently(t *testing.T) {
+func TestIndex_Concurrent(t *testing.T) {
 	index := release.NewIndex(func(release.Record) {})
 	handler := index.Handler()
 	var wait sync.WaitGroup
@@ -180,23 +179,23 @@ func TestIndexConcurrently(t *testing.T) {
 	}
 }
 
-// cluster is an API server with a watch that lags, and an index that hears of
-// it from the watch and from the process that writes.
+// cluster simulates an API server with a delayed watch, and an index that receives the
+// events and the writes of this process.
 type cluster struct {
 	*watched
 	clock, uids int
 	objects     map[string]*metav1.PartialObjectMetadata
-	// events are what the watch has not told yet; told is what it has.
-	events []event
-	told   map[string]*metav1.PartialObjectMetadata
-	// mine holds the names that this process was the last to write.
-	mine   map[string]bool
-	others bool
+	// events holds the pending events, and delivered the delivered ones.
+	events    []event
+	delivered map[string]*metav1.PartialObjectMetadata
+	// ownWrites holds the names that this process wrote last.
+	ownWrites map[string]bool
+	others    bool
 }
 
 type event struct {
 	name string
-	// object is nil where it was deleted.
+	// object is nil for a deletion.
 	object *metav1.PartialObjectMetadata
 }
 
@@ -221,45 +220,45 @@ func (c *cluster) remove(name string) {
 	c.events = append(c.events, event{name, nil})
 }
 
-// tell delivers one event as an informer does.
-func (c *cluster) tell(e event) {
-	old := c.told[e.name]
+// deliver delivers one event like an informer.
+func (c *cluster) deliver(e event) {
+	old := c.delivered[e.name]
 	switch {
 	case e.object == nil && old != nil:
-		delete(c.told, e.name)
+		delete(c.delivered, e.name)
 		c.OnDelete(old)
 	case e.object != nil && old != nil:
-		c.told[e.name] = e.object
+		c.delivered[e.name] = e.object
 		c.OnUpdate(old, e.object)
 	case e.object != nil:
-		c.told[e.name] = e.object
+		c.delivered[e.name] = e.object
 		c.OnAdd(e.object, false)
 	}
 }
 
-// relist delivers the state at once, as an informer does whose watch broke:
-// what came and went meanwhile it never sees.
+// relist delivers the current state, like an informer after a broken watch, which
+// misses intermediate states.
 func (c *cluster) relist() {
 	c.events = nil
-	for name, old := range c.told {
+	for name, old := range c.delivered {
 		if c.objects[name] == nil {
-			delete(c.told, name)
+			delete(c.delivered, name)
 			c.OnDelete(cache.DeletedFinalStateUnknown{Key: "apps/" + name, Obj: old})
 		}
 	}
 	for name, object := range c.objects {
-		c.tell(event{name, object})
+		c.deliver(event{name, object})
 	}
-	for name := range c.mine {
-		// We wrote it, others removed it, and the watch saw neither: whoever
-		// reads it next finds out.
+	for name := range c.ownWrites {
+		// This process wrote the record, another deleted it, and the watch missed both.
+		// The next read of the record detects that.
 		if known := c.known(name); known != nil && c.objects[name] == nil {
 			c.Remove(*known)
 		}
 	}
 }
 
-// known returns what the index holds under a name.
+// known returns the record with a name in the index.
 func (c *cluster) known(name string) *release.Record {
 	for _, r := range c.History("apps", "web") {
 		if r.Secret == name {
@@ -275,44 +274,44 @@ func (c *cluster) agrees(t *rapid.T, name, why string) {
 	switch {
 	case known == nil && object == nil:
 	case known == nil:
-		t.Fatalf("%s: the index lacks %s", why, name)
+		t.Fatalf("%s: the index does not hold %s", why, name)
 	case object == nil:
-		t.Fatalf("%s: the index holds %s, which is gone", why, name)
+		t.Fatalf("%s: the index holds %s, which was deleted", why, name)
 	case known.UID != object.UID || known.ResourceVersion != object.ResourceVersion || known.Status != object.Labels["status"]:
 		t.Fatalf("%s: the index holds %s as %s at %s, it is %s at %s", why, name, known.UID, known.ResourceVersion, object.UID, object.ResourceVersion)
 	}
 }
 
-// TestIndexModel lets this process and others write, and the watch lag and
-// break, in any order.
-func TestIndexModel(t *testing.T) {
+// TestIndex_Model runs writes of this and other processes and delayed or broken watches
+// in any order.
+func TestIndex_Model(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &cluster{
-			watched: newWatched(),
-			objects: map[string]*metav1.PartialObjectMetadata{},
-			told:    map[string]*metav1.PartialObjectMetadata{},
-			mine:    map[string]bool{},
+			watched:   newWatched(),
+			objects:   map[string]*metav1.PartialObjectMetadata{},
+			delivered: map[string]*metav1.PartialObjectMetadata{},
+			ownWrites: map[string]bool{},
 		}
 		revision := rapid.IntRange(1, 3)
 		t.Repeat(map[string]func(*rapid.T){
 			"we write": func(t *rapid.T) {
 				m := c.store(t, revision.Draw(t, "revision"))
 				c.Put(record(t, m))
-				c.mine[m.Name] = true
+				c.ownWrites[m.Name] = true
 			},
 			"we remove": func(t *rapid.T) {
 				name := "sh.helm.release.v1.web.v" + strconv.Itoa(revision.Draw(t, "revision"))
 				known := c.known(name)
 				if known == nil || c.objects[name] == nil || known.UID != c.objects[name].UID {
-					t.Skip("nothing that we know of")
+					t.Skip("unknown record")
 				}
 				c.remove(name)
 				c.Remove(*known)
-				c.mine[name] = true
+				c.ownWrites[name] = true
 			},
 			"others write": func(t *rapid.T) {
 				m := c.store(t, revision.Draw(t, "revision"))
-				c.mine[m.Name], c.others = false, true
+				c.ownWrites[m.Name], c.others = false, true
 			},
 			"others remove": func(t *rapid.T) {
 				name := "sh.helm.release.v1.web.v" + strconv.Itoa(revision.Draw(t, "revision"))
@@ -320,31 +319,31 @@ func TestIndexModel(t *testing.T) {
 					t.Skip("nothing there")
 				}
 				c.remove(name)
-				c.mine[name], c.others = false, true
+				c.ownWrites[name], c.others = false, true
 			},
-			"the watch tells": func(t *rapid.T) {
+			"the watch reports an event": func(t *rapid.T) {
 				if len(c.events) == 0 {
 					t.Skip("nothing new")
 				}
 				e := c.events[0]
 				c.events = c.events[1:]
-				c.tell(e)
+				c.deliver(e)
 			},
 			"the watch catches up": func(*rapid.T) {
 				for _, e := range c.events {
-					c.tell(e)
+					c.deliver(e)
 				}
 				c.events = nil
 			},
 			"the watch breaks": func(*rapid.T) { c.relist() },
 			"": func(t *rapid.T) {
-				for name, mine := range c.mine {
-					if mine || len(c.events) == 0 {
-						c.agrees(t, name, fmt.Sprintf("written by us: %v, %d events to come", mine, len(c.events)))
+				for name, own := range c.ownWrites {
+					if own || len(c.events) == 0 {
+						c.agrees(t, name, fmt.Sprintf("written by this process: %v, %d pending events", own, len(c.events)))
 					}
 				}
 				if !c.others && len(c.changes) > 0 {
-					t.Fatalf("told of changes of our own: %v", c.changes)
+					t.Fatalf("changes of this process were reported: %v", c.changes)
 				}
 				byOwner := append(c.OwnedBy("x"), c.OwnedBy("y")...)
 				if all := c.History("apps", "web"); len(byOwner) != len(all) {

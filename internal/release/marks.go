@@ -7,47 +7,46 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Marks are what must survive the process and concerns no single revision: which
-// requests were answered, and what is held. They stand on the newest revision
-// that this operator wrote and go over from each to the next.
+// Marks are state of a release that is stored across restarts and does not belong to a
+// single revision: the answered requests and the hold. They are labels of the newest
+// revision that Chartwright wrote, and are copied to each new revision.
 type Marks struct {
-	// Rollback, Reconcile, Force and Test are the digests of the requests that
-	// were answered last.
+	// Rollback, Reconcile, Force and Test are the digests of the last answered requests.
 	Rollback  string
 	Reconcile string
 	Force     string
 	Test      string
-	// Refused: the answer to Rollback was no.
+	// Refused reports that the rollback was refused.
 	Refused bool
-	// Untrusted: the answer was no since the record of the revision is not
-	// authenticated.
+	// Untrusted reports that the rollback was refused because the record of the revision
+	// is not authenticated.
 	Untrusted bool
-	// Held is nil where the release follows the spec.
+	// Held is the hold, or nil if the release follows the spec.
 	Held *Held
-	// ResumedChart is the digest of the chart that was to be followed when the hold
-	// ended, until a revision is made.
+	// ResumedChart is the digest of the current chart when the hold ended, until a new
+	// revision is created.
 	ResumedChart string
 }
 
-// Held is a hold: an earlier revision runs, whatever the spec says.
+// Held is a hold: the release stays at an earlier revision and does not follow the
+// spec.
 type Held struct {
-	// Revision is the one whose manifest runs again, From the one that it took
-	// the place of.
+	// Revision is the earlier revision whose manifest is deployed. From is the revision
+	// that it replaced.
 	Revision int
 	From     int
 	// Spec is the digest of the spec that is not followed.
 	Spec string
-	// Scale is the value of the scaled field in it, empty where the kind has none
-	// or an operator wrote it that did not note it.
+	// Scale is the value of the scaled field in that spec. It is empty if the kind has
+	// no scaled field, or if an older operator wrote the hold.
 	Scale string
-	// ByFailure: no person asked for it, but the kind's onFailure.
+	// ByFailure reports that the kind's onFailure caused the hold, not a user.
 	ByFailure bool
 }
 
-// MarksOf returns the marks of a release from its history, newest first.
-// Revisions that others wrote have none: the helm CLI copies labels to the
-// revisions that it makes, from wherever it takes them. A request to force or to
-// verify is answered by a revision that was deployed, and by no try that failed.
+// MarksOf returns the marks of a release from its history, newest first. It ignores
+// revisions of other programs, to which the helm CLI copies labels. Force and reconcile
+// requests are answered only by a revision that was deployed, not by a failed one.
 func MarksOf(history []Record) Marks {
 	newest := slices.IndexFunc(history, Record.Written)
 	if newest < 0 {
@@ -64,8 +63,8 @@ func MarksOf(history []Record) Marks {
 	return marks
 }
 
-// Labels returns the marks as a record carries them. Those that are not set
-// are empty, so that they can be used to take labels away, too.
+// Labels returns the labels of the marks. Unset marks have empty values, which can be
+// used to remove labels.
 func (m Marks) Labels() map[string]string {
 	labels := map[string]string{
 		api.LabelRollbackRequest:  m.Rollback,
@@ -98,11 +97,11 @@ func (m Marks) Labels() map[string]string {
 	return labels
 }
 
-// refusedUntrusted is the value of the label where the record of a revision is not
+// refusedUntrusted is the value of the label if the record of the revision is not
 // authenticated.
 const refusedUntrusted = "untrusted"
 
-// marksFrom reads what Labels wrote.
+// marksFrom parses the result of Labels.
 func marksFrom(labels map[string]string) Marks {
 	m := Marks{
 		Rollback:  labels[api.LabelRollbackRequest],

@@ -14,7 +14,7 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// anyMarks draws marks; a request is known by 16 hex digits.
+// anyMarks generates marks. Requests are identified by 16 hexadecimal digits.
 func anyMarks() *rapid.Generator[release.Marks] {
 	token := rapid.OneOf(rapid.Just(""), rapid.StringMatching("[0-9a-f]{16}"))
 	return rapid.Custom(func(t *rapid.T) release.Marks {
@@ -32,8 +32,8 @@ func anyMarks() *rapid.Generator[release.Marks] {
 	})
 }
 
-// carrying returns the record of revision 3 with these labels beside its own;
-// empty ones are taken away, as a merge patch does.
+// carrying returns the record of revision 3 with additional labels. Empty labels are
+// removed, as by a merge patch.
 func carrying(t interface{ Fatal(args ...any) }, labels map[string]string) release.Record {
 	r, ok := release.FromMeta(secret(func(m *metav1.PartialObjectMetadata) {
 		maps.Copy(m.Labels, labels)
@@ -41,15 +41,15 @@ func carrying(t interface{ Fatal(args ...any) }, labels map[string]string) relea
 		maps.DeleteFunc(m.Labels, func(_, value string) bool { return value == "" })
 	}))
 	if !ok {
-		t.Fatal("it is no record")
+		t.Fatal("it is not a record")
 	}
 	return r
 }
 
-func TestMarksAreReadAsTheyWereWritten(t *testing.T) {
+func TestMarks_LabelsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before, marks := anyMarks().Draw(t, "before"), anyMarks().Draw(t, "marks")
-		// They take the place of what stood there before.
+		// The new marks replace all earlier ones.
 		labels := maps.Clone(before.Labels())
 		maps.Copy(labels, marks.Labels())
 		read := carrying(t, labels).Marks
@@ -61,13 +61,13 @@ func TestMarksAreReadAsTheyWereWritten(t *testing.T) {
 		}
 		for key, value := range marks.Labels() {
 			if problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); len(problems) > 0 {
-				t.Fatalf("the API server refuses the label %s=%s: %v", key, value, problems)
+				t.Fatalf("the API server rejects the label %s=%s: %v", key, value, problems)
 			}
 		}
 	})
 }
 
-func TestDamagedMarks(t *testing.T) {
+func TestMarks_InvalidLabels(t *testing.T) {
 	held := release.Marks{Rollback: "r", Held: &release.Held{Revision: 2, From: 3, Spec: "s", ByFailure: true}}
 	for _, test := range []struct {
 		name       string
@@ -76,16 +76,16 @@ func TestDamagedMarks(t *testing.T) {
 	}{
 		{"as they are", "", "", held},
 		{"no revision", api.LabelHeldRevision, "", release.Marks{Rollback: "r"}},
-		{"a revision that is no number", api.LabelHeldRevision, "two", release.Marks{Rollback: "r"}},
-		{"a revision that none has", api.LabelHeldRevision, "0", release.Marks{Rollback: "r"}},
-		{"a revision below that", api.LabelHeldRevision, "-2", release.Marks{Rollback: "r"}},
-		{"a revision beyond all numbers", api.LabelHeldRevision, "99999999999999999999", release.Marks{Rollback: "r"}},
-		{"nothing that it took the place of", api.LabelHeldFrom, "x", release.Marks{Rollback: "r", Held: &release.Held{Revision: 2, Spec: "s", ByFailure: true}}},
+		{"a revision that is not a number", api.LabelHeldRevision, "two", release.Marks{Rollback: "r"}},
+		{"revision 0", api.LabelHeldRevision, "0", release.Marks{Rollback: "r"}},
+		{"a negative revision", api.LabelHeldRevision, "-2", release.Marks{Rollback: "r"}},
+		{"a revision out of range", api.LabelHeldRevision, "99999999999999999999", release.Marks{Rollback: "r"}},
+		{"no replaced revision", api.LabelHeldFrom, "x", release.Marks{Rollback: "r", Held: &release.Held{Revision: 2, Spec: "s", ByFailure: true}}},
 		{"no spec", api.LabelHeldSpec, "", release.Marks{Rollback: "r", Held: &release.Held{Revision: 2, From: 3, ByFailure: true}}},
 		{"another reason", api.LabelHeldBy, "whim", release.Marks{Rollback: "r", Held: &release.Held{Revision: 2, From: 3, Spec: "s"}}},
 		{"a chart", api.LabelResumedChart, "digest", release.Marks{Rollback: "r", Held: held.Held, ResumedChart: "digest"}},
 		{"no request", api.LabelRollbackRequest, "", release.Marks{Held: held.Held}},
-		{"a refusal that is none", api.LabelRollbackRefused, "yes", held},
+		{"an invalid refusal", api.LabelRollbackRefused, "yes", held},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			labels := held.Labels()
@@ -97,7 +97,6 @@ func TestDamagedMarks(t *testing.T) {
 	}
 }
 
-// TestMarksOf: those of the newest revision that we wrote count.
 func TestMarksOf(t *testing.T) {
 	record := func(revision int, request string, change func(*metav1.PartialObjectMetadata)) release.Record {
 		r, ok := release.FromMeta(secret(func(m *metav1.PartialObjectMetadata) {
@@ -109,7 +108,7 @@ func TestMarksOf(t *testing.T) {
 			}
 		}))
 		if !ok {
-			t.Fatal("it is no record")
+			t.Fatal("it is not a record")
 		}
 		return r
 	}
@@ -120,14 +119,14 @@ func TestMarksOf(t *testing.T) {
 		want    string
 	}{
 		{"no release", nil, ""},
-		{"ours", []release.Record{record(2, "second", nil), record(1, "first", nil)}, "second"},
+		{"of the operator", []release.Record{record(2, "second", nil), record(1, "first", nil)}, "second"},
 		{"the CLI has upgraded it", []release.Record{record(3, "second", label(api.LabelRevision, "2")), record(2, "second", nil)}, "second"},
 		{"the CLI has rolled it back", []release.Record{record(3, "first", copied), record(2, "second", nil), record(1, "first", nil)}, "second"},
 		{"the CLI has done so twice", []release.Record{record(4, "first", copied), record(3, "first", copied), record(2, "second", nil)}, "second"},
-		{"the CLI has changed ours, and kept its labels alone", []release.Record{record(2, "second", func(m *metav1.PartialObjectMetadata) { m.Annotations = nil }), record(1, "first", nil)}, "second"},
-		{"the newest has none", []release.Record{record(2, "", nil), record(1, "first", nil)}, ""},
-		{"none is ours", []release.Record{record(1, "first", func(m *metav1.PartialObjectMetadata) { delete(m.Labels, api.LabelOwnerUID) })}, ""},
-		{"a revision label that somebody broke", []release.Record{record(2, "second", label(api.LabelRevision, "x")), record(1, "first", nil)}, "first"},
+		{"the CLI changed a revision of the operator and kept only its labels", []release.Record{record(2, "second", func(m *metav1.PartialObjectMetadata) { m.Annotations = nil }), record(1, "first", nil)}, "second"},
+		{"the newest has no marks", []release.Record{record(2, "", nil), record(1, "first", nil)}, ""},
+		{"no revision of the operator", []release.Record{record(1, "first", func(m *metav1.PartialObjectMetadata) { delete(m.Labels, api.LabelOwnerUID) })}, ""},
+		{"an invalid revision label", []release.Record{record(2, "second", label(api.LabelRevision, "x")), record(1, "first", nil)}, "first"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := release.MarksOf(test.history).Rollback; got != test.want {
@@ -137,9 +136,9 @@ func TestMarksOf(t *testing.T) {
 	}
 }
 
-// TestMarksOfWhatWasDeployed: a request to force or to verify is answered by what
-// was deployed, and every other one by the try alone.
-func TestMarksOfWhatWasDeployed(t *testing.T) {
+// Force and reconcile requests are answered only by a deployed revision, other requests
+// by any revision.
+func TestMarksOf_ForceAndReconcileNeedDeployment(t *testing.T) {
 	record := func(revision int, status, request string) release.Record {
 		number := strconv.Itoa(revision)
 		return carrying(t, map[string]string{
@@ -148,7 +147,7 @@ func TestMarksOfWhatWasDeployed(t *testing.T) {
 			api.LabelHeldRevision: "1", api.LabelHeldSpec: request,
 		})
 	}
-	// The CLI copies the labels of the revision that it upgrades.
+	// The helm CLI copies the labels of the revision that it upgrades.
 	byCLI := func(revision int, status, request string) release.Record {
 		r := record(revision-1, status, request)
 		r, _ = release.FromMeta(secret(func(m *metav1.PartialObjectMetadata) {
@@ -162,20 +161,20 @@ func TestMarksOfWhatWasDeployed(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		history []release.Record
-		// answered is the request to force and to verify that was answered, and
-		// tried that of all others.
+		// answered is the answered force and reconcile request; tried is that of the
+		// other requests.
 		answered, tried string
 	}{
 		{"deployed", []release.Record{record(2, dep, "two"), record(1, sup, "one")}, "two", "two"},
-		{"superseded, and what superseded it is lost", []release.Record{record(2, sup, "two"), record(1, sup, "one")}, "two", "two"},
+		{"superseded by a revision without a record", []release.Record{record(2, sup, "two"), record(1, sup, "one")}, "two", "two"},
 		{"failed", []release.Record{record(2, fai, "two"), record(1, dep, "one")}, "one", "two"},
 		{"failed twice", []release.Record{record(3, fai, "three"), record(2, fai, "two"), record(1, dep, "one")}, "one", "three"},
-		{"failed, and what ran before asked for nothing", []release.Record{record(3, fai, "three"), record(2, dep, ""), record(1, sup, "one")}, "", "three"},
+		{"failed, after a revision without requests", []release.Record{record(3, fai, "three"), record(2, dep, ""), record(1, sup, "one")}, "", "three"},
 		{"failed, and nothing was ever deployed", []release.Record{record(2, fai, "two"), record(1, fai, "one")}, "", "two"},
 		{"pending", []release.Record{record(2, pen, "two"), record(1, dep, "one")}, "one", "two"},
-		{"on its way out", []release.Record{record(2, uni, "two"), record(1, sup, "one")}, "one", "two"},
-		{"failed, and what runs is the CLI's", []release.Record{record(3, fai, "three"), byCLI(2, dep, "copied"), record(1, sup, "one")}, "one", "three"},
-		{"the CLI's, over what failed", []release.Record{byCLI(3, dep, "copied"), record(2, fai, "two"), record(1, sup, "one")}, "one", "two"},
+		{"uninstalling", []release.Record{record(2, uni, "two"), record(1, sup, "one")}, "one", "two"},
+		{"failed, after a deployed revision of the CLI", []release.Record{record(3, fai, "three"), byCLI(2, dep, "copied"), record(1, sup, "one")}, "one", "three"},
+		{"a revision of the CLI after a failed one", []release.Record{byCLI(3, dep, "copied"), record(2, fai, "two"), record(1, sup, "one")}, "one", "two"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			want := release.Marks{
@@ -193,14 +192,14 @@ func TestMarksOfWhatWasDeployed(t *testing.T) {
 	}
 }
 
-// TestTestedIsReadOrAbsent: what somebody broke is no outcome.
-func TestTestedIsReadOrAbsent(t *testing.T) {
+// An invalid annotation is ignored.
+func TestFromMeta_Tested(t *testing.T) {
 	tested := func(text string) *release.Tested {
 		r, _ := release.FromMeta(secret(func(m *metav1.PartialObjectMetadata) { m.Annotations[release.AnnotationTested] = text }))
 		return r.Tested
 	}
 	if got := tested(`{"passed": true, "message": "All tests passed"}`); got == nil || !got.Passed || got.Message != "All tests passed" {
-		t.Errorf("what is well formed is read as %+v", got)
+		t.Errorf("a valid annotation is read as %+v", got)
 	}
 	for _, broken := range []string{"", "{", "[]", `{"passed": "yes"}`} {
 		if got := tested(broken); got != nil {

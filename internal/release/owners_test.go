@@ -8,7 +8,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-func TestIndexByOwner(t *testing.T) {
+func TestIndex_OwnedBy(t *testing.T) {
 	w := newWatched()
 	w.OnAdd(stored(1, "a", "1", "superseded"), true)
 	w.OnAdd(stored(2, "b", "2", "deployed"), true)
@@ -21,20 +21,20 @@ func TestIndexByOwner(t *testing.T) {
 		t.Errorf("OwnedBy: %v", owned)
 	}
 	if got := w.OwnedBy(""); len(got) != 0 {
-		t.Errorf("records without an owner are owned by nobody, not by %v", got)
+		t.Errorf("records without an owner have the owner %v", got)
 	}
-	// A record that changes hands is found by its new owner alone.
+	// After a change of the owner, only the new owner finds the record.
 	taken := stored(2, "b", "4", "deployed")
 	taken.Labels[api.LabelOwnerUID] = "other-uid"
 	w.OnUpdate(nil, taken)
 	if a, b := w.OwnedBy("cr-uid"), w.OwnedBy("other-uid"); len(a) != 1 || len(b) != 1 {
-		t.Errorf("after it changed hands: %d of the old owner, %d of the new", len(a), len(b))
+		t.Errorf("after a change of the owner: %d of the old owner, %d of the new", len(a), len(b))
 	}
 }
 
-// What the operator-sdk has made for a custom resource is found by it until an
-// operator of ours takes it over.
-func TestIndexByController(t *testing.T) {
+// The custom resource finds the records of the operator-sdk until Chartwright adopts
+// them.
+func TestIndex_ControlledBy(t *testing.T) {
 	w := newWatched()
 	theirs := func(resourceVersion string) *metav1.PartialObjectMetadata {
 		m := stored(3, "a", resourceVersion, "deployed")
@@ -48,20 +48,20 @@ func TestIndexByController(t *testing.T) {
 		t.Errorf("ControlledBy: %+v", got)
 	}
 	if a, b := w.OwnedBy("sdk-uid"), w.ControlledBy(""); len(a)+len(b) > 0 {
-		t.Errorf("owned %v, controlled by nobody %v", a, b)
+		t.Errorf("owned %v, without a controller %v", a, b)
 	}
-	ours := theirs("2")
-	ours.Labels[api.LabelOwnerUID] = "sdk-uid"
-	w.OnUpdate(nil, ours)
+	adopted := theirs("2")
+	adopted.Labels[api.LabelOwnerUID] = "sdk-uid"
+	w.OnUpdate(nil, adopted)
 	if a, b := w.OwnedBy("sdk-uid"), w.ControlledBy("sdk-uid"); len(a) != 1 || len(b) != 0 {
-		t.Errorf("taken over: owned %v, controlled %v", a, b)
+		t.Errorf("after the adoption: owned %v, controlled %v", a, b)
 	}
-	w.OnDelete(ours)
+	w.OnDelete(adopted)
 	again := theirs("3")
 	again.UID = "b"
 	w.OnAdd(again, false)
 	w.OnDelete(again)
 	if got := w.ControlledBy("sdk-uid"); len(got) > 0 {
-		t.Errorf("gone, and found: %v", got)
+		t.Errorf("found after the deletion: %v", got)
 	}
 }

@@ -25,25 +25,25 @@ const (
 
 	// OwnerHelm is the value of LabelOwner on every release record.
 	OwnerHelm = "helm"
-	// OwnerDamaged takes its place on records that could not be read and were
-	// set aside.
-	OwnerDamaged = "chartwright-damaged"
-	// SecretType is the type of the Secrets.
+	// OwnerCorrupt is the value of LabelOwner on records that were set aside because
+	// they cannot be decoded.
+	OwnerCorrupt = "chartwright-damaged"
+	// SecretType is the type of release Secrets.
 	SecretType = "helm.sh/release.v1"
 )
 
 // AnnotationRelease holds Description as JSON.
 const AnnotationRelease = api.Domain + "/release"
 
-// Description is what a person wants to know of a revision and its labels do
-// not tell. It is empty on records that others wrote.
+// Description describes a revision, in addition to the labels. It is empty on records
+// of other programs.
 type Description struct {
 	Chart        string      `json:"chart,omitempty"`
 	ChartVersion string      `json:"chartVersion,omitempty"`
 	AppVersion   string      `json:"appVersion,omitempty"`
 	Deployed     metav1.Time `json:"deployed,omitzero"`
 	Description  string      `json:"description,omitempty"`
-	// NoHooks: the revision has no hooks. Older records do not say so.
+	// NoHooks reports that the revision has no hooks. Older records do not set it.
 	NoHooks bool `json:"noHooks,omitempty"`
 }
 
@@ -55,8 +55,7 @@ func (d *Description) setChart(rls *helmrelease.Release) {
 	}
 }
 
-// AnnotationLookups holds what the templates have read by lookup, see package
-// helm.
+// AnnotationLookups holds the results of the templates' lookups; see package helm.
 const AnnotationLookups = api.Domain + "/lookups"
 
 // AnnotationTested holds Tested as JSON.
@@ -72,27 +71,26 @@ type Tested struct {
 // AnnotationInventory holds Inventory as JSON.
 const AnnotationInventory = api.Domain + "/inventory"
 
-// Inventory is what a deployed revision's objects were when its action ended,
-// so that another process knows what to watch and what to expect.
+// Inventory describes the objects of a deployed revision at the end of its action, so
+// that another process knows which kinds to watch and which objects to expect.
 type Inventory struct {
-	// Digest is that of package apply.
+	// Digest is the result of apply.Digest.
 	Digest string `json:"digest,omitempty"`
-	// Kinds are "<group>/<version>/<kind>", without "<group>/" in the core
-	// group.
+	// Kinds are "<group>/<version>/<kind>", or "<version>/<kind>" in the core group.
 	Kinds []string `json:"kinds,omitempty"`
-	// References is the number of objects with an ownerReference to the custom
-	// resource. Nil means that it is unknown.
+	// References is the number of objects with an ownerReference to the custom resource,
+	// or nil if unknown.
 	References *int `json:"references,omitempty"`
-	// Finished holds the Jobs with ttlSecondsAfterFinished that have finished, by
-	// "<namespace>/<name>", and how: Complete or Failed. Digest does not cover them.
+	// Finished holds the outcome, Complete or Failed, of finished Jobs with
+	// ttlSecondsAfterFinished by "<namespace>/<name>". Digest does not cover these Jobs.
 	Finished map[string]string `json:"finished,omitempty"`
-	// Outside lists the objects that are not in the namespace of the release, as
+	// Outside lists the objects outside of the release's namespace as
 	// "<kind>.<group>/<namespace>/<name>". It is empty if there are too many, and on
 	// records of older versions.
 	Outside []string `json:"outside,omitempty"`
 }
 
-// GVKs returns the kinds. Those that somebody broke are left out.
+// GVKs returns the kinds. It ignores invalid entries.
 func (i Inventory) GVKs() []schema.GroupVersionKind {
 	var gvks []schema.GroupVersionKind
 	for _, text := range i.Kinds {
@@ -106,7 +104,7 @@ func (i Inventory) GVKs() []schema.GroupVersionKind {
 	return gvks
 }
 
-// KindNames returns kinds as Inventory.Kinds holds them.
+// KindNames returns the names of kinds for Inventory.Kinds.
 func KindNames(gvks []schema.GroupVersionKind) []string {
 	names := make([]string, len(gvks))
 	for i, gvk := range gvks {
@@ -115,27 +113,27 @@ func KindNames(gvks []schema.GroupVersionKind) []string {
 	return names
 }
 
-// Record is what is known of one stored revision.
+// Record is the metadata of one stored revision.
 type Record struct {
 	Namespace string
 	// Secret is the name of the Secret that holds the revision.
 	Secret          string
 	UID             types.UID
 	ResourceVersion string
-	// Changed is when the record was last written, in whole seconds.
+	// Changed is the time of the last write, in whole seconds.
 	Changed time.Time
 
 	Release  string
 	Revision int
 	Status   string
 
-	// OwnerUID is the UID of the custom resource that the release belongs to;
-	// empty on records that no Chartwright operator began.
+	// OwnerUID is the UID of the custom resource of the release. It is empty on records
+	// that no Chartwright operator created.
 	OwnerUID types.UID
-	// Controller is the UID of what controls the Secret by an ownerReference. Ours
-	// have none: the operator-sdk gives one to the custom resource.
+	// Controller is the UID of the controller in the Secret's ownerReferences. The
+	// operator-sdk sets the custom resource; Chartwright sets none.
 	Controller types.UID
-	// Owner names that custom resource: "<kind>.<group>/<namespace>/<name>".
+	// Owner identifies the custom resource: "<kind>.<group>/<namespace>/<name>".
 	Owner    string
 	Operator string
 	Action   string
@@ -143,61 +141,61 @@ type Record struct {
 	InputDigest  string
 	ChartDigest  string
 	ValuesDigest string
-	// Signature is that of the record's content. Only an action that reads the
-	// content verifies it.
+	// Signature is the signature of the content. Only an action that reads the content
+	// verifies it.
 	Signature string
 
 	Description
 	Inventory Inventory
-	// Lookups is the annotation of that name, on a deployed revision alone.
+	// Lookups is the lookups annotation of a deployed revision.
 	Lookups string
-	// Marks count on the newest revision that was Written; see MarksOf.
+	// Marks are valid on the newest revision that is Written; see MarksOf.
 	Marks Marks
-	// NeverReady: another revision took its place before its objects were
-	// ready.
+	// NeverReady reports that another revision superseded this one before its objects
+	// were ready.
 	NeverReady bool
-	// Tested tells how the chart's tests went on this revision, nil where they
-	// were not run.
+	// Tested is the result of the chart's tests on this revision, or nil if they did not
+	// run.
 	Tested *Tested
 
-	// writtenFor is the revision in our own label.
+	// writtenFor is the revision in Chartwright's label.
 	writtenFor int
 }
 
-// Genuine reports whether a Chartwright operator wrote the revision, and was the
-// last to write it. The helm CLI copies our labels to the revisions that it
-// makes, whose digests are void; and of those that it changes, as when it
-// uninstalls, it drops the annotations.
+// Genuine reports whether a Chartwright operator created the revision and was the last
+// to write its record. The helm CLI copies Chartwright's labels to new revisions, where
+// the digests are invalid. It drops the annotations of revisions that it changes, for
+// example in an uninstall.
 func (r Record) Genuine() bool { return r.Written() && r.Owner != "" }
 
-// Stripped reports whether the record has lost its annotations: somebody else
-// was the last to write a revision of ours. "helm test" does so and changes
-// nothing else that counts; whether that is so, the record's content shows.
+// Stripped reports whether a revision of Chartwright has lost its annotations, because
+// another program wrote its record last. "helm test" does so and changes nothing else
+// of importance; whether that is so, only the content of the record shows.
 func (r Record) Stripped() bool { return r.Written() && r.Owner == "" }
 
-// carry returns the record with what the annotations of its last state said,
-// until they are restored.
-func (r Record) carry(before Record) Record {
+// withAnnotationsOf returns the record with the annotations of its previous state, until they are
+// restored.
+func (r Record) withAnnotationsOf(before Record) Record {
 	r.Description, r.Inventory, r.Lookups, r.Tested = before.Description, before.Inventory, before.Lookups, before.Tested
 	return r
 }
 
-// Written reports whether a Chartwright operator made the revision, whoever wrote
-// its record last: labels outlive that.
+// Written reports whether a Chartwright operator created the revision, whichever
+// program wrote its record last. Other programs keep the labels.
 func (r Record) Written() bool {
 	return r.OwnerUID != "" && r.Revision > 0 && r.writtenFor == r.Revision
 }
 
-// WasDeployed reports whether the revision is deployed or once was.
+// WasDeployed reports whether the revision is or was deployed.
 func (r Record) WasDeployed() bool {
 	return r.Status == api.StatusDeployed || r.Status == api.StatusSuperseded
 }
 
-// WasGood reports whether the revision was deployed and, as far as is known,
-// ready: one to go back to without being named.
+// WasGood reports whether the revision was deployed and, as far as known, became ready.
+// An automatic rollback selects only such revisions.
 func (r Record) WasGood() bool { return r.WasDeployed() && !r.NeverReady }
 
-// changed reads when Helm, or we, last wrote a record.
+// changed returns when Helm or Chartwright last wrote a record.
 func changed(m metav1.Object) time.Time {
 	at := m.GetCreationTimestamp().Time
 	for _, label := range []string{labelCreated, labelModified} {
@@ -208,20 +206,20 @@ func changed(m metav1.Object) time.Time {
 	return at
 }
 
-// Labels in which Helm notes, in Unix seconds, when it wrote a record.
+// Labels that hold when Helm wrote a record, in Unix seconds.
 const (
 	labelCreated  = "createdAt"
 	labelModified = "modifiedAt"
 )
 
-// SecretName returns the name of the Secret in which Helm stores a revision.
+// SecretName returns the name of the Secret of a revision.
 func SecretName(release string, revision int) string {
 	return fmt.Sprintf("sh.helm.release.v1.%s.v%d", release, revision)
 }
 
-// FromMeta reads a record from the metadata of its Secret. It returns false if
-// the Secret is not a release record: its labels and its name must agree on the
-// release and the revision, because a copy of a record keeps the labels.
+// FromMeta returns the record of a Secret with the given metadata. It returns false if
+// the Secret is not a release record: the labels and the name must have the same
+// release and revision, because a copy of a record keeps the labels.
 func FromMeta(m metav1.Object) (Record, bool) {
 	labels := m.GetLabels()
 	revision, err := strconv.Atoi(labels[LabelVersion])
@@ -251,9 +249,9 @@ func FromMeta(m metav1.Object) (Record, bool) {
 	if controller := metav1.GetControllerOfNoCopy(m); controller != nil {
 		r.Controller = controller.UID
 	}
-	// A value that is no number leaves 0, which no revision has.
+	// An invalid value results in 0, which no revision has.
 	r.writtenFor, _ = strconv.Atoi(labels[api.LabelRevision])
-	// An annotation that somebody broke costs the description alone.
+	// If the annotation is invalid, only the description is missing.
 	readAnnotation(m, AnnotationRelease, &r.Description)
 	var tested *Tested
 	if readAnnotation(m, AnnotationTested, &tested) {
@@ -262,28 +260,27 @@ func FromMeta(m metav1.Object) (Record, bool) {
 	if lookups := m.GetAnnotations()[AnnotationLookups]; r.Status == api.StatusDeployed && len(lookups) <= maxAnnotation {
 		r.Lookups = lookups
 	}
-	// And one more reconcile that applies every object.
+	// An invalid inventory costs one reconciliation that applies all objects.
 	readAnnotation(m, AnnotationInventory, &r.Inventory)
 	r.Inventory.Kinds = slices.DeleteFunc(r.Inventory.Kinds, func(kind string) bool { return kind == "" })
-	// The copy drops the room that a longer list has taken.
+	// The copy releases the memory of a longer list.
 	r.Inventory.Kinds = slices.Clone(r.Inventory.Kinds[:min(len(r.Inventory.Kinds), maxKinds)])
 	r.Inventory.Outside = slices.Clone(r.Inventory.Outside[:min(len(r.Inventory.Outside), MaxOutside)])
 	return r, true
 }
 
-// MaxOutside is the number of objects outside of the release's namespace that a
-// record lists.
+// MaxOutside limits the objects in Inventory.Outside.
 const MaxOutside = 100
 
-// Everybody who may write Secrets can write these annotations, and the index
-// holds what they say. Larger ones are not read, and no more kinds are.
+// Everyone with write access to Secrets can write these annotations, and the index stores
+// their content in memory. Larger annotations and more kinds are ignored.
 const (
 	maxAnnotation = 16 << 10
 	maxKinds      = 100
 )
 
-// readAnnotation decodes an annotation. It reports whether there is one that can
-// be decoded.
+// readAnnotation decodes an annotation. It reports whether the annotation exists and is
+// valid.
 func readAnnotation(m metav1.Object, key string, into any) bool {
 	text := m.GetAnnotations()[key]
 	return text != "" && len(text) <= maxAnnotation && json.Unmarshal([]byte(text), into) == nil

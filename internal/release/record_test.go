@@ -12,7 +12,7 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// secret returns the metadata of a release record that we wrote, changed.
+// secret returns the changed metadata of a release record of this operator.
 func secret(change func(*metav1.PartialObjectMetadata)) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace:         "apps",
@@ -47,7 +47,7 @@ func label(key, value string) func(*metav1.PartialObjectMetadata) {
 func TestFromMeta(t *testing.T) {
 	r, ok := release.FromMeta(secret(nil))
 	if !ok {
-		t.Fatal("it is no record")
+		t.Fatal("it is not a record")
 	}
 	type facts struct {
 		Namespace, Secret, UID, ResourceVersion, Release, Status     string
@@ -77,19 +77,19 @@ func TestFromMeta(t *testing.T) {
 	}
 }
 
-func TestFromMetaOfWhatOthersMake(t *testing.T) {
+func TestFromMeta_RecordsOfOthers(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		change  func(*metav1.PartialObjectMetadata)
 		record  bool
 		genuine bool
 	}{
-		{"ours", nil, true, true},
-		{"the helm CLI's, with our labels copied", func(m *metav1.PartialObjectMetadata) {
+		{"of the operator", nil, true, true},
+		{"of the helm CLI, with copied labels", func(m *metav1.PartialObjectMetadata) {
 			m.Name, m.Labels["version"] = "sh.helm.release.v1.web.v4", "4"
 		}, true, false},
-		{"ours, changed by the helm CLI", func(m *metav1.PartialObjectMetadata) { m.Annotations = nil }, true, false},
-		{"the helm CLI's own", func(m *metav1.PartialObjectMetadata) {
+		{"of the operator, changed by the helm CLI", func(m *metav1.PartialObjectMetadata) { m.Annotations = nil }, true, false},
+		{"of the helm CLI", func(m *metav1.PartialObjectMetadata) {
 			m.Name = "sh.helm.release.v1.web.v1"
 			m.Labels = map[string]string{"name": "web", "owner": "helm", "status": "deployed", "version": "1"}
 			m.Annotations = nil
@@ -97,12 +97,12 @@ func TestFromMetaOfWhatOthersMake(t *testing.T) {
 		{"a copy under another name", func(m *metav1.PartialObjectMetadata) { m.Name = "backup-of-web" }, false, false},
 		{"a copy under the name of another revision", func(m *metav1.PartialObjectMetadata) { m.Name = "sh.helm.release.v1.web.v30" }, false, false},
 		{"a copy under the name of another release", func(m *metav1.PartialObjectMetadata) { m.Name = "sh.helm.release.v1.db.v3" }, false, false},
-		{"a revision label that is no number", label(api.LabelRevision, "three"), true, false},
+		{"a revision label that is not a number", label(api.LabelRevision, "three"), true, false},
 		{"no revision label", func(m *metav1.PartialObjectMetadata) { delete(m.Labels, api.LabelRevision) }, true, false},
 		{"no owner", func(m *metav1.PartialObjectMetadata) { delete(m.Labels, api.LabelOwnerUID) }, true, false},
-		{"a broken annotation", func(m *metav1.PartialObjectMetadata) { m.Annotations[release.AnnotationRelease] = "{" }, true, true},
+		{"an invalid annotation", func(m *metav1.PartialObjectMetadata) { m.Annotations[release.AnnotationRelease] = "{" }, true, true},
 		{"no labels at all", func(m *metav1.PartialObjectMetadata) { m.Labels = nil }, false, false},
-		{"a version that is no number", label("version", "x"), false, false},
+		{"a version that is not a number", label("version", "x"), false, false},
 		{"no version", func(m *metav1.PartialObjectMetadata) { delete(m.Labels, "version") }, false, false},
 		{"another tool's", label("owner", "chartwright-damaged"), false, false},
 		{"no name", label("name", ""), false, false},
@@ -110,7 +110,7 @@ func TestFromMetaOfWhatOthersMake(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r, ok := release.FromMeta(secret(test.change))
 			if ok != test.record {
-				t.Fatalf("a record: %v, want %v", ok, test.record)
+				t.Fatalf("is a record: %v, want %v", ok, test.record)
 			}
 			if r.Genuine() != test.genuine {
 				t.Errorf("genuine: %v, want %v", r.Genuine(), test.genuine)
@@ -119,7 +119,7 @@ func TestFromMetaOfWhatOthersMake(t *testing.T) {
 	}
 }
 
-func TestChangedIsTheLastWrite(t *testing.T) {
+func TestFromMeta_ChangedIsLastWrite(t *testing.T) {
 	r, _ := release.FromMeta(secret(func(m *metav1.PartialObjectMetadata) {
 		m.Labels["createdAt"], m.Labels["modifiedAt"] = "1767323100", "1767323200"
 	}))
@@ -128,9 +128,8 @@ func TestChangedIsTheLastWrite(t *testing.T) {
 	}
 }
 
-// TestCompactKeepsWhatFromMetaReads: the store holds every record, so it holds
-// the record alone, by the name of its Secret.
-func TestCompactKeepsWhatFromMetaReads(t *testing.T) {
+// The store holds only the record and its name, because there are many records.
+func TestCompact_KeepsRecord(t *testing.T) {
 	full := secret(func(m *metav1.PartialObjectMetadata) {
 		m.OwnerReferences = []metav1.OwnerReference{{UID: "other"}, {Kind: "Web", Name: "web", UID: "cr-uid", Controller: new(true)}}
 	})
@@ -139,20 +138,20 @@ func TestCompactKeepsWhatFromMetaReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := release.Compact(compacted); err != nil || again != compacted {
-		t.Errorf("compacted again it is %v, %v", again, err)
+		t.Errorf("compacted twice it is %v, %v", again, err)
 	}
 	m, err := meta.Accessor(compacted)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if m.GetName() != full.Name || m.GetNamespace() != full.Namespace || m.GetUID() != full.UID || m.GetResourceVersion() != full.ResourceVersion {
-		t.Errorf("the store sees %+v of %+v", m, full)
+		t.Errorf("the store reads %+v of %+v", m, full)
 	}
 	index := release.NewIndex(func(release.Record) {})
 	index.Handler().OnAdd(compacted, true)
 	want, _ := release.FromMeta(full)
 	if want.Controller != "cr-uid" {
-		t.Errorf("it is controlled by %q", want.Controller)
+		t.Errorf("its controller is %q", want.Controller)
 	}
 	if diff := cmp.Diff([]release.Record{want}, index.OwnedBy(want.OwnerUID), cmp.AllowUnexported(release.Record{})); diff != "" {
 		t.Errorf("(-full +compact):\n%s", diff)

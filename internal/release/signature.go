@@ -17,16 +17,16 @@ import (
 	"github.com/chartwright/chartwright/internal/release/signing"
 )
 
-// ErrUntrusted marks an action that ended because a release record is not what
-// this operator has written. Nothing from such a record is applied; an upgrade
-// renders the chart instead.
+// ErrUntrusted marks an action that ended because the content of a release record is
+// not authenticated. Nothing from such a record is applied; an upgrade renders the
+// chart instead.
 var ErrUntrusted = errors.New("the release record is not authenticated")
 
-// ErrNoKey marks an action that ended because nothing can be signed.
-var ErrNoKey = errors.New("the operator has no signing key yet, so that no release record can be written")
+// ErrNoKey marks an action that ended because the operator has no signing key.
+var ErrNoKey = errors.New("the operator has no signing key yet, so release records cannot be written")
 
-// SignedContent returns what the signature of a record covers. The values and texts
-// are those of the record after it was stored and read.
+// SignedContent returns the content that the signature of a record covers, with values
+// and texts as they are after storing and reading.
 func SignedContent(namespace string, rls *helmrelease.Release) signing.Content {
 	content := signing.Content{
 		Namespace: namespace,
@@ -44,10 +44,9 @@ func SignedContent(namespace string, rls *helmrelease.Release) signing.Content {
 	return content
 }
 
-// HookDefinitions returns digests of hooks, sorted. They leave out what the helm
-// CLI updates without changing the release: when hooks ran and how they ended,
-// the order in which the hooks are listed, and the delete policy that Helm adds
-// to a hook without one.
+// HookDefinitions returns the sorted digests of hooks. They omit what the helm CLI
+// changes without changing the release: when and how hooks ran, the order of the hooks,
+// and the default delete policy.
 func HookDefinitions(hooks []*helmrelease.Hook) []string {
 	definitions := make([]string, len(hooks))
 	definition := encodings.get()
@@ -84,7 +83,7 @@ func storedText(text string) string {
 	return string([]rune(text))
 }
 
-// sign puts the signature of a release on the Secret that stores it.
+// sign adds the signature of a release to its Secret.
 func (d *Driver) sign(secret *corev1.Secret, rls *helmrelease.Release) error {
 	signature := d.Keys.Sign(SignedContent(d.Namespace, rls))
 	if signature == "" {
@@ -94,7 +93,7 @@ func (d *Driver) sign(secret *corev1.Secret, rls *helmrelease.Release) error {
 	return nil
 }
 
-// verify returns nil if this operator has signed what a record stores.
+// verify returns nil if this operator signed the content of a record.
 func (d *Driver) verify(secret *corev1.Secret, rls *helmrelease.Release) error {
 	if SecretName(rls.Name, rls.Version) != secret.Name || rls.Namespace != d.Namespace {
 		return signing.ErrForged
@@ -102,7 +101,8 @@ func (d *Driver) verify(secret *corev1.Secret, rls *helmrelease.Release) error {
 	return d.Keys.Verify(secret.Labels[api.LabelSignature], SignedContent(d.Namespace, rls))
 }
 
-// Untrusted explains why a record that was read must not be used, nil if it may.
+// Untrusted returns the error of a record that was read and could not be verified, or
+// nil.
 func (d *Driver) Untrusted(key string) error {
 	if err := d.unverified[key]; err != nil {
 		return fmt.Errorf("%w: Secret %s/%s: %w", ErrUntrusted, d.Namespace, key, err)
@@ -110,8 +110,8 @@ func (d *Driver) Untrusted(key string) error {
 	return nil
 }
 
-// canonicalDigest is the SHA-256 digest of values in an encoding that is the same
-// before they are stored and after they were read: JSON has one kind of number.
+// canonicalDigest returns the SHA-256 digest of values. The encoding is the same before
+// and after storing the values: JSON has only one type of number.
 func canonicalDigest(config map[string]any) []byte {
 	encoding := encodings.get()
 	defer encodings.put(encoding)
@@ -124,12 +124,12 @@ func canonicalDigest(config map[string]any) []byte {
 	return digest[:]
 }
 
-// encodings are reused, because the values of a large release take as much memory
-// as its record.
+// encodings are reused, because the encoded values of a large release take as much
+// memory as its record.
 var encodings = pool[*canonicalEncoding]{make: func() *canonicalEncoding { return new(canonicalEncoding) }}
 
-// canonicalEncoding collects the encoding of values. Each value begins with a byte
-// for its type. Texts, lists and maps begin with their length.
+// canonicalEncoding encodes values. Each value starts with a byte for its type.
+// Strings, lists and maps start with their length.
 type canonicalEncoding struct{ text []byte }
 
 func (e *canonicalEncoding) add(value any) {
@@ -173,7 +173,7 @@ func (e *canonicalEncoding) add(value any) {
 }
 
 func (e *canonicalEncoding) addMap(v map[string]any) {
-	// Most maps need no memory for their keys.
+	// For most maps, the keys fit into this array on the stack.
 	var few [8]string
 	keys := few[:0]
 	for key := range v {
@@ -188,7 +188,7 @@ func (e *canonicalEncoding) addMap(v map[string]any) {
 	}
 }
 
-// addOther encodes a value of another type as what JSON makes of it.
+// addOther encodes a value of another type as its JSON representation.
 func (e *canonicalEncoding) addOther(value any) {
 	// Values that cannot be encoded cannot be stored either.
 	text, _ := json.Marshal(value)
@@ -214,12 +214,12 @@ func (e *canonicalEncoding) addNumber(number float64) {
 	e.text = binary.LittleEndian.AppendUint64(append(e.text, 'n'), math.Float64bits(number))
 }
 
-// Accept makes a record that was read count as verified.
+// Accept marks a record that was read as verified.
 func (d *Driver) Accept(key string, rls *helmrelease.Release) {
 	delete(d.unverified, key)
 	d.Manifests = append(d.Manifests, rls.Manifest)
 	d.Hooks = append(d.Hooks, rls.Hooks...)
 }
 
-// ReadUnverified reports whether a record that does not verify was read.
+// ReadUnverified reports whether a record was read that could not be verified.
 func (d *Driver) ReadUnverified() bool { return len(d.unverified) > 0 }

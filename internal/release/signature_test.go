@@ -13,8 +13,8 @@ import (
 	"github.com/chartwright/chartwright/internal/release/signing"
 )
 
-// TestContent_SurvivesStorage: a record verifies after it was stored and read,
-// whatever types and texts the values had before.
+// A record can be verified after it was stored and read, for all types of values and
+// texts.
 func TestContent_SurvivesStorage(t *testing.T) {
 	t.Parallel()
 	for name, config := range map[string]map[string]any{
@@ -39,8 +39,7 @@ func TestContent_SurvivesStorage(t *testing.T) {
 	}
 }
 
-// TestContent_TellsValuesApart: no two of these sets of values have one digest.
-func TestContent_TellsValuesApart(t *testing.T) {
+func TestContent_DistinguishesValues(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
 	for i, config := range []map[string]any{
@@ -102,7 +101,7 @@ func BenchmarkSignature(b *testing.B) {
 	})
 }
 
-// testKeys is the key of every world.
+// testKeys holds the signing key of all tests.
 var testKeys = newTestKeys("k")
 
 func newTestKeys(letter string) *signing.Keys {

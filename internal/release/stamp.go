@@ -17,8 +17,8 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// WithFinished adds to what a record says of its objects which Jobs have
-// finished. The digest does not cover these Jobs.
+// WithFinished adds the finished Jobs to the inventory of a record, and computes the
+// digest without these Jobs.
 func WithFinished(stored Inventory, states []apply.State, outcome func(apply.State) string) Inventory {
 	stored.Finished = map[string]string{}
 	var rest []apply.State
@@ -35,11 +35,10 @@ func WithFinished(stored Inventory, states []apply.State, outcome func(apply.Sta
 	return stored
 }
 
-// JobName is how a record names a Job.
+// JobName returns the name of a Job in Inventory.Finished.
 func JobName(key apply.Key) string { return key.Namespace + "/" + key.Name }
 
-// FinishedJobs returns the keys of the Jobs that have finished according to a
-// record, and how.
+// FinishedJobs returns the outcomes of the finished Jobs of a record.
 func FinishedJobs(stored Inventory) map[apply.Key]string {
 	if len(stored.Finished) == 0 {
 		return nil
@@ -52,17 +51,17 @@ func FinishedJobs(stored Inventory) map[apply.Key]string {
 	return jobs
 }
 
-// An object outside of the release's namespace counts for the release only if the
-// release names it, see package inventory. So that a new process need not decode
-// the record of each release, the record lists these objects in an annotation. The
-// annotation needs no signature: it only names which of the objects with our labels
-// count, and those labels take permission to write the object itself.
+// An object outside of the release's namespace belongs to the release only if the
+// release contains it; see package inventory. The record lists these objects in an
+// annotation, so that a new process need not decode every record. The annotation needs
+// no signature: it only selects among objects with the owner's labels, and setting
+// those labels requires write access to the objects.
 
-// maxOutsideText bounds the list in bytes.
+// maxOutsideText limits the list in bytes.
 const maxOutsideText = 8 << 10
 
-// Outside returns the objects that are not in the namespace of the release, as a
-// record lists them; none if there are too many.
+// Outside returns the objects outside of a namespace for Inventory.Outside, or nothing
+// if there are too many.
 func Outside(states []apply.State, namespace string) []string {
 	var names []string
 	size := 0
@@ -80,7 +79,7 @@ func Outside(states []apply.State, namespace string) []string {
 	return names
 }
 
-// OutsideObjects returns the keys of the objects that a record lists.
+// OutsideObjects returns the keys of the objects in Inventory.Outside.
 func OutsideObjects(stored Inventory) []apply.Key {
 	var keys []apply.Key
 	for _, text := range stored.Outside {
@@ -93,20 +92,20 @@ func OutsideObjects(stored Inventory) []apply.Key {
 	return keys
 }
 
-// Stamp is what one action leaves on the record that it creates: whose release
-// it is and what it was rendered from.
+// Stamp marks the record of an action with the owner and the inputs of the revision.
 type Stamp struct {
 	owner   apply.Owner
 	Action  string
 	Digests Digests
 	marks   Marks
-	// redact keeps secrets out of what is not stored in the record itself.
+	// Redact removes secret values from the annotations.
 	Redact func(string) string
 }
 
-// Digests tell what a revision was rendered from. Each fits into a label.
+// Digests identify the inputs of a revision. Each fits into a label.
 type Digests struct {
-	// Input covers everything: two equal ones need no upgrade between them.
+	// Input covers all inputs. Between two revisions with the same Input, no upgrade is
+	// needed.
 	Input string
 	// Chart covers the chart's files.
 	Chart string
@@ -114,12 +113,12 @@ type Digests struct {
 	Values string
 }
 
-// NewStamp returns what marks the revision of one action.
+// NewStamp returns the Stamp of one action.
 func NewStamp(owner apply.Owner, digests Digests, marks Marks) Stamp {
 	return Stamp{owner: owner, Action: string(uuid.NewUUID()), Digests: digests, marks: marks}
 }
 
-// Mark puts our labels on a new revision, in place of any that Helm copied
+// Mark sets Chartwright's labels on a new revision and removes those that Helm copied
 // from an older one.
 func (s Stamp) Mark(rls *helmrelease.Release) {
 	labels := map[string]string{}
@@ -142,14 +141,15 @@ func (s Stamp) Mark(rls *helmrelease.Release) {
 	rls.Labels = labels
 }
 
-// Annotate puts on the Secret what the status reports and no label can hold.
+// Annotate sets the annotations with the data that the status reports and that does not
+// fit into labels.
 func (s Stamp) Annotate(secret *corev1.Secret, rls *helmrelease.Release, inventory Inventory) {
 	description := Description{Description: api.Truncate(s.Redact(rls.Info.Description), MaxDescription), NoHooks: len(rls.Hooks) == 0}
 	description.setChart(rls)
 	if !rls.Info.LastDeployed.IsZero() {
 		description.Deployed = metav1.NewTime(rls.Info.LastDeployed.Time)
 	}
-	// A struct of strings and a time always encodes.
+	// Encoding a struct of strings and a time never fails.
 	text, _ := json.Marshal(description)
 	secret.Annotations = map[string]string{
 		api.AnnotationOwner: s.owner.String(),
@@ -161,6 +161,6 @@ func (s Stamp) Annotate(secret *corev1.Secret, rls *helmrelease.Release, invento
 	}
 }
 
-// MaxDescription bounds what of a revision's description is kept in memory and
-// shown in the status; the record holds the whole.
+// MaxDescription limits the description in memory and in the status. The record holds
+// the full text.
 const MaxDescription = 256

@@ -27,7 +27,7 @@ func TestStamp(t *testing.T) {
 	s.Annotate(secret, rls, Inventory{})
 	r, ok := FromMeta(secret)
 	if !ok || !r.Genuine() {
-		t.Fatalf("no genuine record: %+v", r)
+		t.Fatalf("the record is not genuine: %+v", r)
 	}
 	for _, check := range []struct{ what, got, want string }{
 		{"owner", r.Owner, "A.g/apps/web"},
@@ -37,9 +37,9 @@ func TestStamp(t *testing.T) {
 		{"chart digest", r.ChartDigest, "c"},
 		{"values digest", secret.Labels[api.LabelValuesDigest], "v"},
 		{"chart", r.Chart + "-" + r.ChartVersion + " " + r.AppVersion, "small-1.2.3 9"},
-		{"a label of the user's", secret.Labels["team"], "a"},
-		{"a label of ours that it did not set", secret.Labels["chartwright.dev/held"], ""},
-		{"the map that Helm may share", before["chartwright.dev/held"], "of an older revision"},
+		{"a label of the user", secret.Labels["team"], "a"},
+		{"an operator label that was not set", secret.Labels["chartwright.dev/held"], ""},
+		{"the shared map", before["chartwright.dev/held"], "of an older revision"},
 	} {
 		if check.got != check.want {
 			t.Errorf("%s: %q, want %q", check.what, check.got, check.want)
@@ -57,11 +57,11 @@ func TestStamp(t *testing.T) {
 	}
 }
 
-func TestWhatARecordSaysForTheStatusHoldsNoSecret(t *testing.T) {
+func TestStamp_AnnotationContainsNoSecret(t *testing.T) {
 	secret := &corev1.Secret{}
-	// What is cut off must not leave the half of a secret.
-	said := strings.Repeat("x", MaxDescription-len("…")-5) + canary
-	rls := &helmrelease.Release{Info: &helmrelease.Info{Description: said}}
+	// Truncation must not leave half of a secret.
+	text := strings.Repeat("x", MaxDescription-len("…")-5) + canary
+	rls := &helmrelease.Release{Info: &helmrelease.Info{Description: text}}
 	Stamp{Redact: hideCanary}.Annotate(secret, rls, Inventory{})
 	if got := secret.Annotations[AnnotationRelease]; strings.Contains(got, canary[:4]) || !strings.Contains(got, "x…") {
 		t.Errorf("%s", got)

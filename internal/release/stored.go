@@ -16,19 +16,19 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
-// Stored is a revision as its record has it.
+// Stored is a revision with the content of its record.
 type Stored struct {
 	Record
-	// Objects are those of the manifest, Hooks the others.
+	// Objects are the objects of the manifest. Hooks are the objects of the hooks.
 	Objects, Hooks []chart.RenderedObject
-	// Values were given to the chart.
+	// Values are the values that were given to the chart.
 	Values map[string]any
 
 	Helm *helmrelease.Release
 }
 
-// ReadRecord reads a revision from its Secret. The error is ErrDamaged where it
-// cannot be read.
+// ReadRecord decodes the record in a Secret. The error is ErrCorrupt if it cannot be
+// decoded.
 func ReadRecord(secret *corev1.Secret) (*Stored, error) {
 	rls, err := Decode(secret)
 	if err != nil {
@@ -36,24 +36,24 @@ func ReadRecord(secret *corev1.Secret) (*Stored, error) {
 	}
 	record, ok := FromMeta(secret)
 	if !ok {
-		return nil, fmt.Errorf("%w: %s: its labels are not those of a release record", ErrDamaged, secret.Name)
+		return nil, fmt.Errorf("%w: %s: its labels are not those of a release record", ErrCorrupt, secret.Name)
 	}
 	stored := &Stored{Record: record, Values: values.Normalize(rls.Config), Helm: rls}
 	if stored.Chart == "" {
 		stored.setChart(rls)
 	}
 	if err := stored.parse(); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, secret.Name, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrCorrupt, secret.Name, err)
 	}
 	return stored, nil
 }
 
-// templateLine is what Helm writes before an object, and what a post-renderer
-// may remove.
+// templateLine is the comment that Helm writes before an object. A post-renderer may
+// remove it.
 var templateLine = regexp.MustCompile(`(?m)^# Source: (.*)$`)
 
-// parse reads the objects of the hooks and of the manifest. Unlike chart.ReadRelease
-// it also reads a manifest that Helm did not write.
+// parse decodes the objects of the hooks and of the manifest. Unlike chart.ReadRelease,
+// it also accepts a manifest that Helm did not write.
 func (s *Stored) parse() error {
 	for _, hook := range s.Helm.Hooks {
 		objects, err := chart.ObjectsOf(s.Chart, hook.Path, hook.Manifest)

@@ -11,7 +11,8 @@ import (
 
 func TestReadRecord(t *testing.T) {
 	rls := aRelease()
-	// As templates render it, and as a post-renderer of the helm CLI leaves it.
+	// The manifest contains documents of templates, and of a post-renderer of the helm
+	// CLI.
 	rls.Manifest = "---\n# Source: small/templates/a.yaml\napiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: a}}\n- {apiVersion: v1, kind: Secret, metadata: {name: b}}\n" +
 		"---\n# nothing\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"
 	secret := mustEncode(t, rls)
@@ -30,7 +31,7 @@ func TestReadRecord(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{"replicas": int64(2), "nothing": nil}, stored.Values); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
-	// Nobody annotated it.
+	// The record has no annotations.
 	if stored.Chart != "small" || stored.ChartVersion != "1.2.3" || stored.AppVersion != "9" {
 		t.Errorf("the chart is %s %s, app %s", stored.Chart, stored.ChartVersion, stored.AppVersion)
 	}
@@ -42,7 +43,7 @@ func TestReadRecord(t *testing.T) {
 	}
 }
 
-func TestReadRecordRefuses(t *testing.T) {
+func TestReadRecord_RejectsInvalid(t *testing.T) {
 	whole := aRelease()
 	for name, spoil := range map[string]func() error{
 		"content": func() error {
@@ -64,7 +65,7 @@ func TestReadRecordRefuses(t *testing.T) {
 			return err
 		},
 	} {
-		if err := spoil(); !errors.Is(err, ErrDamaged) {
+		if err := spoil(); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

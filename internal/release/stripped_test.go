@@ -11,8 +11,8 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// full returns a state of revision 3 with every annotation, and stripped the
-// next, of which the helm CLI has dropped them.
+// full returns the metadata of revision 3 with all annotations, and stripped a later
+// state from which the helm CLI has dropped them.
 func full(version string) *metav1.PartialObjectMetadata {
 	m := stored(3, "uid", version, api.StatusDeployed)
 	m.Annotations[release.AnnotationInventory] = `{"digest":"d","kinds":["v1/ConfigMap"]}`
@@ -27,7 +27,7 @@ func stripped(version string) *metav1.PartialObjectMetadata {
 	return m
 }
 
-func TestStripped_RecordOfOursWithoutAnnotations(t *testing.T) {
+func TestRecord_Stripped(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(*metav1.PartialObjectMetadata)
@@ -49,9 +49,9 @@ func TestStripped_RecordOfOursWithoutAnnotations(t *testing.T) {
 	}
 }
 
-// TestIndex_KeepsWhatAStrippedRecordSaid: the annotations are restored from it,
-// and the status goes on reporting it.
-func TestIndex_KeepsWhatAStrippedRecordSaid(t *testing.T) {
+// The annotations are restored from the earlier state, and the status continues to
+// report it.
+func TestIndex_KeepsDataOfStrippedRecord(t *testing.T) {
 	w := newWatched()
 	w.OnAdd(full("10"), true)
 	before := w.History("apps", "web")[0]
@@ -71,7 +71,7 @@ func TestIndex_KeepsWhatAStrippedRecordSaid(t *testing.T) {
 	w.OnUpdate(full("10"), stripped("11"))
 	expect("when it is stripped")
 	w.OnUpdate(stripped("11"), stripped("11"))
-	expect("when the watch begins anew")
+	expect("when the watch restarts")
 	w.OnUpdate(stripped("11"), stripped("12"))
 	expect("when it is written again")
 
@@ -83,13 +83,13 @@ func TestIndex_KeepsWhatAStrippedRecordSaid(t *testing.T) {
 	failed.Labels["status"] = api.StatusFailed
 	w.OnUpdate(full("13"), failed)
 	if now := w.History("apps", "web")[0]; now.Inventory.Digest != "" {
-		t.Errorf("of another status it still says %+v", now.Inventory)
+		t.Errorf("with another status it still has %+v", now.Inventory)
 	}
 }
 
-// A tenant who may write Secrets must not fill the memory of the operator by the
-// annotations of records that nobody decodes.
-func TestFromMeta_BoundsAnnotations(t *testing.T) {
+// A tenant with write access to Secrets must not be able to fill the operator's memory with
+// annotations of records.
+func TestFromMeta_LimitsAnnotations(t *testing.T) {
 	with := func(key, text string) release.Record {
 		m := stored(3, "uid", "1", api.StatusDeployed)
 		m.Annotations[key] = text
@@ -99,19 +99,19 @@ func TestFromMeta_BoundsAnnotations(t *testing.T) {
 		return `{"kinds":["` + strings.Repeat(kind+`","`, n) + kind + `"]}`
 	}
 	if got := with(release.AnnotationInventory, kinds(5000, "")).Inventory.Kinds; len(got) > 0 {
-		t.Errorf("%d empty kinds are held", len(got))
+		t.Errorf("%d empty kinds are stored", len(got))
 	}
 	if got := with(release.AnnotationInventory, kinds(1000, "v1/A")).Inventory.Kinds; len(got) != 100 {
-		t.Errorf("%d kinds are held", len(got))
+		t.Errorf("%d kinds are stored", len(got))
 	}
 	large := strings.Repeat("x", 20<<10)
 	if got := with(release.AnnotationRelease, `{"description":"`+large+`"}`).Description.Description; got != "" {
-		t.Errorf("a description of %d bytes is held", len(got))
+		t.Errorf("a description of %d bytes is stored", len(got))
 	}
 	if got := with(release.AnnotationTested, `{"message":"`+large+`"}`).Tested; got != nil {
-		t.Errorf("a message of %d bytes is held", len(got.Message))
+		t.Errorf("a message of %d bytes is stored", len(got.Message))
 	}
 	if got := with(release.AnnotationLookups, `["`+large+`"]`).Lookups; got != "" {
-		t.Errorf("lookups of %d bytes are held", len(got))
+		t.Errorf("lookups of %d bytes are stored", len(got))
 	}
 }

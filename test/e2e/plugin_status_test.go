@@ -143,7 +143,7 @@ func TestPlugin_Status(t *testing.T) {
 		listing := env.NewUser(get, rule("get", "", "secrets"), rule("list", "apps", "deployments"), rule("list", "batch", "jobs"))
 		env.Patch(harness.Secret("sh.helm.release.v1.bad.v1"), `[{"op": "replace", "path": "/data/release", "value": "bm90aGluZw=="}]`)
 		output := runExpecting(t, listing, []string{"status", kind.Resource() + "/bad"}, "Deployment bad False", "Job bad True")
-		expectContains(t, "the note", output.Stderr, "the release record is damaged", "found by their labels")
+		expectContains(t, "the note", output.Stderr, "the release record is corrupt", "found by their labels")
 	})
 	t.Run("a deleted object", func(t *testing.T) {
 		env := env.For(t)

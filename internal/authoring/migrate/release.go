@@ -111,7 +111,7 @@ func (r *resourceCheck) read(ctx context.Context, record release.Record) (*relea
 		return nil, fmt.Errorf("read release record %s/%s: %w", record.Namespace, record.Secret, err)
 	}
 	stored, err := release.ReadRecord(secret)
-	if errors.Is(err, release.ErrDamaged) {
+	if errors.Is(err, release.ErrCorrupt) {
 		r.addf(ToDo, "", "the release record cannot be read: %v", err).
 			Do = "nothing: Chartwright sets the record aside, and deploys the spec as revision 1"
 		return nil, nil

@@ -18,14 +18,14 @@ var (
 	// ErrUnsigned marks content without a signature, or with the signature of a key
 	// that the operator does not have.
 	ErrUnsigned = errors.New("the release record has no signature of this operator")
-	// ErrForged marks content that is not what was signed.
+	// ErrForged marks content that does not match its signature.
 	ErrForged = errors.New("the content of the release record does not match its signature")
 )
 
-// MinKey is the least number of bytes of a key.
+// MinKey is the minimum length of a key in bytes.
 const MinKey = 32
 
-// Content is what a signature covers. It leaves out what the helm CLI updates
+// Content is the content that a signature covers. It omits what the helm CLI changes
 // without changing the release: status, description and the results of hooks.
 type Content struct {
 	Namespace string
@@ -33,34 +33,34 @@ type Content struct {
 	Revision  int
 	// Owner is the UID of the custom resource.
 	Owner string
-	// Inputs are the digests of what the revision was rendered from.
+	// Inputs are the digests of the inputs of the revision.
 	Inputs []string
 	// Chart is the name and the version of the chart.
 	Chart string
-	// Values is a digest of the values given to the chart.
+	// Values is the digest of the values given to the chart.
 	Values []byte
-	// Manifest holds the objects, without hooks.
+	// Manifest contains the objects without the hooks.
 	Manifest string
-	// Hooks are the definitions of the hooks, sorted.
+	// Hooks are the sorted digests of the hooks.
 	Hooks []string
 }
 
-// Keys holds the key that signs, and the one before it, whose signatures are
-// still accepted. Its methods may be called concurrently. The zero value has no
-// key: it signs nothing and accepts nothing.
+// Keys holds the current key, and the previous key, whose signatures are still
+// accepted. Its methods may be called concurrently. The zero value has no keys, signs
+// nothing and accepts nothing.
 type Keys struct {
 	mu                sync.RWMutex
 	current, previous *key
 }
 
 type key struct {
-	// id is public: it names the key in signatures.
+	// id identifies the key in signatures; it is not secret.
 	id     string
 	secret []byte
 }
 
-// Set replaces the keys. The previous one may be nil. It returns an error, and
-// changes nothing, if a key is shorter than MinKey.
+// Set replaces the keys. The previous key may be nil. If a key is shorter than MinKey,
+// Set returns an error and changes nothing.
 func (k *Keys) Set(current, previous []byte) error {
 	if len(current) < MinKey {
 		return fmt.Errorf("the signing key has %d bytes, expected at least %d", len(current), MinKey)
@@ -82,8 +82,8 @@ func newKey(secret []byte) *key {
 	return &key{id: hex.EncodeToString(sum[:4]), secret: append([]byte{}, secret...)}
 }
 
-// Sign returns the signature of content, which is a valid label value. It is
-// empty if there is no key.
+// Sign returns the signature of content, which is a valid label value, or an empty
+// string if there is no key.
 func (k *Keys) Sign(content Content) string {
 	k.mu.RLock()
 	current := k.current
@@ -94,8 +94,8 @@ func (k *Keys) Sign(content Content) string {
 	return current.sign(content)
 }
 
-// Current reports whether a signature names the key that signs now. It does not
-// verify anything, and is for deciding whether a record needs to be signed again.
+// Current reports whether a signature names the current key. It does not verify the
+// signature; it shows whether a record must be signed again.
 func (k *Keys) Current(signature string) bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -103,8 +103,8 @@ func (k *Keys) Current(signature string) bool {
 	return k.current != nil && id == k.current.id
 }
 
-// Verify returns nil if the current or the previous key has signed the content.
-// Otherwise the error is ErrUnsigned or ErrForged.
+// Verify returns nil if the current or the previous key signed the content. Otherwise
+// the error is ErrUnsigned or ErrForged.
 func (k *Keys) Verify(signature string, content Content) error {
 	k.mu.RLock()
 	keys := []*key{k.current, k.previous}
@@ -131,11 +131,11 @@ func (k *key) sign(content Content) string {
 	return k.id + "." + strings.ToLower(encoding.EncodeToString(mac.Sum(nil)))
 }
 
-// write encodes content so that different content has different encodings: each
-// part follows its length, and each list the number of its parts.
+// write encodes content so that different content has different encodings: each string
+// follows its length, and each list its number of items.
 func (c Content) write(to io.Writer) {
-	// A hash accepts only bytes. The buffer avoids a copy of each whole text. Writes to
-	// a hash never fail.
+	// Converting a string to bytes would copy it as a whole; the buffer avoids that.
+	// Writes to a hash never fail.
 	buffer := bufio.NewWriter(to)
 	text := func(part string) {
 		_, _ = buffer.WriteString(strconv.Itoa(len(part)) + ":")

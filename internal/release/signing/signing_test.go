@@ -29,7 +29,7 @@ func content() signing.Content {
 	}
 }
 
-func TestVerify_RefusesEveryChange(t *testing.T) {
+func TestVerify_RejectsEveryChange(t *testing.T) {
 	t.Parallel()
 	k := keys(t, key("a"), nil)
 	signature := k.Sign(content())
@@ -91,7 +91,7 @@ func TestVerify_FollowsRotation(t *testing.T) {
 	}
 }
 
-func TestVerify_RefusesWithoutKeyOrSignature(t *testing.T) {
+func TestVerify_RejectsMissingKeyOrSignature(t *testing.T) {
 	t.Parallel()
 	var none signing.Keys
 	if signature := none.Sign(content()); signature != "" {
@@ -109,7 +109,7 @@ func TestVerify_RefusesWithoutKeyOrSignature(t *testing.T) {
 	}
 }
 
-func TestSet_RefusesShortKeys(t *testing.T) {
+func TestSet_RejectsShortKeys(t *testing.T) {
 	t.Parallel()
 	k := keys(t, key("a"), nil)
 	signature := k.Sign(content())

@@ -12,11 +12,11 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// A Job with ttlSecondsAfterFinished runs once per revision, as with Helm: a new
-// revision creates a Job that is gone, and nothing else does. The inventory knows
-// which Jobs have finished, and the record keeps it for the next process.
+// A Job with ttlSecondsAfterFinished runs once per revision, as with Helm: only a new
+// revision creates a deleted Job again. The inventory holds the outcomes of finished
+// Jobs, and the record stores them for the next process.
 
-// ttlOf returns the ttlSecondsAfterFinished of a Job of the release.
+// ttlOf returns the ttlSecondsAfterFinished of a Job that is not a hook.
 func ttlOf(info *resource.Info) (time.Duration, bool) {
 	gvk := info.Mapping.GroupVersionKind
 	if isHook(info) || gvk.Group != "batch" || gvk.Kind != "Job" {
@@ -27,11 +27,11 @@ func ttlOf(info *resource.Info) (time.Duration, bool) {
 	return time.Duration(seconds) * time.Second, ok && err == nil
 }
 
-// leaveFinished finds the Jobs of a stored revision that have finished, so that
-// they are not created again. If nobody saw a missing Job finish, it counts as
-// finished if its TTL may have passed since the revision was deployed: to run a
-// migration twice is worse than to leave a Job that a user deleted.
-func (k *kubeClient) leaveFinished(objects helmkube.ResourceList, record release.Record) error {
+// findFinished finds the finished Jobs of a stored revision, which must not be created
+// again. A missing Job of unknown outcome counts as finished if its TTL may have passed
+// since the revision was deployed: running a migration twice is worse than not
+// recreating a Job that a user deleted.
+func (k *kubeClient) findFinished(objects helmkube.ResourceList, record release.Record) error {
 	for _, info := range objects {
 		ttl, ok := ttlOf(info)
 		if !ok {

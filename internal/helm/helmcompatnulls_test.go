@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// nullable is a CRD of fields with which a null may meet.
+// nullable is a CRD with fields of all types that may be null.
 const nullable = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -91,24 +91,25 @@ var nullCases = []upgradeCase{
 	{name: "nullable null to absent", from: gap("may: null, text: a"), to: gap("text: a")},
 	{name: "nullable null to value", from: gap("may: null, text: a"), to: gap("may: b, text: a")},
 	{name: "defaulted value to null", from: gap("defaulted: a, text: a"), to: gap("defaulted: null, text: a")},
-	{name: "unchanged null beside a change", from: gap("list: null, text: a"), to: gap("list: null, text: b")},
-	{name: "nullable unchanged null beside a change", from: gap("may: null, text: a"), to: gap("may: null, text: b")},
-	{name: "null in an item beside a change", from: gap("items: [{name: a, envFrom: [a]}]"), to: gap("items: [{name: b}, {name: a, envFrom: null}]")},
-	{name: "keyed null in an item beside a change", from: gap("keyed: [{name: a, envFrom: [a]}]"), to: gap("keyed: [{name: b}, {name: a, envFrom: null}]")},
+	{name: "unchanged null and another change", from: gap("list: null, text: a"), to: gap("list: null, text: b")},
+	{name: "nullable unchanged null and another change", from: gap("may: null, text: a"), to: gap("may: null, text: b")},
+	{name: "null in an item and another change", from: gap("items: [{name: a, envFrom: [a]}]"), to: gap("items: [{name: b}, {name: a, envFrom: null}]")},
+	{name: "keyed null in an item and another change", from: gap("keyed: [{name: a, envFrom: [a]}]"), to: gap("keyed: [{name: b}, {name: a, envFrom: null}]")},
 	{name: "field dropped", from: gap("text: a, list: [a]"), to: gap("text: a")},
 	{name: "unknown field with a value", from: gap("bogus: 1, text: a")},
-	{name: "number for a text", from: gap("text: 1")},
+	{name: "number for a string", from: gap("text: 1")},
 	{name: "number beyond", from: gap("number: 99999999999999999999")},
 	{name: "fraction", from: gap("number: 1.5")},
 	{name: "duplicate in a set", from: gap("set: [a, a]")},
 	{name: "duplicate key", from: gap("keyed: [{name: a, other: b}, {name: a, other: c}]"), helmRefuses: true},
-	{name: "keyed items change place", from: gap("keyed: [{name: a}, {name: b}]"), to: gap("keyed: [{name: b}, {name: a}]")},
+	{name: "keyed items change order", from: gap("keyed: [{name: a}, {name: b}]"), to: gap("keyed: [{name: b}, {name: a}]")},
 	{name: "set loses an item", from: gap("set: [a, b]"), to: gap("set: [b]")},
 	{name: "list replaced", from: gap("items: [{name: a}]"), to: gap("items: [{name: b}]")},
 }
 
-// TestApply_DropsNullsThatTheSchemaForbids as the API server does for Helm.
-func TestApply_DropsNullsThatTheSchemaForbids(t *testing.T) {
+// TestApply_DropsForbiddenNulls tests that the operator drops nulls like the API server
+// does for Helm's patches.
+func TestApply_DropsForbiddenNulls(t *testing.T) {
 	startAPIServer(t)
 	installGap(t)
 	for _, test := range nullCases {

@@ -16,23 +16,23 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// upgradeCase is two manifests of one object that follow each other.
+// upgradeCase holds two versions of the manifest of one object.
 type upgradeCase struct {
 	name     string
 	from, to string
-	// helmRefuses: Helm's own patch fails, and Chartwright's apply does not.
+	// helmRefuses reports that Helm's own patch fails, unlike the operator's apply.
 	helmRefuses bool
-	// differs explains why the two results are not the same.
+	// differs explains why the two results differ.
 	differs string
 }
 
-// manifestChart prints .Values.manifest.
+// manifestChart returns a chart that renders .Values.manifest.
 func manifestChart() files {
 	return small().with("templates/config.yaml", "{{ .Values.manifest }}").with("values.yaml", "").with("values.schema.json", "{}")
 }
 
-// byHelm creates and updates the object of a case with Helm's own client, and
-// returns the result of the last step that succeeded.
+// byHelm creates and updates the object of a case with Helm's own client, and returns
+// the result of the last successful step.
 func (w *world) byHelm(test upgradeCase) (*unstructured.Unstructured, error) {
 	w.Helper()
 	shared, err := rest.HTTPClientFor(apiServer.config)
@@ -41,7 +41,7 @@ func (w *world) byHelm(test upgradeCase) (*unstructured.Unstructured, error) {
 	}
 	build := &builder{
 		mapper: apiServer.mapper, namespace: w.namespace, built: map[string]helmkube.ResourceList{},
-		// Some requests are made when the test is over.
+		// Some requests are sent after the end of the test.
 		clients: newBoundClients(context.Background(), apiServer.config, shared),
 	}
 	client := &helmkube.Client{Log: func(string, ...any) {}}
@@ -69,7 +69,7 @@ func (w *world) byHelm(test upgradeCase) (*unstructured.Unstructured, error) {
 	return w.live(final), nil
 }
 
-// byApply is byHelm with an install and an upgrade of ours.
+// byApply is like byHelm, with an install and an upgrade of the operator.
 func (w *world) byApply(test upgradeCase) (*unstructured.Unstructured, error) {
 	w.Helper()
 	c := manifestChart().load(w.T)
@@ -113,12 +113,12 @@ func (w *world) byApply(test upgradeCase) (*unstructured.Unstructured, error) {
 	return w.live(list), nil
 }
 
-// filled names cluster-scoped objects after the namespace.
+// filled replaces placeholders for the names of cluster-scoped objects.
 func (w *world) filled(manifest string) string {
 	return strings.ReplaceAll(manifest, "NAME", w.namespace)
 }
 
-// live reads the first object of a list.
+// live returns the live state of the first object of a list.
 func (w *world) live(list helmkube.ResourceList) *unstructured.Unstructured {
 	w.Helper()
 	client, err := dynamic.NewForConfig(apiServer.config)
@@ -132,7 +132,7 @@ func (w *world) live(list helmkube.ResourceList) *unstructured.Unstructured {
 	return found
 }
 
-// content is what of an object a manifest can set.
+// content returns the fields that a manifest can set.
 func (w *world) content(object *unstructured.Unstructured) map[string]any {
 	content := maps.Clone(object.Object)
 	delete(content, "metadata")
@@ -140,37 +140,38 @@ func (w *world) content(object *unstructured.Unstructured) map[string]any {
 	return content
 }
 
-// compare runs a case by Helm and by apply, each in a namespace of its own.
+// compare runs a case with Helm and with the operator, each in its own namespace.
 func compare(t *testing.T, test upgradeCase) {
 	t.Helper()
-	helmWorld, ours := newWorld(t), newWorld(t)
+	helmWorld, applyWorld := newWorld(t), newWorld(t)
 	want, helmErr := helmWorld.byHelm(test)
-	got, err := ours.byApply(test)
+	got, err := applyWorld.byApply(test)
 	switch {
 	case test.helmRefuses:
 		if helmErr == nil || err != nil {
-			t.Errorf("want a refusal of Helm's alone; Helm: %v; apply: %v", helmErr, err)
+			t.Errorf("want only Helm to fail; Helm: %v; apply: %v", helmErr, err)
 		}
 		return
 	case helmErr != nil:
 		if !strings.Contains(helmErr.Error(), " is invalid: ") && !strings.Contains(helmErr.Error(), " cannot be handled as a ") {
-			t.Errorf("Helm failed without a refusal: %v", helmErr)
+			t.Errorf("Helm failed for another reason: %v", helmErr)
 		}
 		if err == nil {
-			t.Errorf("apply accepts what Helm refuses: %v", helmErr)
+			t.Errorf("only Helm fails: %v", helmErr)
 		}
 		return
 	case err != nil:
-		t.Fatalf("apply refuses what Helm accepts: %v", err)
+		t.Fatalf("only apply fails: %v", err)
 	}
-	replacer := strings.NewReplacer(helmWorld.namespace, "NAME", ours.namespace, "NAME")
-	diff := cmp.Diff(neutral(replacer, helmWorld.content(want)), neutral(replacer, ours.content(got)))
+	replacer := strings.NewReplacer(helmWorld.namespace, "NAME", applyWorld.namespace, "NAME")
+	diff := cmp.Diff(neutral(replacer, helmWorld.content(want)), neutral(replacer, applyWorld.content(got)))
 	if (diff != "") != (test.differs != "") {
 		t.Errorf("differs from Helm's result (%q was expected) (-Helm +apply):\n%s", test.differs, diff)
 	}
 }
 
-// neutral replaces the names of namespaces, and what the API server allocates.
+// neutral replaces the names of namespaces and the values that the API server
+// allocates.
 func neutral(replacer *strings.Replacer, value any) any {
 	switch typed := value.(type) {
 	case string:
@@ -199,7 +200,8 @@ func neutral(replacer *strings.Replacer, value any) any {
 	return value
 }
 
-// TestApply_AcceptsWhatHelmAccepts turns every union of the built-in kinds.
+// TestApply_AcceptsWhatHelmAccepts changes the member of every union of the built-in
+// kinds.
 func TestApply_AcceptsWhatHelmAccepts(t *testing.T) {
 	for _, test := range unionCases() {
 		t.Run(test.name, func(t *testing.T) {
@@ -209,8 +211,8 @@ func TestApply_AcceptsWhatHelmAccepts(t *testing.T) {
 	}
 }
 
-// TestApply_ReadsValuesAsHelmDoes over values of unexpected types.
-func TestApply_ReadsValuesAsHelmDoes(t *testing.T) {
+// TestApply_ConvertsValuesLikeHelm tests values of unexpected types.
+func TestApply_ConvertsValuesLikeHelm(t *testing.T) {
 	for _, test := range valueCases() {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// valueCases are values that one of the two might take for something else.
+// valueCases returns values that Helm or the operator could convert differently.
 func valueCases() []upgradeCase {
 	const (
 		emptied = "Helm's patch removes the key; an apply sets what the API server makes of null when it creates the object"
@@ -19,7 +19,7 @@ func valueCases() []upgradeCase {
 		{name: "Secret data null", from: secret("data: {a: null}")},
 		{name: "Secret stringData null", from: secret("stringData: {a: null, b: c}")},
 		{name: "Secret stringData null, whole", from: secret("stringData: null")},
-		{name: "Secret data null beside stringData", from: secret("data: null, stringData: {a: b}")},
+		{name: "Secret data null and stringData", from: secret("data: null, stringData: {a: b}")},
 		{name: "Secret stringData number", from: secret("stringData: {a: 1}")},
 		{name: "Secret stringData list", from: secret("stringData: [a]")},
 		{name: "Secret stringData to null", from: secret("stringData: {a: b, c: d}"), to: secret("stringData: {a: null, c: d}"), differs: "Helm's patch leaves the old value"},
@@ -32,7 +32,7 @@ func valueCases() []upgradeCase {
 		{name: "port number", from: service("ports: [{name: a, port: 53, targetPort: 53}]"), to: service("ports: [{name: a, port: 54, targetPort: 53}]")},
 		{name: "targetPort to a name", from: service("ports: [{name: a, port: 53}]"), to: service("ports: [{name: a, port: 53, targetPort: dns}]")},
 		{name: "targetPort to the default", from: service("ports: [{name: a, port: 53, targetPort: dns}]"), to: service("ports: [{name: a, port: 53}]")},
-		{name: "env changes place", from: ofContainer("env: [{name: A, value: a}, {name: B, value: b}], "), to: ofContainer("env: [{name: B, value: b}, {name: A, value: a}], ")},
+		{name: "env changes order", from: ofContainer("env: [{name: A, value: a}, {name: B, value: b}], "), to: ofContainer("env: [{name: B, value: b}, {name: A, value: a}], ")},
 		{name: "hostNetwork off", from: workload("Deployment", "", "hostNetwork: true, ", "ports: [{containerPort: 80}], "), to: ofContainer("ports: [{containerPort: 80}], ")},
 		{name: "replicas to null", from: ofSpec("replicas: 3, "), to: ofSpec("replicas: null, ")},
 		{name: "replicas dropped", from: ofSpec("replicas: 3, "), to: ofSpec("")},

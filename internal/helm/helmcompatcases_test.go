@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// manifestOf returns an object of a kind in one line of YAML.
+// manifestOf returns the manifest of an object in one line of YAML.
 func manifestOf(apiVersion, kind, name, fields string) string {
 	return fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: %s}, %s}", apiVersion, kind, name, fields)
 }
 
-// workload returns an object of a kind of apps/v1 with fields of its spec, of its
-// pods' spec and of its container.
+// workload returns the manifest of an apps/v1 object with the given fields of its spec,
+// its pod spec and its container.
 func workload(kind, spec, pod, container string) string {
 	if kind == "StatefulSet" {
 		spec = "serviceName: s, " + spec
@@ -89,10 +89,10 @@ func roleBinding(subject string) string {
 	return manifestOf("rbac.authorization.k8s.io/v1", "RoleBinding", "x", "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: a}, subjects: [{"+subject+"}]")
 }
 
-// members are the ways to write a union, by a name of each.
+// members holds the names and the YAML of the members of a union.
 type members [][2]string
 
-// turns returns a case for each pair of different members.
+// turns returns a case for each ordered pair of members.
 func (m members) turns(what string, write func(string) string) []upgradeCase {
 	var cases []upgradeCase
 	for _, from := range m {
@@ -105,7 +105,7 @@ func (m members) turns(what string, write func(string) string) []upgradeCase {
 	return cases
 }
 
-// unionCases turn every union of the built-in kinds from one member to another.
+// unionCases returns the cases for all unions of the built-in kinds.
 func unionCases() []upgradeCase {
 	cases := members{
 		{"nothing", ""},
@@ -121,7 +121,7 @@ func unionCases() []upgradeCase {
 			{"OnDelete", "updateStrategy: {type: OnDelete}, "},
 		}.turns(kind+" update strategy", func(spec string) string { return workload(kind, spec, "", "") })
 		for i := range update {
-			// Helm's patch leaves the default there.
+			// Helm's patch keeps the default.
 			update[i].helmRefuses = kind == "StatefulSet" && strings.HasSuffix(update[i].name, " from nothing to OnDelete")
 		}
 		cases = append(cases, update...)
@@ -164,7 +164,7 @@ func unionCases() []upgradeCase {
 	return append(cases, otherUnions()...)
 }
 
-// otherUnions are those outside of pods.
+// otherUnions returns the cases for unions outside of pods.
 func otherUnions() []upgradeCase {
 	port := ", ports: [{port: 80}]"
 	cases := members{

@@ -12,9 +12,9 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// TestTry: what is rendered is an upgrade of the release that is stored, on the
-// cluster as it is, and nothing is written.
-func TestTry(t *testing.T) {
+// DryRunUpgrade renders an upgrade of the stored release on the current cluster and
+// writes nothing.
+func TestDryRunUpgrade(t *testing.T) {
 	w := newWorld(t)
 	loaded := files{
 		"Chart.yaml":         "apiVersion: v2\nname: small\nversion: 1.0.0\n",
@@ -57,7 +57,7 @@ data:
 	}
 	data, ok := rendered.Objects[0].Object["data"].(map[string]any)
 	if !ok || data["size"] != "2" || data["revision"] != "5 true" || data["minor"] != version.Minor || data["apps"] != "true" || data["found"] != "hello" {
-		t.Errorf("rendered is %v", rendered.Objects[0].Object)
+		t.Errorf("the rendered objects are %v", rendered.Objects[0].Object)
 	}
 	if got := strings.Join(w.statuses(), ", "); got != "v1 deployed" {
 		t.Errorf("the release has %s", got)
@@ -68,6 +68,6 @@ data:
 
 	trial.Values = map[string]any{"size": "much"}
 	if _, err := DryRunUpgrade(t.Context(), loaded, trial); !errors.Is(err, chart.ErrInvalidValues) {
-		t.Errorf("values that the schema refuses: %v", err)
+		t.Errorf("values that the schema rejects: %v", err)
 	}
 }

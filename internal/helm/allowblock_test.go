@@ -18,8 +18,8 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// vault makes another namespace with a ConfigMap in it, and returns a manifest
-// that names that.
+// vault creates another namespace with a ConfigMap, and returns a manifest that
+// contains the ConfigMap.
 func (w *world) vault() (namespace, manifest string) {
 	w.Helper()
 	namespace = w.namespace + "-vault"
@@ -33,7 +33,7 @@ func (w *world) vault() (namespace, manifest string) {
 	return namespace, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: prize, namespace: " + namespace + "}\ndata: {value: mine}\n"
 }
 
-// untouched fails where anything happened to the other namespace.
+// untouched fails the test if anything changed in the other namespace.
 func (w *world) untouched(namespace string) {
 	w.Helper()
 	list, err := w.plain.CoreV1().ConfigMaps(namespace).List(w.Context(), metav1.ListOptions{FieldSelector: "metadata.name!=kube-root-ca.crt"})
@@ -45,7 +45,7 @@ func (w *world) untouched(namespace string) {
 	}
 }
 
-// forge changes what a record holds, and none of its labels.
+// forge changes the content of a record, but none of its labels.
 func (w *world) forge(key string, change func(*helmrelease.Release)) {
 	w.Helper()
 	secrets := w.plain.CoreV1().Secrets(w.namespace)
@@ -65,8 +65,8 @@ func (w *world) forge(key string, change func(*helmrelease.Release)) {
 	w.must(err)
 }
 
-// rewrite changes what a record holds and signs it, as an operator whose rules
-// were wider has done.
+// rewrite changes the content of a record and signs it, like an operator with less
+// strict rules.
 func (w *world) rewrite(key string, change func(*helmrelease.Release)) {
 	w.Helper()
 	w.forge(key, change)
@@ -84,8 +84,8 @@ func hookOf(event helmrelease.HookEvent, manifest string) *helmrelease.Hook {
 	}
 }
 
-// What a record says is done within the rules of now.
-func TestRecordsObeyTheRules(t *testing.T) {
+// The rules of the current watches file apply to stored records.
+func TestRecords_RestrictedByAllowBlock(t *testing.T) {
 	const key = "sh.helm.release.v1.web.v1"
 	start := func(t *testing.T) (w *world, r Request, namespace, manifest string) {
 		w = newWorld(t)
@@ -94,7 +94,7 @@ func TestRecordsObeyTheRules(t *testing.T) {
 		w.must(w.helm.Install(t.Context(), r))
 		return w, r, namespace, manifest
 	}
-	// refuses runs an action that must end before it writes anything.
+	// refuses runs an action that must end before the first write.
 	refuses := func(w *world, namespace string, action func() error) {
 		w.Helper()
 		p := &disturbance{}
@@ -116,10 +116,10 @@ func TestRecordsObeyTheRules(t *testing.T) {
 		r := w.request(mapsChart().load(t), "one", valuesOf("a=1"))
 		refuses(w, namespace, func() error { return w.helm.Adopt(t.Context(), r) })
 
-		told := r.tell()
+		warnings := r.collectWarnings()
 		w.must(w.helm.Orphan(t.Context(), r))
 		w.untouched(namespace)
-		equal(t, "what is told", 1, len(*told))
+		equal(t, "the warnings", 1, len(*warnings))
 	})
 	t.Run("verify", func(t *testing.T) {
 		w, r, namespace, manifest := start(t)
@@ -152,12 +152,12 @@ func TestRecordsObeyTheRules(t *testing.T) {
 		w, r, namespace, manifest := start(t)
 		w.rewrite(key, func(rls *helmrelease.Release) { rls.Manifest += "---\n" + manifest })
 		r.Digests.Input = "two"
-		told := r.tell()
+		warnings := r.collectWarnings()
 		w.must(w.helm.Upgrade(t.Context(), r))
 		w.untouched(namespace)
-		equal(t, "what is told", []string{
-			"ObjectLeft: ConfigMap " + namespace + "/prize is outside the release's namespace " + w.namespace + " (allow.otherNamespaces is false); it is left as it is, for the operator has not made it",
-		}, *told)
+		equal(t, "the warnings", []string{
+			"ObjectLeft: ConfigMap " + namespace + "/prize is outside the release's namespace " + w.namespace + " (allow.otherNamespaces is false); the object is not changed because the operator did not create it",
+		}, *warnings)
 	})
 	t.Run("uninstall", func(t *testing.T) {
 		w, r, namespace, manifest := start(t)
@@ -165,38 +165,38 @@ func TestRecordsObeyTheRules(t *testing.T) {
 			rls.Manifest += "---\n" + manifest
 			rls.Hooks = []*helmrelease.Hook{hookOf(helmrelease.HookPreDelete, manifest), hookOf(helmrelease.HookPostDelete, strings.Replace(manifest, "prize", "more", 1))}
 		})
-		told := r.tell()
+		warnings := r.collectWarnings()
 		r.WaitForDelete = true
 		w.must(w.helm.Uninstall(t.Context(), r))
 		w.untouched(namespace)
 		equal(t, "the objects", []string{}, w.configMaps())
 		equal(t, "the revisions", []string{}, w.statuses())
-		slices.Sort(*told)
+		slices.Sort(*warnings)
 		const outside = " is outside the release's namespace "
-		if len(*told) != 3 || !strings.HasPrefix((*told)[0], "HooksSkipped: ConfigMap "+namespace+"/more"+outside) ||
-			!strings.HasPrefix((*told)[1], "HooksSkipped: ConfigMap "+namespace+"/prize"+outside) ||
-			!strings.HasPrefix((*told)[2], "ObjectLeft: ConfigMap "+namespace+"/prize"+outside) {
-			t.Errorf("what is told: %q", *told)
+		if len(*warnings) != 3 || !strings.HasPrefix((*warnings)[0], "HooksSkipped: ConfigMap "+namespace+"/more"+outside) ||
+			!strings.HasPrefix((*warnings)[1], "HooksSkipped: ConfigMap "+namespace+"/prize"+outside) ||
+			!strings.HasPrefix((*warnings)[2], "ObjectLeft: ConfigMap "+namespace+"/prize"+outside) {
+			t.Errorf("the warnings: %q", *warnings)
 		}
 	})
 }
 
-// tell notes what a person is told of the request's action.
-func (r *Request) tell() *[]string {
-	told := &[]string{}
-	r.Notifier = warnFunc(func(reason, what string) { *told = append(*told, reason+": "+what) })
-	return told
+// collectWarnings collects the warnings of the request's action.
+func (r *Request) collectWarnings() *[]string {
+	warnings := &[]string{}
+	r.Notifier = warnFunc(func(reason, what string) { *warnings = append(*warnings, reason+": "+what) })
+	return warnings
 }
 
-// What the operator has made it deletes, though it may make it no more.
-func TestNarrowedRulesKeepNothingFromDeletion(t *testing.T) {
+// The operator deletes objects that it created under earlier rules.
+func TestUninstall_DeletesObjectsThatRulesForbidNow(t *testing.T) {
 	const role = "ClusterRole.rbac.authorization.k8s.io"
 	for _, restarted := range []bool{false, true} {
 		w := newWorld(t)
 		namespace, manifest := w.vault()
-		elsewhere := strings.Replace(manifest, "prize", "ours", 1)
+		other := strings.Replace(manifest, "prize", "ours", 1)
 		hook := strings.Replace(manifest, "{name: prize", "{annotations: {helm.sh/hook: pre-delete}, name: hook", 1)
-		c := mapsChart().with("templates/wide.yaml", "{{ if .Values.maps }}\n"+elsewhere+"---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: "+w.namespace+"}\n{{ end }}\n---\n"+hook).load(t)
+		c := mapsChart().with("templates/wide.yaml", "{{ if .Values.maps }}\n"+other+"---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: "+w.namespace+"}\n{{ end }}\n---\n"+hook).load(t)
 		r := w.request(c, "one", valuesOf("a=1"))
 		r.Allow = watches.Allow{OtherNamespaces: true, ClusterScoped: []string{role}}
 		w.must(w.helm.Install(t.Context(), r))
@@ -207,20 +207,20 @@ func TestNarrowedRulesKeepNothingFromDeletion(t *testing.T) {
 		if err := w.helm.Verify(t.Context(), r); !errors.Is(err, ErrNotAllowed) {
 			t.Errorf("verified: %v", err)
 		}
-		told := r.tell()
+		warnings := r.collectWarnings()
 		w.must(w.helm.Uninstall(t.Context(), r))
 		w.untouched(namespace)
 		if _, err := w.plain.RbacV1().ClusterRoles().Get(t.Context(), w.namespace, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("the ClusterRole: %v", err)
 		}
-		if len(*told) != 1 || !strings.HasPrefix((*told)[0], api.EventHooksSkipped) {
-			t.Errorf("what is told: %q", *told)
+		if len(*warnings) != 1 || !strings.HasPrefix((*warnings)[0], api.EventHooksSkipped) {
+			t.Errorf("the warnings: %q", *warnings)
 		}
 	}
 }
 
-// A record may name pods of any namespace as those of a hook.
-func TestHookOutputIsOfTheReleasesNamespace(t *testing.T) {
+// A record may name pods of any namespace as pods of a hook.
+func TestHookOutput_OnlyFromReleaseNamespace(t *testing.T) {
 	for _, test := range []struct {
 		allow watches.Allow
 		want  []string
@@ -229,8 +229,8 @@ func TestHookOutputIsOfTheReleasesNamespace(t *testing.T) {
 		{watches.Allow{OtherNamespaces: true}, []string{"main: secret"}},
 		{watches.Allow{Everything: true}, []string{"main: secret"}},
 	} {
-		log, asked := &logBuffer{redact: NoOp{}.Redact}, []string{}
-		as := kubelet(t, []corev1.Pod{aPod("a", 1, "main")}, map[string]string{"a/main": "secret"}, &asked)
+		log, received := &logBuffer{redact: NoOp{}.Redact}, []string{}
+		as := kubelet(t, []corev1.Pod{aPod("a", 1, "main")}, map[string]string{"a/main": "secret"}, &received)
 		k := &kubeClient{ctx: t.Context(), identity: as, log: log, Request: Request{Target: Target{Namespace: "web"}}, allow: allow{Allow: test.allow}}
 		if err := k.output(log); err != nil {
 			t.Error(err)

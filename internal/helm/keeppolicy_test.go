@@ -9,8 +9,8 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// keep annotates a ConfigMap as a user does. The watch shows the annotation if
-// seen is set.
+// keep sets the keep policy on a ConfigMap as a user does. The watch reports it if seen
+// is set.
 func (w *world) keep(name string, seen bool) {
 	w.Helper()
 	patch := []byte(`{"metadata": {"annotations": {"helm.sh/resource-policy": "keep"}}}`)
@@ -26,8 +26,8 @@ func (w *world) keep(name string, seen bool) {
 	}
 }
 
-// isReleased expects that nothing ties a ConfigMap to the custom resource, while
-// Helm's marks say where it came from.
+// isReleased fails the test unless a ConfigMap has Helm's labels and annotations but
+// nothing that refers to the custom resource.
 func (w *world) isReleased(what, name string) {
 	w.Helper()
 	live, err := w.plain.CoreV1().ConfigMaps(w.namespace).Get(w.Context(), name, metav1.GetOptions{})
@@ -40,7 +40,7 @@ func (w *world) isReleased(what, name string) {
 		w.Errorf("%s: %s has the owners %v, labels %v and annotations %v", what, name, live.OwnerReferences, live.Labels, live.Annotations)
 	}
 	if live.Annotations["meta.helm.sh/release-name"] != "web" || live.Labels["app.kubernetes.io/managed-by"] != "Helm" {
-		w.Errorf("%s: %s has lost Helm's marks: %v, %v", what, name, live.Labels, live.Annotations)
+		w.Errorf("%s: %s has lost Helm's label or annotations: %v, %v", what, name, live.Labels, live.Annotations)
 	}
 	for _, state := range w.objects.OwnedBy(w.owner.UID) {
 		if state.Name == name {
@@ -49,13 +49,13 @@ func (w *world) isReleased(what, name string) {
 	}
 }
 
-// A user may ask that an object be kept, too, as with Helm, whether or not the
-// operator has seen the object, or the annotation. The object is no longer tied
-// to the custom resource, with which the garbage collector would delete it.
-func TestPrune_KeepsAndReleasesWhatAUserKeeps(t *testing.T) {
+// A user may set the keep policy on the live object, as with Helm, even if the operator
+// has not seen the object or the annotation. The object must no longer refer to the
+// custom resource, with which the garbage collector would delete it.
+func TestPrune_DisownsObjectsThatUserKeeps(t *testing.T) {
 	for name, prepare := range map[string]func(*world){
-		"known":        func(w *world) { w.keep("a", true) },
-		"not seen yet": func(w *world) { w.keep("a", false) },
+		"known":                   func(w *world) { w.keep("a", true) },
+		"annotation not observed": func(w *world) { w.keep("a", false) },
 		"unknown to inventory": func(w *world) {
 			w.keep("a", true)
 			for _, state := range w.objects.OwnedBy(w.owner.UID) {
@@ -69,10 +69,10 @@ func TestPrune_KeepsAndReleasesWhatAUserKeeps(t *testing.T) {
 			w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "b=1"))))
 			prepare(w)
 			w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", nil)))
-			equal(t, "what is left", []string{"a=1"}, w.configMaps())
+			equal(t, "the remaining objects", []string{"a=1"}, w.configMaps())
 			w.isReleased("after the upgrade", "a")
 
-			// The release may have it again.
+			// The release may own the object again.
 			before := w.uid("a")
 			w.must(w.helm.Upgrade(t.Context(), w.request(c, "three", valuesOf("a=3"))))
 			live, err := w.plain.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "a", metav1.GetOptions{})
@@ -81,19 +81,19 @@ func TestPrune_KeepsAndReleasesWhatAUserKeeps(t *testing.T) {
 			}
 			w.watch()
 			if drift := w.objects.Drift(w.owner.UID); len(drift) > 0 {
-				t.Errorf("rendered again, it is drifted: %v", drift)
+				t.Errorf("rendered again, it counts as drifted: %v", drift)
 			}
 			w.must(w.helm.Rollback(t.Context(), w.request(c, "four", nil), 2))
 			w.isReleased("after the rollback", "a")
 			w.must(w.helm.Uninstall(t.Context(), w.request(c, "", nil)))
-			equal(t, "what the uninstall leaves", []string{"a=3"}, w.configMaps())
+			equal(t, "the objects after the uninstall", []string{"a=3"}, w.configMaps())
 		})
 	}
 }
 
-// An operator of an earlier version has left kept objects tied to the custom
-// resource, and so has a revision that failed half-way.
-func TestUninstall_ReleasesKeptLeftovers(t *testing.T) {
+// A failed revision or an earlier version of the operator may have left kept objects
+// that refer to the custom resource.
+func TestUninstall_DisownsKeptObjects(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().load(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "b=1"))))
@@ -113,6 +113,6 @@ func TestUninstall_ReleasesKeptLeftovers(t *testing.T) {
 	}
 	w.restart()
 	w.must(w.helm.Uninstall(t.Context(), w.request(c, "", nil)))
-	equal(t, "what is left", []string{"a=1"}, w.configMaps())
+	equal(t, "the remaining objects", []string{"a=1"}, w.configMaps())
 	w.isReleased("after the uninstall", "a")
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// lookingChart reads a ConfigMap that is somebody else's and lists all Secrets.
-// It keeps a password that it makes the first time.
+// lookingChart returns a chart that reads a foreign ConfigMap and lists all Secrets. It
+// generates a password and keeps it.
 func lookingChart() files {
 	return small().with("templates/config.yaml", `{{ $ns := .Release.Namespace }}
 apiVersion: v1
@@ -37,7 +37,8 @@ data: {password: {{ if $old }}{{ $old.data.password }}{{ else }}{{ randAlphaNum 
 `)
 }
 
-// setting makes, changes or, with no word, deletes what the chart reads.
+// setting creates or changes the ConfigMap that the chart reads, or deletes it if word
+// is empty.
 func (w *world) setting(word string) {
 	w.Helper()
 	maps := w.plain.CoreV1().ConfigMaps(w.namespace)
@@ -52,9 +53,9 @@ func (w *world) setting(word string) {
 	}
 }
 
-// lookedUp returns the paths on the record of a revision, and fails where the
-// index and the record differ in the digest of the inputs.
-func (w *world) lookedUp(revision int) (input string, paths []string) {
+// lookupResult returns the paths on the record of a revision. It fails the test if the
+// index and the record have different digests of the inputs.
+func (w *world) lookupResult(revision int) (input string, paths []string) {
 	w.Helper()
 	record, _ := w.index.Get(w.namespace, release.SecretName("web", revision))
 	secret, err := w.plain.CoreV1().Secrets(w.namespace).Get(w.Context(), record.Secret, metav1.GetOptions{})
@@ -64,7 +65,7 @@ func (w *world) lookedUp(revision int) (input string, paths []string) {
 	if live, _ := release.FromMeta(secret); live.InputDigest != record.InputDigest {
 		w.Errorf("the index has the digest %q and the record %q", record.InputDigest, live.InputDigest)
 	}
-	var found []lookedUp
+	var found []lookupResult
 	if text, ok := secret.Annotations[release.AnnotationLookups]; ok {
 		if err := json.Unmarshal([]byte(text), &found); err != nil {
 			w.Fatal(err)
@@ -76,7 +77,7 @@ func (w *world) lookedUp(revision int) (input string, paths []string) {
 	return record.InputDigest, paths
 }
 
-func TestLookupsAreFollowed(t *testing.T) {
+func TestVerify_DetectsChangedLookups(t *testing.T) {
 	w := newWorld(t)
 	r := w.request(lookingChart().load(t), "inputs", nil)
 	verify := func(when, input string) {
@@ -85,7 +86,7 @@ func TestLookupsAreFollowed(t *testing.T) {
 			t.Fatal(err)
 		}
 		newest := w.index.History(w.namespace, "web")[0].Revision
-		if got, _ := w.lookedUp(newest); got != input {
+		if got, _ := w.lookupResult(newest); got != input {
 			t.Errorf("%s: the record's digest is %q, want %q", when, got, input)
 		}
 	}
@@ -102,23 +103,23 @@ func TestLookupsAreFollowed(t *testing.T) {
 	}
 	at := "/api/v1/namespaces/" + w.namespace
 	paths := []string{at + "/configmaps/settings", at + "/secrets"}
-	_, got := w.lookedUp(1)
-	equal(t, "what was looked up", paths, got)
+	_, got := w.lookupResult(1)
+	equal(t, "the recorded lookups", paths, got)
 	verify("nothing changed", "inputs")
 
 	w.setting("one")
-	verify("what was not there is", "")
-	verify("and the upgrade is not done yet", "")
+	verify("a missing object was created", "")
+	verify("before the upgrade", "")
 	upgrade("v2 deployed", "v1 superseded")
 	for revision := range 2 {
-		_, got := w.lookedUp(revision + 1)
-		equal(t, "what was looked up", paths, got)
+		_, got := w.lookupResult(revision + 1)
+		equal(t, "the recorded lookups", paths, got)
 	}
 	verify("after the upgrade", "inputs")
 
 	w.setting("")
 	w.setting("two")
-	verify("another has its name", "")
+	verify("a foreign object has its name", "")
 	upgrade("v3 deployed", "v2 superseded", "v1 superseded")
 	verify("after the upgrade", "inputs")
 
@@ -126,16 +127,16 @@ func TestLookupsAreFollowed(t *testing.T) {
 	if _, err := w.plain.CoreV1().Secrets(w.namespace).Create(t.Context(), other, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	verify("a list grew", "")
+	verify("a list has a new item", "")
 	if err := w.helm.Rollback(t.Context(), r, 3); err != nil {
 		t.Fatal(err)
 	}
-	_, got = w.lookedUp(4)
-	equal(t, "what the revision before was rendered from", paths, got)
+	_, got = w.lookupResult(4)
+	equal(t, "the lookups of the revision before", paths, got)
 }
 
-// A chart that reads nothing of others' leaves nothing on the record.
-func TestNothingLookedUp(t *testing.T) {
+// A chart that reads only its own objects adds nothing to the record.
+func TestLookups_NoneRecorded(t *testing.T) {
 	w := newWorld(t)
 	r := w.request(mapsChart().load(t), "inputs", valuesOf("a=1"))
 	if err := w.helm.Install(t.Context(), r); err != nil {
@@ -146,12 +147,11 @@ func TestNothingLookedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, ok := secret.Annotations[release.AnnotationLookups]; ok {
-		t.Errorf("the record says %q", text)
+		t.Errorf("the record has %q", text)
 	}
 }
 
-// What was looked up outlives what else is written onto the record.
-func TestLookupsStayOnTheRecord(t *testing.T) {
+func TestLookups_SurviveRecordUpdates(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		do   func(*world, Request) error
@@ -188,15 +188,15 @@ func TestLookupsStayOnTheRecord(t *testing.T) {
 			if err := test.do(w, r); err != nil {
 				t.Fatal(err)
 			}
-			if input, paths := w.lookedUp(1); len(paths) != 2 || input != "inputs" {
+			if input, paths := w.lookupResult(1); len(paths) != 2 || input != "inputs" {
 				t.Errorf("the record has %v, digest %q", paths, input)
 			}
 		})
 	}
 }
 
-// What the rules forbid by now is not read; what can be repaired was.
-func TestLookupsObeyTheRules(t *testing.T) {
+// Objects that the rules forbid now are not read; the repair before that works.
+func TestLookups_RestrictedByAllowBlock(t *testing.T) {
 	w := newWorld(t)
 	r := w.request(lookingChart().load(t), "inputs", nil)
 	if err := w.helm.Install(t.Context(), r); err != nil {
@@ -210,7 +210,7 @@ func TestLookupsObeyTheRules(t *testing.T) {
 	if err := w.helm.Verify(t.Context(), r); !errors.Is(err, ErrNotAllowed) {
 		t.Errorf("the error is %v", err)
 	}
-	if input, _ := w.lookedUp(1); input != "inputs" {
+	if input, _ := w.lookupResult(1); input != "inputs" {
 		t.Errorf("the digest became %q", input)
 	}
 	if _, err := w.plain.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "web", metav1.GetOptions{}); err != nil {
@@ -218,45 +218,45 @@ func TestLookupsObeyTheRules(t *testing.T) {
 	}
 }
 
-// Nobody can make the operator read elsewhere by what a record says.
-func TestLookAgain(t *testing.T) {
+// Paths in a record cannot make the operator read other paths.
+func TestLookupsChanged(t *testing.T) {
 	const mapsPath = "/api/v1/namespaces/apps/configmaps"
 	nothing := found(secretList("1")).digest(mapsPath)
 	const is, was = `[{"path": "` + secretPath + `", "digest": "`, `"}]`
 	for _, test := range []struct {
 		name, prefix, annotation string
 		answer                   reply
-		asked                    []string
+		received                 []string
 		outdated                 bool
 		fails, forbidden         bool
 		upgradeDue               bool
 	}{
 		{name: "nothing", annotation: ""},
 		{name: "no longer JSON", annotation: "no", outdated: true},
-		{name: "still absent", annotation: is + absentDigest + was, answer: none, asked: []string{secretPath}},
-		{name: "there now", annotation: is + absentDigest + was, answer: found(secretOf("a", "", "")), asked: []string{secretPath}, outdated: true},
-		{name: "there now, and an upgrade is due", annotation: is + absentDigest + was, upgradeDue: true},
-		{name: "ours now", annotation: is + absentDigest + was, answer: found(secretOf("a", `, "labels": {"chartwright.dev/owner-uid": "cr-uid"}`, "")), asked: []string{secretPath}},
-		// A hook's object, say, that the helm CLI made.
+		{name: "still absent", annotation: is + absentDigest + was, answer: none, received: []string{secretPath}},
+		{name: "there now", annotation: is + absentDigest + was, answer: found(secretOf("a", "", "")), received: []string{secretPath}, outdated: true},
+		{name: "created, with an upgrade due", annotation: is + absentDigest + was, upgradeDue: true},
+		{name: "ours now", annotation: is + absentDigest + was, answer: found(secretOf("a", `, "labels": {"chartwright.dev/owner-uid": "cr-uid"}`, "")), received: []string{secretPath}},
+		// For example an object of a hook that the helm CLI created.
 		{
-			name: "in a list, one of ours without our label", annotation: `[{"path": "` + mapsPath + `", "digest": "` + nothing + `"}]`,
-			answer: found(`{"items": [{"kind": "ConfigMap", "metadata": {"name": "web", "namespace": "apps"}}]}`), asked: []string{mapsPath},
+			name: "in a list, an owned object without the owner's label", annotation: `[{"path": "` + mapsPath + `", "digest": "` + nothing + `"}]`,
+			answer: found(`{"items": [{"kind": "ConfigMap", "metadata": {"name": "web", "namespace": "apps"}}]}`), received: []string{mapsPath},
 		},
 		{
-			name: "in a list, one that is not ours", annotation: `[{"path": "` + mapsPath + `", "digest": "` + nothing + `"}]`,
-			answer: found(`{"items": [{"kind": "ConfigMap", "metadata": {"name": "other", "namespace": "apps"}}]}`), asked: []string{mapsPath}, outdated: true,
+			name: "in a list, a foreign object", annotation: `[{"path": "` + mapsPath + `", "digest": "` + nothing + `"}]`,
+			answer: found(`{"items": [{"kind": "ConfigMap", "metadata": {"name": "other", "namespace": "apps"}}]}`), received: []string{mapsPath}, outdated: true,
 		},
-		{name: "gone", annotation: is + "0123456789abcdef" + was, answer: none, asked: []string{secretPath}, outdated: true},
-		{name: "behind a prefix", prefix: "/k8s/clusters/c", annotation: is + "0123456789abcdef" + was, answer: none, asked: []string{"/k8s/clusters/c" + secretPath}, outdated: true},
-		{name: "an error", annotation: is + absentDigest + was, answer: reply{http.StatusForbidden, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`}, asked: []string{secretPath}, fails: true},
+		{name: "gone", annotation: is + "0123456789abcdef" + was, answer: none, received: []string{secretPath}, outdated: true},
+		{name: "behind a prefix", prefix: "/k8s/clusters/c", annotation: is + "0123456789abcdef" + was, answer: none, received: []string{"/k8s/clusters/c" + secretPath}, outdated: true},
+		{name: "an error", annotation: is + absentDigest + was, answer: reply{http.StatusForbidden, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`}, received: []string{secretPath}, fails: true},
 		{name: "another namespace", annotation: `[{"path": "/api/v1/namespaces/other/secrets/a", "digest": ""}]`, fails: true, forbidden: true},
 		{name: "upwards", annotation: `[{"path": "` + secretsPath + `/../../other/secrets/a", "digest": ""}]`, outdated: true},
 		{name: "another host", annotation: `[{"path": "@example.com/api/v1/namespaces/apps/secrets/a", "digest": ""}]`, outdated: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var asked []string
+			var received []string
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				asked = append(asked, r.URL.Path)
+				received = append(received, r.URL.Path)
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(test.answer.status)
 				_, _ = io.WriteString(w, test.answer.body)
@@ -275,11 +275,11 @@ func TestLookAgain(t *testing.T) {
 				kube:   &kubeClient{readings: seen, builder: newTestBuilder(t)},
 				driver: &release.Driver{Annotations: map[string]map[string]string{"v1": {release.AnnotationLookups: test.annotation}}},
 			}
-			outdated, err := r.lookAgain(t.Context(), current{record: release.Record{Secret: "v1", InputDigest: input}, release: rls})
+			outdated, err := r.lookupsChanged(t.Context(), current{record: release.Record{Secret: "v1", InputDigest: input}, release: rls})
 			if outdated != test.outdated || (err != nil) != test.fails || errors.Is(err, ErrNotAllowed) != test.forbidden {
 				t.Errorf("outdated: %t, error: %v", outdated, err)
 			}
-			equal(t, "the requests", test.asked, asked)
+			equal(t, "the requests", test.received, received)
 		})
 	}
 }

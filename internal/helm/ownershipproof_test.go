@@ -17,9 +17,9 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// TestOurs_NeedsProof covers each way in which an object shows that the release owns
-// it, and what is no proof.
-func TestOurs_NeedsProof(t *testing.T) {
+// TestOwns_RequiresProof covers each way of an object to show that the release owns
+// it, and what does not prove it.
+func TestOwns_RequiresProof(t *testing.T) {
 	owner := apply.Owner{Namespace: "apps", Name: "web", UID: "uid", Operator: "chartwright"}
 	owner.GVK.Group, owner.GVK.Kind = "app.example.com", "Small"
 	key := apply.Key{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "web"}
@@ -31,15 +31,15 @@ func TestOurs_NeedsProof(t *testing.T) {
 	}
 	named := map[string]string{api.AnnotationOwner: owner.String()}
 	for _, test := range []struct {
-		name  string
-		live  metav1.ObjectMeta
-		knows types.UID
-		want  bool
+		name        string
+		live        metav1.ObjectMeta
+		expectedUID types.UID
+		want        bool
 	}{
 		{"nothing", metav1.ObjectMeta{}, "", false},
 		{"the owner label and an Apply entry", metav1.ObjectMeta{Labels: labels, ManagedFields: entry}, "", true},
-		{"the owner label alone", metav1.ObjectMeta{Labels: labels}, "", false},
-		{"an Apply entry alone", metav1.ObjectMeta{ManagedFields: entry}, "", false},
+		{"only the owner label", metav1.ObjectMeta{Labels: labels}, "", false},
+		{"only an Apply entry", metav1.ObjectMeta{ManagedFields: entry}, "", false},
 		{"an Apply entry and the owner's name", metav1.ObjectMeta{ManagedFields: entry, Annotations: named}, "", false},
 		{"restored from a backup", metav1.ObjectMeta{
 			ManagedFields: entry, Annotations: named, Labels: map[string]string{api.LabelOwnerUID: "before", api.LabelOperator: "chartwright"},
@@ -51,21 +51,21 @@ func TestOurs_NeedsProof(t *testing.T) {
 		{"Helm's annotations without its label", metav1.ObjectMeta{Annotations: helmNames("web", "apps")}, "", false},
 		{"Helm's label without its annotations", metav1.ObjectMeta{Labels: helmLabel}, "", false},
 		{"another release", metav1.ObjectMeta{Labels: helmLabel, Annotations: helmNames("other", "apps")}, "", false},
-		{"the release of that name elsewhere", metav1.ObjectMeta{Labels: helmLabel, Annotations: helmNames("web", "other")}, "", false},
-		{"ours, and taken by another release", metav1.ObjectMeta{Labels: labels, ManagedFields: entry, Annotations: helmNames("other", "apps")}, "", false},
-		{"Helm's marks and another owner's label", metav1.ObjectMeta{
+		{"a release of that name in another namespace", metav1.ObjectMeta{Labels: helmLabel, Annotations: helmNames("web", "other")}, "", false},
+		{"owned, and taken over by another release", metav1.ObjectMeta{Labels: labels, ManagedFields: entry, Annotations: helmNames("other", "apps")}, "", false},
+		{"Helm's label and annotations, and the label of another owner", metav1.ObjectMeta{
 			Labels: map[string]string{"app.kubernetes.io/managed-by": "Helm", api.LabelOwnerUID: "another"}, Annotations: helmNames("web", "apps"),
 		}, "", false},
 		{"controlled by the custom resource", metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "uid", Controller: new(true)}}}, "", true},
 		{"referring to the custom resource", metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "uid"}}}, "", false},
-		{"applied by this process, stripped of everything", metav1.ObjectMeta{UID: "known"}, "known", true},
-		{"another object in the place of the one that this process applied", metav1.ObjectMeta{UID: "another"}, "known", false},
-		{"applied by this process, and taken by another release", metav1.ObjectMeta{UID: "known", Annotations: helmNames("other", "apps")}, "known", false},
+		{"applied by this process, without labels and annotations", metav1.ObjectMeta{UID: "known"}, "known", true},
+		{"another object with the name of the one that this process applied", metav1.ObjectMeta{UID: "another"}, "known", false},
+		{"applied by this process, and taken over by another release", metav1.ObjectMeta{UID: "known", Annotations: helmNames("other", "apps")}, "known", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			index := inventory.NewIndex(func(types.UID) {}, func(types.UID) {})
-			if test.knows != "" {
-				index.Expect(owner.UID, []apply.State{{Key: key, UID: test.knows, Owner: owner.UID, Managed: true}})
+			if test.expectedUID != "" {
+				index.Expect(owner.UID, []apply.State{{Key: key, UID: test.expectedUID, Owner: owner.UID, Managed: true}})
 			}
 			k := &kubeClient{Request: Request{Target: Target{Owner: owner, Release: "web", Namespace: "apps"}}, inventory: dependents{index}}
 			err := k.owns(key, &metav1.PartialObjectMetadata{ObjectMeta: test.live})
@@ -76,7 +76,7 @@ func TestOurs_NeedsProof(t *testing.T) {
 	}
 }
 
-// clusterRole is the ClusterRole of a world's chart, as the server has it.
+// clusterRole returns the live ClusterRole of the world's chart.
 func (w *world) clusterRole() *rbacv1.ClusterRole {
 	w.Helper()
 	live, err := w.plain.RbacV1().ClusterRoles().Get(w.Context(), w.namespace, metav1.GetOptions{})
@@ -84,15 +84,15 @@ func (w *world) clusterRole() *rbacv1.ClusterRole {
 	return live
 }
 
-// TestAdministratorsClusterRole_IsLeft: an administrator has deleted the ClusterRole
-// of a release and created another one of that name. The records name it.
-func TestAdministratorsClusterRole_IsLeft(t *testing.T) {
+// An administrator has deleted the ClusterRole of a release and created another one
+// with that name. The records contain it.
+func TestActions_KeepClusterRoleOfAdministrator(t *testing.T) {
 	role := apply.Key{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}
 	for _, test := range []struct {
 		action string
 		do     func(*world, Request) error
 		want   error
-		// takes: the action takes the object over where that is requested.
+		// takes reports that the action takes the object over if that is requested.
 		takes bool
 	}{
 		{"verify", func(w *world, r Request) error { return w.helm.Verify(w.Context(), r) }, apply.ErrForeign, false},
@@ -140,9 +140,9 @@ func TestAdministratorsClusterRole_IsLeft(t *testing.T) {
 
 				r := request("two", valuesOf("a=2"))
 				r.TakeOwnership = take
-				told := r.tell()
+				warnings := r.collectWarnings()
 				err = test.do(w, r)
-				if takes := take && test.takes; takes {
+				if takesOver := take && test.takes; takesOver {
 					w.must(err)
 					if w.clusterRole().Labels[api.LabelOwnerUID] != string(w.owner.UID) {
 						t.Error("it was not taken over")
@@ -156,23 +156,22 @@ func TestAdministratorsClusterRole_IsLeft(t *testing.T) {
 				}
 				if test.want != nil {
 					if err != nil && !strings.Contains(err.Error(), "ClusterRole "+w.namespace) {
-						t.Errorf("the error does not name it: %v", err)
+						t.Errorf("the error does not name the object: %v", err)
 					}
 					return
 				}
 				equal(t, "the revisions", []string{}, w.statuses())
 				equal(t, "the objects", []string{}, w.configMaps())
-				if len(*told) != 1 || !strings.HasPrefix((*told)[0], "ObjectLeft: ClusterRole "+w.namespace+" is not deleted: ") {
-					t.Errorf("what is reported: %q", *told)
+				if len(*warnings) != 1 || !strings.HasPrefix((*warnings)[0], "ObjectLeft: ClusterRole "+w.namespace+" is not deleted: ") {
+					t.Errorf("the warnings: %q", *warnings)
 				}
 			})
 		}
 	}
 }
 
-// TestUninstallWithoutAccount_DeletesWhatIsInTheInventory: the service account of a
-// release is gone, or its name cannot be computed.
-func TestUninstallWithoutAccount_DeletesWhatIsInTheInventory(t *testing.T) {
+// The service account of the release is missing, or its name cannot be computed.
+func TestUninstall_WithoutServiceAccount(t *testing.T) {
 	quota := func(pods string) *corev1.ResourceQuota {
 		return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "limits"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"pods": resource.MustParse(pods)}}}
 	}
@@ -183,8 +182,8 @@ func TestUninstallWithoutAccount_DeletesWhatIsInTheInventory(t *testing.T) {
 			c := mapsChart().with("templates/quota.yaml", "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: limits}\nspec: {hard: {pods: '9999'}}\n").load(t)
 			r := w.request(c, "one", valuesOf("a=1", "marked=1"))
 			w.must(w.helm.Install(t.Context(), r))
-			// An administrator makes a quota of their own, and a tenant an object that is
-			// marked as Helm's.
+			// An administrator creates a new quota, and a tenant creates an object with
+			// Helm's label.
 			w.must(quotas.Delete(t.Context(), "limits", metav1.DeleteOptions{}))
 			_, err := quotas.Create(t.Context(), quota("5"), metav1.CreateOptions{})
 			w.must(err)
@@ -198,7 +197,7 @@ func TestUninstallWithoutAccount_DeletesWhatIsInTheInventory(t *testing.T) {
 			} else {
 				r.ServiceAccount = "deployer"
 			}
-			told := r.tell()
+			warnings := r.collectWarnings()
 			w.must(w.helm.Uninstall(t.Context(), r))
 			live, err := quotas.Get(t.Context(), "limits", metav1.GetOptions{})
 			if err != nil || live.Spec.Hard.Pods().String() != "5" {
@@ -208,16 +207,16 @@ func TestUninstallWithoutAccount_DeletesWhatIsInTheInventory(t *testing.T) {
 			equal(t, "the objects", []string{}, w.configMaps())
 			equal(t, "the revisions", []string{}, w.statuses())
 			for _, left := range []string{"ResourceQuota " + w.namespace + "/limits", "ConfigMap " + w.namespace + "/marked"} {
-				if !strings.Contains(strings.Join(*told, "\n"), api.EventObjectLeft+": "+left+" is not deleted: ") {
-					t.Errorf("what is reported: %q, want it to name %s", *told, left)
+				if !strings.Contains(strings.Join(*warnings, "\n"), api.EventObjectLeft+": "+left+" is not deleted: ") {
+					t.Errorf("the warnings: %q, want %s", *warnings, left)
 				}
 			}
 		})
 	}
 }
 
-// TestUninstall_ReportsWhyAnObjectIsNotDeleted: Helm's own error does not.
-func TestUninstall_ReportsWhyAnObjectIsNotDeleted(t *testing.T) {
+// Helm's own error does not contain the cause.
+func TestUninstall_ReportsDeletionError(t *testing.T) {
 	w := newWorld(t)
 	r := w.request(mapsChart().load(t), "one", valuesOf("a=1"))
 	w.must(w.helm.Install(t.Context(), r))
@@ -226,6 +225,6 @@ func TestUninstall_ReportsWhyAnObjectIsNotDeleted(t *testing.T) {
 	r.ServiceAccount = "deployer"
 	err = w.helm.Uninstall(t.Context(), r)
 	if want := "delete ConfigMap " + w.namespace + "/a: "; err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "forbidden") {
-		t.Errorf("error %v, want %q and the refusal", err, want)
+		t.Errorf("error %v, want %q and the rejection", err, want)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// Helm makes texts of what annotations hold before it looks for hooks, and so
-// does a build: one number must not hide all other annotations.
-func TestBuildMakesTextsOfAnnotationsAndLabels(t *testing.T) {
+// Helm converts annotation values to strings before it looks for hooks. A number must
+// not make other annotations unreadable.
+func TestBuild_ConvertsAnnotationsAndLabelsToStrings(t *testing.T) {
 	list := build(t, newTestBuilder(t), `apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -21,15 +21,15 @@ metadata:
 	equal(t, "the labels", map[string]string{"version": "1.5", "true": "true"}, object(list[0]).GetLabels())
 }
 
-// What a hook is, Helm tells by the document.
-func TestBuildTellsHooksByTheirDocument(t *testing.T) {
+// Helm detects hooks by the document.
+func TestBuild_DetectsHooksByDocument(t *testing.T) {
 	const item = "- {apiVersion: v1, kind: ConfigMap, metadata: {name: a%s}}\n"
 	for _, test := range []struct {
 		name, manifest string
 		want           bool
 	}{
 		{"a hook", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {helm.sh/hook: pre-install}}\n", true},
-		{"one with a weight that is a number", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {helm.sh/hook: pre-install, helm.sh/hook-weight: 5}}\n", true},
+		{"a hook with a number as weight", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {helm.sh/hook: pre-install, helm.sh/hook-weight: 5}}\n", true},
 		{"a list of hooks", "apiVersion: v1\nkind: List\nmetadata: {annotations: {helm.sh/hook: pre-install}}\nitems:\n" + strings.ReplaceAll(item, "%s", ""), true},
 		{"a list with an item that is annotated", "apiVersion: v1\nkind: List\nitems:\n" + strings.ReplaceAll(item, "%s", ", annotations: {helm.sh/hook: pre-install}"), false},
 		{"an object", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", false},
@@ -37,17 +37,17 @@ func TestBuildTellsHooksByTheirDocument(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			list := build(t, newTestBuilder(t), test.manifest)
 			if len(list) != 1 || isHook(list[0]) != test.want {
-				t.Errorf("%d objects, and that it is a hook is %v", len(list), !test.want)
+				t.Errorf("%d objects, hook: %v", len(list), !test.want)
 			}
 		})
 	}
 }
 
-// What a hook leaves out must not be taken for the end of the release.
-func TestObjectsOutliveHooksOfAnyForm(t *testing.T) {
+// The deletion of a hook must not delete objects of the release.
+func TestHook_DoesNotDeleteObjectsOfRelease(t *testing.T) {
 	for name, hook := range map[string]string{
-		"a weight that is a number": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: hook\n  annotations: {helm.sh/hook: pre-upgrade, helm.sh/hook-weight: 5}\n",
-		"a list of hooks":           "apiVersion: v1\nkind: List\nmetadata:\n  annotations: {helm.sh/hook: pre-upgrade}\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: hook}}\n",
+		"a number as weight": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: hook\n  annotations: {helm.sh/hook: pre-upgrade, helm.sh/hook-weight: 5}\n",
+		"a list of hooks":    "apiVersion: v1\nkind: List\nmetadata:\n  annotations: {helm.sh/hook: pre-upgrade}\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: hook}}\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -57,7 +57,7 @@ func TestObjectsOutliveHooksOfAnyForm(t *testing.T) {
 			for _, digest := range []string{"two", "three"} {
 				w.must(w.helm.Upgrade(t.Context(), w.request(c, digest, valuesOf("a="+digest))))
 				if after := w.uid("a"); after != before {
-					t.Errorf("the ConfigMap was deleted and made again: its UID was %s and is %s", before, after)
+					t.Errorf("the ConfigMap was recreated: its UID was %s and is %s", before, after)
 				}
 				equal(t, "the hooks", []string{"hook"}, w.hooksMade())
 			}
@@ -67,24 +67,24 @@ func TestObjectsOutliveHooksOfAnyForm(t *testing.T) {
 	}
 }
 
-// One annotation that is no text must not make an object forget the others.
-func TestKeptWhateverElseIsAnnotated(t *testing.T) {
+// One annotation with an invalid value must not hide the keep policy.
+func TestKeepPolicy_WithInvalidOtherAnnotation(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().with("templates/kept.yaml", "{{ if .Values.maps }}\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: kept\n  annotations: {helm.sh/resource-policy: keep, number: 5}\n{{ end }}").load(t)
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
 	before := w.uid("kept")
 	w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", nil)))
 	if w.uid("kept") != before {
-		t.Error("it is another")
+		t.Error("it was recreated")
 	}
 }
 
-// What no text can be made of is refused before anything is written.
-func TestAnnotationsThatAreNoTextsAreRefused(t *testing.T) {
+// The install fails before the first write.
+func TestInstall_RejectsAnnotationsThatAreNotStrings(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().with("templates/bad.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: bad\n  labels: {app: [web]}\n").load(t)
 	err := w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1")))
-	want := "ConfigMap " + w.namespace + "/bad: metadata.labels[app]: expected a text"
+	want := "ConfigMap " + w.namespace + "/bad: metadata.labels[app]: expected a string"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want one with %q", err, want)
 	}
