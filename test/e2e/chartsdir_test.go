@@ -91,15 +91,15 @@ func TestChartsDir_ServedInAdditionToWatchesFile(t *testing.T) {
 	charts.chart("twice", "plain")
 	charts.bind("twice", entry)
 	charts.write("typo/kind.yaml", "group: a.test\nversion: v1\nkind: Typo\nchrat: x\n")
-	charts.write("damaged/kind.yaml", "group: a.test\nversion: v1\nkind: Damaged\n")
-	charts.write("damaged/damaged.tgz", "no archive")
+	charts.write("corrupt/kind.yaml", "group: a.test\nversion: v1\nkind: Corrupt\n")
+	charts.write("corrupt/corrupt.tgz", "no archive")
 	operator.Start()
 
 	name := func(folder string) string { return filepath.Join(charts.dir, folder) }
 	broken := map[string]string{
 		"twice":   name("twice") + "/kind.yaml:1: " + entry.GroupKind().String() + " is already served by ",
 		"typo":    name("typo") + `/kind.yaml:4: unknown key "chrat"`,
-		"damaged": name("damaged") + "/kind.yaml:1: chart " + name("damaged") + "/damaged.tgz: ",
+		"corrupt": name("corrupt") + "/kind.yaml:1: chart " + name("corrupt") + "/corrupt.tgz: ",
 	}
 	var wantText []string
 	for _, kind := range kinds {
