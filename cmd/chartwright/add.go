@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chartwright/chartwright/internal/authoring/scaffold"
+	"github.com/chartwright/chartwright/internal/plugin"
 )
 
 func newAdd() *cobra.Command {
@@ -16,23 +17,21 @@ func newAdd() *cobra.Command {
 	var finish planFlags
 	cmd := &cobra.Command{
 		Use:   "add [CHART]",
-		Short: "Make a kind of a chart",
-		Long: `Make a kind of a Helm chart, which is a folder or a .tgz: copy the chart to
-charts/, bind it to the kind in watches.yaml, and generate what follows from
-that: the CustomResourceDefinition, rights and a sample. A chart that is in
-charts/ already is used where it is. --new starts a chart in place of CHART.
+		Short: "Add a kind for a chart",
+		Long: `Add a kind for a Helm chart, a folder or a .tgz: copy the chart to charts/, add an
+entry to watches.yaml, and generate the CRD, the RBAC rules and a sample. A chart
+that is already in charts/ is not copied. --new creates a chart instead of CHART.
 
-Run again, the chart is copied anew, what follows from it is generated anew, and
-flags that are given change the entry in watches.yaml. All else stays: samples,
-comments, and files of a chart's copy that CHART has not, save in the folders
-that are rendered. The group and the version need not be given again.`,
+Run add again to update the copy of the chart and the generated files, and to
+change the flags that you set. Samples, comments in watches.yaml, and your own
+files in the copy are not changed.`,
 		Example: `  chartwright add ../web --group shop.example.com --version v1alpha1
-  chartwright add postgres-1.2.3.tgz --group db.example.com --version v1 --kind Database --short-name db
+  chartwright add postgres-1.2.3.tgz --group db.example.com --version v1 --kind Database
   chartwright add --new api --group shop.example.com --version v1alpha1`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (add.New != "") {
-				return errors.New("say which chart to add, or by --new the name of one to start")
+				return errors.New("expected either CHART or --new NAME")
 			}
 			if len(args) == 1 {
 				add.Chart = args[0]
@@ -41,7 +40,7 @@ that are rendered. The group and the version need not be given again.`,
 			if err != nil {
 				return err
 			}
-			if err := finish.run(cmd, plan); err != nil || !finish.dryRun {
+			if err := finish.run(cmd, plan); err != nil || !finish.dryRun || finish.output != "" {
 				return err
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "\n%s:\n  %s\n", project.Watches, strings.ReplaceAll(strings.TrimSpace(plan.Entry), "\n", "\n  "))
@@ -50,15 +49,15 @@ that are rendered. The group and the version need not be given again.`,
 	}
 	projectFlags(cmd, &project)
 	flags := cmd.Flags()
-	flags.StringVar(&add.New, "new", "", "name of a chart to start: a Deployment, a Service, a ServiceAccount and an Ingress")
-	flags.StringVar(&add.Group, "group", "", "API group of the kind; without a dot it belongs to the project's domain")
-	flags.StringVar(&add.Version, "version", "", "version of the kind, such as v1alpha1")
-	flags.StringVar(&add.Kind, "kind", "", "the kind (default: the chart's name in CamelCase)")
-	flags.StringVar(&add.Plural, "plural", "", "plural of the kind, where it is not the usual one")
-	flags.StringSliceVar(&add.ShortNames, "short-name", nil, "short name for kubectl; may be given several times")
-	flags.StringSliceVar(&add.Categories, "category", nil, "category for kubectl, such as all; may be given several times")
-	flags.StringVar(&add.Scope, "scope", "", "Namespaced or Cluster (default Namespaced)")
-	flags.StringVar(&add.ReleaseNamespace, "release-namespace", "", "namespace of the releases; needed for --scope Cluster, and may be a template such as {{ .spec.targetNamespace }}")
-	flags.BoolVar(&finish.dryRun, "dry-run", false, "show the files and the entry of watches.yaml, and write nothing")
+	flags.StringVar(&add.New, "new", "", "create a chart with this name, with Deployment, Service and Ingress (default: use CHART)")
+	flags.StringVar(&add.Group, "group", "", "API group; without a dot, the domain of the project is appended (required for a new kind)")
+	flags.StringVar(&add.Version, "version", "", "API version, such as v1alpha1 (required for a new kind)")
+	flags.StringVar(&add.Kind, "kind", "", "name of the kind (default: name of the chart in CamelCase)")
+	flags.StringVar(&add.Plural, "plural", "", "plural of the kind (default: the English plural)")
+	flags.StringSliceVar(&add.ShortNames, "short-name", nil, "short names for kubectl (default: none)")
+	flags.StringSliceVar(&add.Categories, "category", nil, "categories for kubectl, such as all (default: none)")
+	plugin.ChoiceFlag(cmd, &add.Scope, "scope", "", "scope of the kind (default Namespaced)", "Namespaced", "Cluster")
+	flags.StringVar(&add.ReleaseNamespace, "release-namespace", "", "namespace of the releases, can be a template (required for --scope Cluster)")
+	finish.dryRunFlag(cmd)
 	return cmd
 }

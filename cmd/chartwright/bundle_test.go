@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestBundleCommand(t *testing.T) {
+func TestBundle_WritesAndChecks(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, args := range [][]string{{"init", "shop", "--domain", "example.com"}, {"add", "--new", "web", "--group", "shop", "--version", "v1"}} {
 		if _, stderr, err := execute(t, args...); err != nil {
@@ -24,14 +24,14 @@ func TestBundleCommand(t *testing.T) {
 		stdout string
 		err    string
 	}{
-		{"nothing is there", []string{"--check"}, "", "run 'chartwright bundle':\n  bundle.Dockerfile: missing\n  bundle/manifests/"},
-		{"try", []string{"--dry-run"}, "create    bundle/metadata/annotations.yaml\n", ""},
-		{"still nothing", []string{"--check"}, "", "bundle/metadata/annotations.yaml: missing"},
-		{"make", nil, "created   bundle/metadata/annotations.yaml\n", ""},
-		{"all is there", []string{"--check"}, "", ""},
-		{"again", nil, "everything is up to date\n", ""},
-		{"with notes", []string{"--check", "--strict"}, "", "--strict: a note is of what has to be seen to"},
-		{"another version", []string{"--check", "--version", "1.2.4"}, "", "bundle/manifests/shop.clusterserviceversion.yaml: not up to date"},
+		{"missing files", []string{"--check"}, "", "run 'chartwright bundle':\n  bundle.Dockerfile: missing\n  bundle/manifests/"},
+		{"dry run", []string{"--dry-run"}, "create    bundle/metadata/annotations.yaml\n", ""},
+		{"dry run wrote nothing", []string{"--check"}, "", "bundle/metadata/annotations.yaml: missing"},
+		{"write", nil, "created   bundle/metadata/annotations.yaml\n", ""},
+		{"up to date", []string{"--check"}, "", ""},
+		{"write again", nil, "everything is up to date\n", ""},
+		{"notes are errors", []string{"--check", "--strict"}, "", "--strict: a note requires action"},
+		{"other version", []string{"--check", "--version", "1.2.4"}, "", "bundle/manifests/shop.clusterserviceversion.yaml: outdated"},
 	} {
 		stdout, stderr, err := execute(t, append(base, test.args...)...)
 		if !strings.Contains(stdout, test.stdout) || test.stdout == "" && stdout != "" || !strings.Contains(stderr, note) {

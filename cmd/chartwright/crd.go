@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/authoring/migrate"
 	"github.com/chartwright/chartwright/internal/catalog"
@@ -25,25 +26,23 @@ func newCRD() *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
 		Use:   "crd",
-		Short: "Derive the CustomResourceDefinitions from the charts",
-		Long: `Derive the CustomResourceDefinition of each kind from its chart's
-values.schema.json or, where the chart has none, from its values.yaml, and print
-them all, or write one file a kind, named <group>_<plural>.yaml, into a folder.
+		Short: "Generate the CustomResourceDefinitions",
+		Long: `Generate the CustomResourceDefinition (CRD) of each kind from the chart's
+values.schema.json or, if it has none, from its values.yaml. Print the CRDs, or
+write each to a file <group>_<plural>.yaml. Warnings name what the API server
+cannot validate.
 
-What the API server cannot check of a schema is told on stderr.
-
---diff tells what the charts, as they are now, break for custom resources that
-there are: it compares with definitions of before, by class of change. The exit
-code is 1 if anything breaks.`,
+With --diff, compare with earlier CRDs and print the changes by class. The exit
+code is 1 if a change breaks existing custom resources.`,
+		Example: `  chartwright crd --output-dir config/crd/bases
+  kubectl get crd -o yaml | chartwright crd --diff -`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case check && dir == "":
-				return errors.New("--check: tell which files with --output-dir")
+				return errors.New("--check requires --output-dir")
 			case old != "" && dir != "":
-				return errors.New("--diff and --output-dir: one at a time, the comparison before the new files")
-			case output != "" && old == "":
-				return errors.New("--output is for --diff: definitions are YAML")
+				return errors.New("--diff and --output-dir cannot be combined")
 			}
 			kinds, err := loadAll(cmd, watchesFile, chartsDir)
 			if err != nil {
@@ -61,17 +60,17 @@ code is 1 if anything breaks.`,
 			case dir != "":
 				return writeCRDs(cmd, dir, definitions)
 			default:
-				return printCRDs(cmd, definitions)
+				return printCRDs(cmd, definitions, output)
 			}
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&watchesFile, "watches-file", "", "watches file with the kinds; chart paths are relative to it (default: "+defaultWatches+")")
+	flags.StringVar(&watchesFile, "watches-file", "", "watches file (default: "+defaultWatches+")")
 	chartsDirFlag(cmd, &chartsDir)
-	flags.StringVar(&dir, "output-dir", "", "folder to write one file a kind into, rather than print them")
-	flags.BoolVar(&check, "check", false, "write nothing; fail if a file in --output-dir is missing, not up to date, or of a kind that is gone")
-	flags.StringVar(&old, "diff", "", "folder or file of definitions to compare with, - for what kubectl get crd -o yaml prints")
-	outputFlag(cmd, &output)
+	flags.StringVar(&dir, "output-dir", "", "folder for the files (default: print the CRDs)")
+	flags.BoolVar(&check, "check", false, "write nothing; fail if a file in --output-dir is missing, outdated, or of a removed kind")
+	flags.StringVar(&old, "diff", "", "folder or file with earlier CRDs, - for standard input (default: no comparison)")
+	plugin.ChoiceFlag(cmd, &output, "output", "o", "output format (default: yaml; with --diff: text)", "json", "yaml")
 	return cmd
 }
 
@@ -84,7 +83,7 @@ func generateCRDs(cmd *cobra.Command, kinds []catalog.Kind) ([]*apiextensionsv1.
 			return nil, err
 		}
 		if other, exists := seen[definition.Name]; exists {
-			return nil, fmt.Errorf("the kinds %s and %s would share the CustomResourceDefinition %s", other, kind.Kind, definition.Name)
+			return nil, fmt.Errorf("kinds %s and %s have the same CustomResourceDefinition %s: change the plural of one of them", other, kind.Kind, definition.Name)
 		}
 		seen[definition.Name] = kind.Kind
 		for _, warning := range warnings {
@@ -95,15 +94,27 @@ func generateCRDs(cmd *cobra.Command, kinds []catalog.Kind) ([]*apiextensionsv1.
 	return definitions, nil
 }
 
-func printCRDs(cmd *cobra.Command, definitions []*apiextensionsv1.CustomResourceDefinition) error {
+func printCRDs(cmd *cobra.Command, definitions []*apiextensionsv1.CustomResourceDefinition, output string) error {
+	var items []any
 	for _, definition := range definitions {
 		data, err := crd.Marshal(definition)
 		if err != nil {
 			return err
 		}
+		var item any
+		if err := yaml.Unmarshal(data, &item); err != nil {
+			return err
+		}
+		items = append(items, item)
+		if output == "json" {
+			continue
+		}
 		if _, err := cmd.OutOrStdout().Write(data); err != nil {
 			return err
 		}
+	}
+	if output == "json" {
+		return printList(cmd, items)
 	}
 	return nil
 }
@@ -116,7 +127,7 @@ func writeCRDs(cmd *cobra.Command, dir string, definitions []*apiextensionsv1.Cu
 	}
 	left, err := crd.Leftovers(dir, definitions)
 	for _, file := range left {
-		cmd.PrintErrf("Warning: %s is of no kind of the watches file: delete it, if nothing serves the kind any more\n", file)
+		cmd.PrintErrf("Warning: %s: the watches file has no such kind: delete the file if the kind is no longer served\n", file)
 	}
 	return err
 }
@@ -129,7 +140,7 @@ func checkCRDs(dir string, definitions []*apiextensionsv1.CustomResourceDefiniti
 			return err
 		}
 		if stale {
-			problems = append(problems, filepath.Join(dir, crd.FileName(definition))+" is not what its chart says: run 'make generate'")
+			problems = append(problems, filepath.Join(dir, crd.FileName(definition))+" is outdated: run 'make generate'")
 		}
 	}
 	left, err := crd.Leftovers(dir, definitions)
@@ -137,16 +148,16 @@ func checkCRDs(dir string, definitions []*apiextensionsv1.CustomResourceDefiniti
 		return err
 	}
 	for _, file := range left {
-		problems = append(problems, file+" is of no kind of the watches file: delete it")
+		problems = append(problems, file+": the watches file has no such kind: delete the file")
 	}
 	if len(problems) > 0 {
-		return fmt.Errorf("not up to date:\n%s", strings.Join(problems, "\n"))
+		return fmt.Errorf("outdated CRDs:\n%s", strings.Join(problems, "\n"))
 	}
 	return nil
 }
 
-// diffCRDs compares definitions with those of a folder, a file or stdin, and
-// fails if that breaks custom resources that there are.
+// diffCRDs compares CRDs with earlier ones from a folder, a file or standard input. It
+// returns an error if a change breaks existing custom resources.
 func diffCRDs(cmd *cobra.Command, old string, definitions []*apiextensionsv1.CustomResourceDefinition, output string) error {
 	before, whole, err := readCRDs(cmd, old)
 	if err != nil {
@@ -154,7 +165,7 @@ func diffCRDs(cmd *cobra.Command, old string, definitions []*apiextensionsv1.Cus
 	}
 	differences := crd.Diff(before, definitions)
 	if !whole {
-		// A file may contain only some of the kinds.
+		// A file can contain some of the kinds only.
 		differences = slices.DeleteFunc(differences, func(d crd.Difference) bool { return d.State == crd.New })
 	}
 	breaking := 0
@@ -170,13 +181,12 @@ func diffCRDs(cmd *cobra.Command, old string, definitions []*apiextensionsv1.Cus
 		return err
 	}
 	if breaking > 0 {
-		return fmt.Errorf("%s custom resources that there are", migrate.Counted(breaking, "change breaks", "changes break"))
+		return fmt.Errorf("%s existing custom resources", migrate.Counted(breaking, "change breaks", "changes break"))
 	}
 	return nil
 }
 
-// readCRDs returns definitions of before, and whether they are all that there
-// were.
+// readCRDs returns the earlier CRDs, and whether these are all of them.
 func readCRDs(cmd *cobra.Command, old string) (found []*apiextensionsv1.CustomResourceDefinition, whole bool, err error) {
 	if old == "-" {
 		found, err = crd.Read(cmd.InOrStdin(), "stdin")
@@ -195,10 +205,9 @@ func readCRDs(cmd *cobra.Command, old string) (found []*apiextensionsv1.CustomRe
 }
 
 func printDiff(to io.Writer, differences []crd.Difference) error {
-	// In columns that are as wide as they need.
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	for _, d := range differences {
-		_, _ = fmt.Fprintf(table, "%s: %s\n", d.Name, became(d))
+		_, _ = fmt.Fprintf(table, "%s: %s\n", d.Name, summary(d))
 		for _, line := range byClass(d.Changes) {
 			_, _ = fmt.Fprintf(table, "  %s\n", line)
 		}
@@ -206,22 +215,22 @@ func printDiff(to io.Writer, differences []crd.Difference) error {
 	return table.Flush()
 }
 
-// became summarizes the changes of a definition.
-func became(d crd.Difference) string {
+// summary returns how a CRD changes.
+func summary(d crd.Difference) string {
 	switch d.State {
 	case crd.New:
-		return fmt.Sprintf("the kind %s is new", d.Kind)
+		return fmt.Sprintf("new kind %s", d.Kind)
 	case crd.Gone:
-		return fmt.Sprintf("the kind %s is in no entry of the watches file: nobody would serve its resources", d.Kind)
+		return fmt.Sprintf("kind %s is not in the watches file: its custom resources would not be reconciled", d.Kind)
 	case crd.Changed:
 		return migrate.Counted(d.Breaking(), "breaking change", "breaking changes")
 	default:
-		return "nothing that matters has changed"
+		return "no relevant changes"
 	}
 }
 
-// byClass returns a line for each change, breaking classes first. What is the
-// same in several versions is told once.
+// byClass returns a line for each change, breaking changes first. The same change in
+// several API versions gives one line.
 func byClass(changes []compat.Change) []string {
 	var lines []string
 	for _, c := range changes {
@@ -234,10 +243,11 @@ func byClass(changes []compat.Change) []string {
 			lines = append(lines, line)
 		}
 	}
-	// Of one class in the order of the paths, as they came. B is before h.
+	// A stable sort keeps the order of the paths within a class. "BREAKING" sorts before
+	// "harmless".
 	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(diffClass(a), diffClass(b)) })
 	return lines
 }
 
-// diffClass returns the first two columns of a line.
+// diffClass returns the first two columns: BREAKING or harmless, and the class.
 func diffClass(line string) string { return line[:strings.LastIndex(line, "\t")] }

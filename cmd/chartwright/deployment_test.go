@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// deployment is the one of config/manager.
+// deployment returns the Deployment of config/manager.
 func deployment(t *testing.T) appsv1.Deployment {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "config", "manager", "manager.yaml"))
@@ -32,15 +32,12 @@ func deployment(t *testing.T) appsv1.Deployment {
 	return appsv1.Deployment{}
 }
 
-// TestDeploymentFits: the Deployment's words for the operator are those that it
-// knows, the ports are those that it listens on, and it has the time to stop
-// that it gives itself.
-func TestDeploymentFits(t *testing.T) {
+func TestDeployment_MatchesFlags(t *testing.T) {
 	spec := deployment(t).Spec.Template.Spec
 	container := spec.Containers[0]
 	run := find(t, container.Args[0])
 	if run.Name() != "run" {
-		t.Fatalf("it runs %v", container.Args)
+		t.Fatalf("arguments are %v", container.Args)
 	}
 	if err := run.ParseFlags(container.Args[1:]); err != nil {
 		t.Fatal(err)
@@ -49,26 +46,26 @@ func TestDeploymentFits(t *testing.T) {
 	for port, address := range map[string]string{"metrics": "metrics-bind-address", "probes": "health-probe-bind-address"} {
 		at := slices.IndexFunc(container.Ports, func(p corev1.ContainerPort) bool { return p.Name == port })
 		if at < 0 || flag(address) != ":"+strconv.Itoa(int(container.Ports[at].ContainerPort)) {
-			t.Errorf("--%s is %s, and there are the ports %v", address, flag(address), container.Ports)
+			t.Errorf("--%s is %s, but the ports are %v", address, flag(address), container.Ports)
 		}
 	}
 	for _, probe := range []*corev1.Probe{container.LivenessProbe, container.ReadinessProbe} {
 		if probe.HTTPGet.Port.StrVal != "probes" {
-			t.Errorf("a probe asks at port %s", probe.HTTPGet.Port.String())
+			t.Errorf("a probe uses port %s", probe.HTTPGet.Port.String())
 		}
 	}
 	stop, err := time.ParseDuration(flag("graceful-shutdown-timeout"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What is recorded in the end takes a moment, too.
+	// Recording the last actions takes some time after the timeout.
 	if given := time.Duration(*spec.TerminationGracePeriodSeconds) * time.Second; given < stop+3*time.Second {
-		t.Errorf("the pod is given %s to stop, and the operator gives itself %s", given, stop)
+		t.Errorf("terminationGracePeriodSeconds is %s, the shutdown timeout %s", given, stop)
 	}
 	if flag("leader-elect") != "true" {
-		t.Error("there are two replicas, and no leader")
+		t.Error("two replicas without leader election")
 	}
 	if strings.Contains(strings.Join(container.Args, " "), "--metrics-secure=false") || strings.Contains(strings.Join(container.Args, " "), "--metrics-require-rbac=false") {
-		t.Error("its metrics are for everybody")
+		t.Error("metrics are not protected")
 	}
 }

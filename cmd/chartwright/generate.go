@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chartwright/chartwright/internal/authoring/scaffold"
+	"github.com/chartwright/chartwright/internal/plugin"
 )
 
 func newGenerate() *cobra.Command {
@@ -16,17 +17,19 @@ func newGenerate() *cobra.Command {
 	var finish planFlags
 	cmd := &cobra.Command{
 		Use:   "generate",
-		Short: "Generate what follows from watches.yaml and the charts",
-		Long: `Generate what follows from watches.yaml and the charts, into config/:
+		Short: "Generate the manifests of a project",
+		Long: `Generate the manifests of a project in config/, from watches.yaml and the charts:
 
-  crd/bases/                            the CustomResourceDefinitions
-  rbac/role.yaml                        the operator's rights
-  rbac/*_{admin,editor,viewer}_role.yaml  people's rights to the kinds
-  samples/                              a sample of each kind, where it is missing
-  */kustomization.yaml                  lines that list these
+  crd/bases/                              the CustomResourceDefinitions
+  rbac/role.yaml                          the RBAC rules of the operator
+  rbac/*_{admin,editor,viewer}_role.yaml  roles for users of the kinds
+  samples/                                a sample of each kind, if it is missing
+  */kustomization.yaml                    the lists of these files
 
-Generated files of kinds that are gone are removed. A file that does not begin
-with the line that generated files have is somebody's own, and stays.`,
+Generated files of removed kinds are deleted. Files without the header of generated
+files are not changed.`,
+		Example: `  chartwright generate
+  chartwright generate --check`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			plan, err := project.Generate()
@@ -37,27 +40,40 @@ with the line that generated files have is somebody's own, and stays.`,
 		},
 	}
 	projectFlags(cmd, &project)
-	cmd.Flags().BoolVar(&finish.check, "check", false, "write nothing; fail if a file is missing, not up to date, or of a kind that is gone")
-	cmd.Flags().BoolVar(&finish.strict, "strict", false, "fail if a note is of what has to be seen to, such as rights that could not be derived; what Helm checks in the place of the API server is none")
+	finish.checkFlags(cmd)
+	plugin.OutputFlag(cmd, &finish.output)
 	return cmd
 }
 
-// planFlags are the flags that select what a command does with its plan.
-type planFlags struct{ check, dryRun, strict bool }
+// planFlags are the flags of commands that write files.
+type planFlags struct {
+	check, dryRun, strict bool
+	output                string
+}
 
-// Words for what becomes of a file, before, after, and instead of writing it.
+func (f *planFlags) dryRunFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "list the files, and write nothing")
+	plugin.OutputFlag(cmd, &f.output)
+}
+
+func (f *planFlags) checkFlags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.check, "check", false, "write nothing; fail if a file is missing, outdated, or of a removed kind")
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "fail if a note requires action, such as missing RBAC rules")
+}
+
+// Words for the operations on files: for --dry-run, after writing, and for --check.
 var (
 	planned = map[scaffold.Op]string{
 		scaffold.OpCreate: "create", scaffold.OpUpdate: "update", scaffold.OpRemove: "remove", scaffold.OpKeep: "keep",
 	}
 	written = map[scaffold.Op]string{scaffold.OpCreate: "created", scaffold.OpUpdate: "updated", scaffold.OpRemove: "removed"}
 	stale   = map[scaffold.Op]string{
-		scaffold.OpCreate: "missing", scaffold.OpUpdate: "not up to date", scaffold.OpRemove: "of a kind that is gone",
+		scaffold.OpCreate: "missing", scaffold.OpUpdate: "outdated", scaffold.OpRemove: "of a removed kind",
 	}
 )
 
-// run writes the files of a plan, or checks or prints them. Notes go to standard
-// error.
+// run writes the files of a plan, or with --check or --dry-run checks or lists them.
+// Notes go to standard error.
 func (f planFlags) run(cmd *cobra.Command, plan *scaffold.Plan) error {
 	if !f.check && !f.dryRun {
 		if err := plan.Write(); err != nil {
@@ -72,6 +88,8 @@ func (f planFlags) run(cmd *cobra.Command, plan *scaffold.Plan) error {
 	case f.check && len(changes) > 0:
 		return fmt.Errorf("run '%s':%s", cmd.CommandPath(), planText(changes, "\n  %[2]s: %[1]s", stale))
 	case f.check:
+	case f.output != "":
+		err = plugin.Print(cmd.OutOrStdout(), f.output, planOutput{plan.Files(), plan.Notes, plan.Entry})
 	case f.dryRun:
 		_, err = io.WriteString(cmd.OutOrStdout(), planText(plan.Files(), "%-9s %s\n", planned))
 	case len(changes) == 0:
@@ -80,12 +98,20 @@ func (f planFlags) run(cmd *cobra.Command, plan *scaffold.Plan) error {
 		_, err = io.WriteString(cmd.OutOrStdout(), planText(changes, "%-9s %s\n", written))
 	}
 	if err == nil && f.strict && plan.Unsettled {
-		return errors.New("--strict: a note is of what has to be seen to, see above")
+		return errors.New("--strict: a note requires action, see above")
 	}
 	return err
 }
 
-// planText formats the files of a plan, each by its word and path.
+// planOutput is the output of commands that write files with -o json and yaml.
+type planOutput struct {
+	Files []scaffold.File `json:"files"`
+	Notes []string        `json:"notes,omitempty"`
+	// Entry is the entry of watches.yaml, for add.
+	Entry string `json:"entry,omitempty"`
+}
+
+// planText formats a line for each file.
 func planText(files []scaffold.File, format string, words map[scaffold.Op]string) string {
 	var text strings.Builder
 	for _, file := range files {
@@ -94,8 +120,8 @@ func planText(files []scaffold.File, format string, words map[scaffold.Op]string
 	return text.String()
 }
 
-// projectFlags adds the flags of commands that work in a project's folder.
+// projectFlags adds the flags of commands on a project.
 func projectFlags(cmd *cobra.Command, project *scaffold.Project) {
-	cmd.Flags().StringVar(&project.Watches, "watches-file", "watches.yaml", "watches file of the project; chart paths are relative to it")
-	cmd.Flags().StringVar(&project.Config, "config-dir", "config", "folder of the project's manifests")
+	cmd.Flags().StringVar(&project.Watches, "watches-file", "watches.yaml", "watches file of the project")
+	cmd.Flags().StringVar(&project.Config, "config-dir", "config", "folder of the manifests")
 }

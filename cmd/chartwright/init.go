@@ -12,12 +12,10 @@ func newInit() *cobra.Command {
 	var finish planFlags
 	cmd := &cobra.Command{
 		Use:   "init DIR",
-		Short: "Make an operator project",
-		Long: `Make an operator project: a folder with watches.yaml, charts/, config/ for
-kustomize, a Makefile, a Dockerfile and an example for CI. There is no code in
-it. 'chartwright add' then makes kinds of charts.
-
-Files that are there are not written over.`,
+		Short: "Create an operator project",
+		Long: `Create an operator project: a folder with watches.yaml, charts/, config/ for
+kustomize, a Makefile, a Dockerfile and a CI example, without code. Then add kinds
+with 'chartwright add'. Existing files are not overwritten.`,
 		Example: `  chartwright init shop --domain example.com
   cd shop
   chartwright add ../web --group shop --version v1alpha1`,
@@ -32,9 +30,9 @@ Files that are there are not written over.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&project.Name, "name", "", "name of the operator, and prefix of what it is deployed as (default: that of the folder)")
-	flags.StringVar(&project.Domain, "domain", "", "domain of the kinds' groups: 'add --group shop' then means shop.<domain>")
-	flags.StringVar(&project.Image, "image", "chartwright:"+api.BuildInfo().Version, "Chartwright's own image, that the project's is made from")
-	flags.BoolVar(&finish.dryRun, "dry-run", false, "show the files, and write nothing")
+	flags.StringVar(&project.Name, "name", "", "name of the operator, and prefix of its resources (default: name of the folder)")
+	flags.StringVar(&project.Domain, "domain", "", "domain of the API groups, appended by 'add --group' (default: none)")
+	flags.StringVar(&project.Image, "image", "chartwright:"+api.BuildInfo().Version, "Chartwright image, the base of the project's image")
+	finish.dryRunFlag(cmd)
 	return cmd
 }

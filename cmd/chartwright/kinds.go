@@ -11,9 +11,12 @@ import (
 )
 
 // defaultWatches is the default of --watches-file in the help.
-const defaultWatches = "./watches.yaml, or the embedded one where that is not there"
+const defaultWatches = "./watches.yaml, else the embedded one"
 
-// watchesName names the file that catalog.Find reads, for the log.
+// chartsDirUsage is the help of --charts-dir.
+const chartsDirUsage = "folder with more charts, or all with --watches-file= (default: none)"
+
+// watchesName returns the name of the watches file for the log.
 func watchesName(watchesFile string) string {
 	file, err := catalog.FindFile(watchesFile)
 	if err != nil {
@@ -22,25 +25,24 @@ func watchesName(watchesFile string) string {
 	return cmp.Or(file, "embedded")
 }
 
-// findKinds reads the kinds of the watches file.
+// findKinds reads the kinds from the watches file.
 func findKinds(watchesFile string) ([]catalog.Kind, error) {
 	kinds, err := catalog.Find(watchesFile)
 	if err != nil {
-		return nil, fmt.Errorf("the watches file cannot be used:\n%w", err)
+		return nil, fmt.Errorf("invalid watches file:\n%w", err)
 	}
 	return kinds, nil
 }
 
-// chartsDirFlag adds --charts-dir to a command that derives something of all
-// kinds.
+// chartsDirFlag adds --charts-dir to a command that generates manifests for all kinds.
 func chartsDirFlag(cmd *cobra.Command, chartsDir *string) {
-	cmd.Flags().StringVar(chartsDir, "charts-dir", "", "folder of which each folder with a chart and a kind.yaml is a kind, too, as 'chartwright run' serves it; with --watches-file= no others")
+	cmd.Flags().StringVar(chartsDir, "charts-dir", "", chartsDirUsage)
 }
 
-// loadBeside reads the kinds of the watches file and, if one is named, of a folder
-// of charts. Errors in that folder are returned as broken kinds: the others are
-// served. With --watches-file= it reads only the folder.
-func loadBeside(cmd *cobra.Command, watchesFile, chartsDir string) (kinds []catalog.Kind, broken []catalog.Broken, err error) {
+// loadKinds reads the kinds from the watches file and, if set, from the folder of
+// --charts-dir. It returns invalid charts of the folder as broken kinds, so that the
+// other kinds can be served. With --watches-file= it reads only the folder.
+func loadKinds(cmd *cobra.Command, watchesFile, chartsDir string) (kinds []catalog.Kind, broken []catalog.Broken, err error) {
 	if !onlyFolder(cmd, watchesFile, chartsDir) {
 		if kinds, err = findKinds(watchesFile); err != nil {
 			return nil, nil, err
@@ -56,9 +58,9 @@ func loadBeside(cmd *cobra.Command, watchesFile, chartsDir string) (kinds []cata
 	return append(kinds, more...), broken, nil
 }
 
-// loadAll is loadBeside for commands to which a broken folder is an error.
+// loadAll is loadKinds, except that a broken kind is an error.
 func loadAll(cmd *cobra.Command, watchesFile, chartsDir string) ([]catalog.Kind, error) {
-	kinds, broken, err := loadBeside(cmd, watchesFile, chartsDir)
+	kinds, broken, err := loadKinds(cmd, watchesFile, chartsDir)
 	errs := make([]error, 0, 1+len(broken))
 	errs = append(errs, err)
 	for _, b := range broken {
@@ -67,8 +69,7 @@ func loadAll(cmd *cobra.Command, watchesFile, chartsDir string) ([]catalog.Kind,
 	return kinds, errors.Join(errs...)
 }
 
-// onlyFolder reports whether no watches file is wanted: the flag is set to
-// nothing.
+// onlyFolder reports whether --watches-file= disables the watches file.
 func onlyFolder(cmd *cobra.Command, watchesFile, chartsDir string) bool {
 	return chartsDir != "" && watchesFile == "" && cmd.Flags().Changed("watches-file")
 }

@@ -12,9 +12,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
-// TestWatchesOfTheWorkingFolder: in a project's folder its own kinds are
-// served, elsewhere the embedded ones, and a broken file is not passed over.
-func TestWatchesOfTheWorkingFolder(t *testing.T) {
+func TestFind_WorkingFolderBeforeEmbedded(t *testing.T) {
 	elsewhere := writeProject(t, map[string]string{
 		"other.yaml":     "- {group: example.com, version: v1, kind: Crate, chart: box}",
 		"box/Chart.yaml": "apiVersion: v2\nname: box\nversion: 1.0.0",
@@ -28,13 +26,13 @@ func TestWatchesOfTheWorkingFolder(t *testing.T) {
 		err        string
 	}{
 		{name: "none", kinds: "PodSet OvhNginx Experimental VmGroup Config Addon Database", source: "embedded"},
-		{name: "its own", files: map[string]string{
+		{name: "watches.yaml in the folder", files: map[string]string{
 			"watches.yaml":   "- {group: example.com, version: v1, kind: Box, chart: box}",
 			"box/Chart.yaml": "apiVersion: v2\nname: box\nversion: 1.0.0",
 		}, kinds: "Box", source: "watches.yaml"},
-		{name: "its own, and a flag", flag: other, files: map[string]string{"watches.yaml": "nonsense"}, kinds: "Crate", source: other},
-		{name: "a broken one", files: map[string]string{"watches.yaml": "- kind: Box"}, source: "watches.yaml", err: "watches.yaml:1: the entry has no version"},
-		{name: "a folder", files: map[string]string{"watches.yaml/a": ""}, source: "watches.yaml", err: "read the watches file"},
+		{name: "flag takes precedence", flag: other, files: map[string]string{"watches.yaml": "nonsense"}, kinds: "Crate", source: other},
+		{name: "invalid watches.yaml", files: map[string]string{"watches.yaml": "- kind: Box"}, source: "watches.yaml", err: "watches.yaml:1: the entry has no version"},
+		{name: "watches.yaml is a folder", files: map[string]string{"watches.yaml/a": ""}, source: "watches.yaml", err: "read the watches file"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Chdir(writeProject(t, test.files))
@@ -54,7 +52,7 @@ func TestWatchesOfTheWorkingFolder(t *testing.T) {
 				t.Errorf("kinds %s, want %s", got, test.kinds)
 			}
 			if got := watchesName(test.flag); got != test.source {
-				t.Errorf("it is told to come from %s, want %s", got, test.source)
+				t.Errorf("source is %s, want %s", got, test.source)
 			}
 		})
 	}
@@ -76,8 +74,7 @@ func writeProject(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// charts writes a folder of charts: one that is a kind for each name, and files
-// besides.
+// charts writes a folder with a chart for each kind, and other files.
 func charts(t *testing.T, files map[string]string, kinds ...string) string {
 	t.Helper()
 	all := maps.Clone(files)
@@ -93,7 +90,7 @@ func charts(t *testing.T, files map[string]string, kinds ...string) string {
 	return writeProject(t, all)
 }
 
-func TestKindsBesideTheWatchesFile(t *testing.T) {
+func TestLoadKinds_AddsChartsDir(t *testing.T) {
 	file := filepath.Join(charts(t, map[string]string{"watches.yaml": "- {group: shop.example.com, version: v1, kind: Jar, chart: cup}"}, "Cup"), "watches.yaml")
 	embedded := []string{"Addon", "Config", "Database", "Experimental", "OvhNginx", "PodSet", "VmGroup"}
 	for _, test := range []struct {
@@ -102,11 +99,11 @@ func TestKindsBesideTheWatchesFile(t *testing.T) {
 		kinds  []string
 		broken int
 	}{
-		{"the folder beside the embedded ones", []string{"--charts-dir", charts(t, nil, "Cup")}, slices.Sorted(slices.Values(append([]string{"Cup"}, embedded...))), 0},
-		{"the folder alone", []string{"--charts-dir", charts(t, nil, "Cup"), "--watches-file="}, []string{"Cup"}, 0},
-		{"beside a file", []string{"--charts-dir", charts(t, nil, "Cup", "Box"), "--watches-file", file}, []string{"Box", "Cup", "Jar"}, 0},
-		{"one that is broken", []string{"--charts-dir", charts(t, map[string]string{"bad/kind.yaml": "[]"}, "Cup"), "--watches-file="}, []string{"Cup"}, 1},
-		{"no folder, and an empty name", []string{"--watches-file="}, embedded, 0},
+		{"folder and embedded kinds", []string{"--charts-dir", charts(t, nil, "Cup")}, slices.Sorted(slices.Values(append([]string{"Cup"}, embedded...))), 0},
+		{"folder only", []string{"--charts-dir", charts(t, nil, "Cup"), "--watches-file="}, []string{"Cup"}, 0},
+		{"folder and watches file", []string{"--charts-dir", charts(t, nil, "Cup", "Box"), "--watches-file", file}, []string{"Box", "Cup", "Jar"}, 0},
+		{"broken kind", []string{"--charts-dir", charts(t, map[string]string{"bad/kind.yaml": "[]"}, "Cup"), "--watches-file="}, []string{"Cup"}, 1},
+		{"no folder, empty watches file", []string{"--watches-file="}, embedded, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			cmd := newRun()
@@ -114,7 +111,7 @@ func TestKindsBesideTheWatchesFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			flag := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
-			kinds, broken, err := loadBeside(cmd, flag("watches-file"), flag("charts-dir"))
+			kinds, broken, err := loadKinds(cmd, flag("watches-file"), flag("charts-dir"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,15 +121,14 @@ func TestKindsBesideTheWatchesFile(t *testing.T) {
 			}
 			slices.Sort(names)
 			if !slices.Equal(names, test.kinds) || len(broken) != test.broken {
-				t.Errorf("kinds are %v, and %v is broken", names, broken)
+				t.Errorf("kinds are %v, broken are %v", names, broken)
 			}
 		})
 	}
 }
 
-// TestCommandsKnowTheFolder: what is applied for its kinds can be derived
-// without an operator. There what is broken is an error.
-func TestCommandsKnowTheFolder(t *testing.T) {
+// A broken kind is an error for these commands, unlike for run.
+func TestChartsDir_CRDAndRBAC(t *testing.T) {
 	good := charts(t, nil, "Cup")
 	bad := charts(t, map[string]string{"bad/kind.yaml": "[]"}, "Cup")
 	for command, want := range map[string]string{"crd": "name: cups.shop.example.com", "rbac": "resources: [cups]"} {
@@ -159,12 +155,12 @@ func TestCommandsKnowTheFolder(t *testing.T) {
 	}
 }
 
-func TestRunRefusesAFolderOfNothing(t *testing.T) {
+func TestRun_RefusesEmptyChartsDir(t *testing.T) {
 	for want, args := range map[string][]string{
-		"no folder of --charts-dir holds one": {"--charts-dir", t.TempDir(), "--watches-file="},
+		"--charts-dir has no charts": {"--charts-dir", t.TempDir(), "--watches-file="},
 		"--charts-dir: read the folder":       {"--charts-dir", filepath.Join(t.TempDir(), "none")},
-		// Kinds that are broken are told by an operator that runs.
-		"find the cluster": {"--charts-dir", charts(t, map[string]string{"bad/kind.yaml": "[]"}), "--watches-file="},
+		// A running operator reports broken kinds.
+		"connect by $KUBECONFIG": {"--charts-dir", charts(t, map[string]string{"bad/kind.yaml": "[]"}), "--watches-file="},
 	} {
 		if code, _, stderr := program(t, append([]string{"run"}, args...)...); code != 1 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit code %d, %s", args, code, stderr)

@@ -7,17 +7,16 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// limitMemory lets the garbage collector know of the container's memory limit,
-// by the soft limit of the Go runtime: it then works harder near the limit,
-// where the kernel would otherwise end the process. The number of threads
-// follows the container's CPU limit by the runtime itself. $GOMEMLIMIT wins.
+// limitMemory sets the soft memory limit of the Go runtime from the memory limit of the
+// container. The garbage collector then runs more often near the limit, where the kernel
+// would otherwise kill the process. $GOMEMLIMIT takes precedence. The Go runtime itself
+// follows the CPU limit.
 func limitMemory(provider memlimit.Provider, logger logr.Logger) {
 	limit, err := memlimit.Set(memlimit.WithProvider(provider))
 	switch {
 	case err != nil:
-		// It is a help, and all works without it.
-		logger.Info("the memory limit of the container is not known, and the garbage collector does not heed it; set $GOMEMLIMIT where there is one", "error", err.Error())
+		logger.Info("memory limit of the container not detected; set $GOMEMLIMIT if there is one", "error", err.Error())
 	case limit != math.MaxInt64:
-		logger.Info("the garbage collector heeds a memory limit", "bytes", limit)
+		logger.Info("soft memory limit set", "bytes", limit)
 	}
 }

@@ -19,20 +19,19 @@ func newLint() *cobra.Command {
 	var strict, list bool
 	cmd := &cobra.Command{
 		Use:   "lint [CHART...]",
-		Short: "Find what is wrong with charts, under an operator above all",
-		Long: `Look at charts, which are folders or .tgz archives; without any, at those of the
-watches file, each with what its entry says.
+		Short: "Find problems in charts",
+		Long: `Find problems in charts, which are folders or .tgz archives; by default in those of
+the watches file, each with its entry. Beside the problems that helm lint finds,
+these are problems of charts that an operator renders again with every edit, for
+many custom resources. --rules lists the rules.
 
-Beside what helm lint finds, these are things that do no harm under a person's
-helm install, and do under an operator, which renders a chart anew with every
-edit and serves many custom resources by it. --rules lists them.
+To silence rules, name them in the annotation chartwright.dev/lint-ignore in
+Chart.yaml, or in a comment on the same or the previous line of a template:
+{{/* chartwright:ignore RULE reason */}}.
 
-A chart silences rules by the annotation chartwright.dev/lint-ignore in its
-Chart.yaml, with the names of rules, or on one line of a template by a comment
-there or on the line before: {{/* chartwright:ignore RULE why */}}.
-
-The exit code is 1 if there are errors and, with --strict, if there are
-warnings.`,
+The exit code is 1 if there are errors or, with --strict, warnings.`,
+		Example: `  chartwright lint
+  chartwright lint ./web postgres-1.2.3.tgz --strict`,
 		RunE: func(cmd *cobra.Command, charts []string) error {
 			if list {
 				return printRules(cmd, output)
@@ -46,19 +45,19 @@ warnings.`,
 			} else {
 				err = lint.Text(cmd.OutOrStdout(), findings)
 			}
-			return errors.Join(err, verdict(findings, strict))
+			return errors.Join(err, lintError(findings, strict))
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&watchesFile, "watches-file", "", "watches file whose charts to look at (default: ./watches.yaml or, if there is none, the one that is embedded)")
-	outputFlag(cmd, &output)
-	flags.BoolVar(&strict, "strict", false, "fail on warnings, too")
-	flags.BoolVar(&list, "rules", false, "list all rules, with why they matter and what to do")
+	flags.StringVar(&watchesFile, "watches-file", "", "watches file with the charts (default: "+defaultWatches+")")
+	plugin.OutputFlag(cmd, &output)
+	flags.BoolVar(&strict, "strict", false, "fail on warnings")
+	flags.BoolVar(&list, "rules", false, "list the rules, with reasons and fixes")
 	cmd.MarkFlagsMutuallyExclusive("rules", "watches-file")
 	return cmd
 }
 
-// lintAll lints charts or, if none is named, those of a watches file.
+// lintAll lints the charts, by default those of the watches file.
 func lintAll(charts []string, watchesFile string) ([]lint.Finding, error) {
 	var targets []lint.Target
 	findings := []lint.Finding{}
@@ -93,13 +92,13 @@ func lintAll(charts []string, watchesFile string) ([]lint.Finding, error) {
 	return findings, nil
 }
 
-// verdict is an error where lint is to fail.
-func verdict(findings []lint.Finding, strict bool) error {
-	bad, doubtful := lint.Count(findings, lint.Error), lint.Count(findings, lint.Warning)
-	if bad == 0 && (doubtful == 0 || !strict) {
+// lintError returns the error for findings that make lint fail.
+func lintError(findings []lint.Finding, strict bool) error {
+	errorCount, warnings := lint.Count(findings, lint.Error), lint.Count(findings, lint.Warning)
+	if errorCount == 0 && (warnings == 0 || !strict) {
 		return nil
 	}
-	return fmt.Errorf("lint: errors: %d, warnings: %d", bad, doubtful)
+	return fmt.Errorf("lint: errors: %d, warnings: %d", errorCount, warnings)
 }
 
 func printRules(cmd *cobra.Command, output string) error {

@@ -9,12 +9,12 @@ import (
 	"github.com/chartwright/chartwright/internal/authoring/lint"
 )
 
-func TestLint(t *testing.T) {
+func TestLint_ChartsAndEntries(t *testing.T) {
 	dir := writeProject(t, map[string]string{
 		"clean/Chart.yaml":            "apiVersion: v2\nname: clean\nversion: 1.0.0",
 		"clean/values.schema.json":    `{"type": "object"}`,
 		"clean/templates/a.yaml":      "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\n",
-		"doubtful/Chart.yaml":         "apiVersion: v2\nname: doubtful\nversion: 1.0.0",
+		"warning/Chart.yaml":          "apiVersion: v2\nname: warning\nversion: 1.0.0",
 		"bad/Chart.yaml":              "apiVersion: v2\nname: bad\nversion: 1.0.0",
 		"bad/values.schema.json":      `{"type": "object"}`,
 		"bad/templates/a.yaml":        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: bad\n",
@@ -35,18 +35,18 @@ func TestLint(t *testing.T) {
 		stdout []string
 		stderr string
 	}{
-		{"a chart in which nothing is found", []string{"clean", "--strict"}, 0, nil, ""},
-		{"a warning", []string{"doubtful"}, 0, []string{"doubtful/Chart.yaml: warning: the chart has no values.schema.json [schema-missing]"}, ""},
-		{"a warning, strictly", []string{"doubtful", "--strict"}, 1, []string{"[schema-missing]"}, "Error: lint: errors: 0, warnings: 1\n"},
-		{"an error", []string{"clean", "bad"}, 1, []string{"bad/templates/a.yaml:4: error: ConfigMap bad has the same name in every release of a namespace [name-ignores-release]\n", "  why: ", "  fix: "}, "Error: lint: errors: 1, warnings: 0\n"},
-		{"a chart that cannot be loaded", []string{"broken", "none", "bad"}, 1, []string{"broken: error: validation: chart.metadata.version is required [helm]", "none: error: ", "bad/templates/a.yaml:4"}, "Error: lint: errors: 3, warnings: 0\n"},
-		{"a chart without an entry", []string{"cluster", "--strict"}, 0, []string{"info: ClusterRole <namespace>-<release> is cluster-scoped: an entry in watches.yaml needs ClusterRole.rbac.authorization.k8s.io in allow.clusterScoped"}, ""},
-		{"an entry that forbids it", []string{"--watches-file", "forbid.yaml"}, 1, []string{"cluster/templates/role.yaml:4: error: "}, "Error: lint: errors: 1, warnings: 0\n"},
-		{"an entry that allows it", []string{"--watches-file", "allow.yaml", "--strict"}, 0, nil, ""},
-		{"the watches file of the working folder", nil, 1, []string{"bad/templates/a.yaml:4"}, "Error: lint: errors: 1, warnings: 0\n"},
-		{"a watches file that cannot be used", []string{"--watches-file", "odd.yaml"}, 1, nil, "Error: the watches file cannot be used:\nodd.yaml:1: chart none: not found"},
-		{"an output that there is not", []string{"-o", "xml"}, 1, nil, `Error: invalid argument "xml" for "-o, --output" flag: expected json or yaml`},
-		{"the rules", []string{"--rules"}, 0, []string{"random-value (warning)\n  finds: ", "  why:   ", "  fix:   "}, ""},
+		{"no findings", []string{"clean", "--strict"}, 0, nil, ""},
+		{"warning", []string{"warning"}, 0, []string{"warning/Chart.yaml: warning: the chart has no values.schema.json [schema-missing]"}, ""},
+		{"warning, strict", []string{"warning", "--strict"}, 1, []string{"[schema-missing]"}, "Error: lint: errors: 0, warnings: 1\n"},
+		{"error", []string{"clean", "bad"}, 1, []string{"bad/templates/a.yaml:4: error: ConfigMap bad has the same name in every release of a namespace [name-ignores-release]\n", "  why: ", "  fix: "}, "Error: lint: errors: 1, warnings: 0\n"},
+		{"invalid chart", []string{"broken", "none", "bad"}, 1, []string{"broken: error: validation: chart.metadata.version is required [helm]", "none: error: ", "bad/templates/a.yaml:4"}, "Error: lint: errors: 3, warnings: 0\n"},
+		{"chart without an entry", []string{"cluster", "--strict"}, 0, []string{"info: ClusterRole <namespace>-<release> is cluster-scoped: an entry in watches.yaml needs ClusterRole.rbac.authorization.k8s.io in allow.clusterScoped"}, ""},
+		{"entry without allow block", []string{"--watches-file", "forbid.yaml"}, 1, []string{"cluster/templates/role.yaml:4: error: "}, "Error: lint: errors: 1, warnings: 0\n"},
+		{"entry with allow block", []string{"--watches-file", "allow.yaml", "--strict"}, 0, nil, ""},
+		{"default watches file", nil, 1, []string{"bad/templates/a.yaml:4"}, "Error: lint: errors: 1, warnings: 0\n"},
+		{"invalid watches file", []string{"--watches-file", "odd.yaml"}, 1, nil, "Error: invalid watches file:\nodd.yaml:1: chart none: not found"},
+		{"unknown output format", []string{"-o", "xml"}, 1, nil, `Error: invalid argument "xml" for "-o, --output" flag: expected json or yaml`},
+		{"rules", []string{"--rules"}, 0, []string{"random-value (warning)\n  finds: ", "  why:   ", "  fix:   "}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			code, stdout, stderr := program(t, append([]string{"lint"}, test.args...)...)
@@ -55,7 +55,7 @@ func TestLint(t *testing.T) {
 			}
 			for _, want := range test.stdout {
 				if !strings.Contains(stdout, want) {
-					t.Errorf("stdout lacks %q:\n%s", want, stdout)
+					t.Errorf("stdout does not contain %q:\n%s", want, stdout)
 				}
 			}
 			if len(test.stdout) == 0 && stdout != "" {
@@ -65,7 +65,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-func TestLintForMachines(t *testing.T) {
+func TestLint_JSON(t *testing.T) {
 	dir := writeProject(t, map[string]string{
 		"bad/Chart.yaml":         "apiVersion: v2\nname: bad\nversion: 1.0.0",
 		"bad/templates/a.yaml":   "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: bad\n",
@@ -79,10 +79,10 @@ func TestLintForMachines(t *testing.T) {
 	}
 	if len(findings) != 1 || findings[0].Rule != "name-ignores-release" || findings[0].Line != 4 ||
 		findings[0].File != filepath.Join(bad, "templates", "a.yaml") || findings[0].Severity != lint.Error {
-		t.Errorf("findings %+v", findings)
+		t.Errorf("got findings %+v", findings)
 	}
 	if code, stdout, _ := program(t, "lint", "-o", "json", filepath.Join("..", "..", "charts", "podset")); code != 0 || stdout != "[]\n" {
-		t.Errorf("of a chart in which nothing is found: exit code %d, %q", code, stdout)
+		t.Errorf("no findings: exit code %d, %q", code, stdout)
 	}
 	code, stdout, _ = program(t, "lint", "--rules", "-o", "json")
 	var rules []lint.Rule

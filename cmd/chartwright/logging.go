@@ -2,13 +2,13 @@ package main
 
 import "go.uber.org/zap/zapcore"
 
-// lazyCore encodes the values that a logger adds to its lines only when it writes a
-// line. Each reconcile creates two loggers with values, and most write no line.
+// lazyCore encodes the fields of a logger only when it writes a message. Each
+// reconciliation creates two loggers with fields, and most of them write nothing.
 type lazyCore struct{ zapcore.Core }
 
 func newLazyCore(core zapcore.Core) zapcore.Core { return lazyCore{core} }
 
-// With keeps the fields as they are.
+// With adds fields without encoding them.
 func (c lazyCore) With(fields []zapcore.Field) zapcore.Core {
 	return lazyCore{zapcore.NewLazyWith(c.Core, fields)}
 }

@@ -1,4 +1,4 @@
-// Command chartwright turns Helm charts into Kubernetes kinds.
+// Command chartwright is an operator that turns Helm charts into Kubernetes kinds.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	// The same program is kubectl's plugin, under the name that kubectl looks for.
+	// Under the name of the kubectl plugin, the same binary is the plugin.
 	if plugin.Named(os.Args[0]) {
 		streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 		os.Exit(plugin.Run(context.Background(), os.Args, streams))
@@ -30,17 +30,19 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "chartwright",
 		Short: "Turn Helm charts into Kubernetes kinds",
-		Long: `Chartwright is an operator made of Helm charts. One entry in watches.yaml binds
-a kind to a chart, and every custom resource of that kind becomes one Helm
-release.`,
+		Long: `Turn Helm charts into Kubernetes kinds: an entry in watches.yaml connects a kind to
+a chart, and each custom resource of the kind becomes one Helm release.`,
+		Example: `  chartwright init shop --domain example.com
+  chartwright run --watches-file watches.yaml`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(), newInit(), newAdd(), newGenerate(), newBundle(), newCRD(), newLint(), newRBAC(), newRender(), newMigrate(), newVersion())
+	root.AddCommand(newRun(), newInit(), newAdd(), newGenerate(), newBundle(), newCRD(), newLint(), newRBAC(), newRender(), newMigrate())
+	plugin.WithVersion(root, nil)
 	return root
 }
 
-// outputFlag adds -o to a command that prints a text by default.
-func outputFlag(cmd *cobra.Command, output *string) {
-	plugin.ChoiceFlag(cmd, output, "output", "o", "print as json or yaml", "json", "yaml")
+// printList prints objects as JSON, in a List.
+func printList(cmd *cobra.Command, items any) error {
+	return plugin.Print(cmd.OutOrStdout(), "json", map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
 }

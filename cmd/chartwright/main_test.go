@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// asMain makes the test binary behave as the program itself.
+// asMain makes the test binary run main.
 const asMain = "CHARTWRIGHT_TEST_AS_MAIN"
 
 func TestMain(m *testing.M) {
@@ -51,7 +51,7 @@ func find(t *testing.T, name string) *cobra.Command {
 	return cmd
 }
 
-func TestRunFlags(t *testing.T) {
+func TestRun_Flags(t *testing.T) {
 	flags := find(t, "run").Flags()
 	for _, test := range []struct{ name, kind, fallback string }{
 		{"watches-file", "string", ""},
@@ -83,23 +83,22 @@ func TestRunFlags(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			flag := flags.Lookup(test.name)
 			if flag == nil {
-				t.Fatal("there is no such flag")
+				t.Fatal("missing")
 			}
 			if test.kind != "" && (flag.Value.Type() != test.kind || flag.Value.String() != test.fallback) {
-				t.Errorf("it is a %s, %q by default; want a %s, %q", flag.Value.Type(), flag.Value.String(), test.kind, test.fallback)
+				t.Errorf("type %s, default %q; want %s, %q", flag.Value.Type(), flag.Value.String(), test.kind, test.fallback)
 			}
 			if flag.Usage == "" {
-				t.Error("it has no help")
+				t.Error("no help")
 			}
 			if flag.Deprecated != "" {
-				t.Errorf("it is deprecated: %s", flag.Deprecated)
+				t.Errorf("deprecated: %s", flag.Deprecated)
 			}
 		})
 	}
 }
 
-// TestRunOldFlags: names of the operator-sdk's first years set the same.
-func TestRunOldFlags(t *testing.T) {
+func TestRun_DeprecatedFlagsSetNewFlags(t *testing.T) {
 	for _, test := range []struct{ old, now, value string }{
 		{"metrics-addr", "metrics-bind-address", ":9999"},
 		{"enable-leader-election", "leader-elect", "true"},
@@ -120,7 +119,7 @@ func TestRunOldFlags(t *testing.T) {
 	}
 }
 
-func TestVersion(t *testing.T) {
+func TestVersion_TextAndJSON(t *testing.T) {
 	run := func(args ...string) (string, error) {
 		var out bytes.Buffer
 		root := newRoot()
@@ -151,20 +150,19 @@ func TestVersion(t *testing.T) {
 		t.Errorf("-o xml: %v", err)
 	}
 	if _, err := run("more"); err == nil {
-		t.Error("an argument is taken")
+		t.Error("an argument is accepted")
 	}
 }
 
-// TestVersionIsForPipes: what was asked for goes to standard output.
-func TestVersionIsForPipes(t *testing.T) {
-	for _, args := range [][]string{{"version"}, {"version", "-o", "json"}} {
+func TestVersion_PrintsToStdout(t *testing.T) {
+	for _, args := range [][]string{{"version"}, {"--version"}, {"version", "-o", "json"}, {"version", "-o", "yaml"}} {
 		if code, stdout, stderr := program(t, args...); code != 0 || stdout == "" || stderr != "" {
 			t.Errorf("%v: exit code %d, stdout %q, stderr %q", args, code, stdout, stderr)
 		}
 	}
 }
 
-func TestRunRefuses(t *testing.T) {
+func TestRun_RefusesInvalidOptions(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "watches.yaml")
 	if err := os.WriteFile(file, []byte("- version: v1\n  kind: A\n  chart: nowhere\n  chrat: b\n- kind: B\n"), 0o600); err != nil {
@@ -179,32 +177,32 @@ func TestRunRefuses(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"a watches file with problems", []string{"--watches-file", file}, []string{
+		{"invalid watches file", []string{"--watches-file", file}, []string{
 			file + ":3: chart nowhere: not found",
 			file + `:4: unknown key "chrat"`,
 			file + ":5: the entry has no version",
 			file + ":5: the entry has no chart",
 		}},
-		{"a watches file that is not there", []string{"--watches-file", filepath.Join(folder, "none")}, []string{"no such file"}},
-		{"a watches file without a kind", []string{"--watches-file", empty}, []string{"the watches file names no kind"}},
-		{"options that cannot be", []string{"--operator-name", "No Name", "--max-concurrent-reconciles", "0", "--max-concurrent-actions", "-1", "--reconcile-period", "-1s", "--min-reconcile-period", "99ms"}, []string{
+		{"missing watches file", []string{"--watches-file", filepath.Join(folder, "none")}, []string{"no such file"}},
+		{"empty watches file", []string{"--watches-file", empty}, []string{"no kinds to serve"}},
+		{"invalid options", []string{"--operator-name", "No Name", "--max-concurrent-reconciles", "0", "--max-concurrent-actions", "-1", "--reconcile-period", "-1s", "--min-reconcile-period", "99ms"}, []string{
 			`--operator-name "No Name"`, "--max-concurrent-reconciles is 0", "--max-concurrent-actions is -1", "--reconcile-period is -1s",
 			"--min-reconcile-period is 99ms: expected 100ms or more",
 		}},
-		{"profiles for everybody", []string{"--pprof-bind-address", ":6060"}, []string{
+		{"pprof on all addresses", []string{"--pprof-bind-address", ":6060"}, []string{
 			`--pprof-bind-address ":6060": expected a loopback address, 127.0.0.1, [::1] or localhost`,
 		}},
-		{"metrics for everybody", []string{"--metrics-bind-address", ":8080", "--metrics-secure=false"}, []string{
-			`--metrics-secure=false: metrics without TLS are served on a loopback address alone`,
+		{"metrics without TLS on all addresses", []string{"--metrics-bind-address", ":8080", "--metrics-secure=false"}, []string{
+			`--metrics-secure=false: metrics without TLS require a loopback address`,
 		}},
-		{"a token in the clear", []string{"--metrics-require-rbac"}, []string{"--metrics-require-rbac: without TLS a token"}},
-		{"a certificate that is not there", []string{"--metrics-bind-address", ":8443", "--metrics-cert-path", folder}, []string{
+		{"token without TLS", []string{"--metrics-require-rbac"}, []string{"--metrics-require-rbac: without TLS tokens"}},
+		{"missing certificate", []string{"--metrics-bind-address", ":8443", "--metrics-cert-path", folder}, []string{
 			"expected a certificate tls.crt and its key tls.key: open " + filepath.Join(folder, "tls.crt"),
 		}},
-		{"a flag that is neither", []string{"--metrics-secure=maybe"}, []string{"--metrics-secure"}},
-		{"an unknown flag", []string{"--watch-file", file}, []string{"unknown flag: --watch-file"}},
-		{"an argument", []string{"now"}, []string{"unknown command"}},
-		{"no cluster", nil, []string{"find the cluster by $KUBECONFIG"}},
+		{"invalid boolean", []string{"--metrics-secure=maybe"}, []string{"--metrics-secure"}},
+		{"unknown flag", []string{"--watch-file", file}, []string{"unknown flag: --watch-file"}},
+		{"argument", []string{"now"}, []string{"unknown command"}},
+		{"no cluster", nil, []string{"connect by $KUBECONFIG"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			code, stdout, stderr := program(t, append([]string{"run"}, test.args...)...)
@@ -213,29 +211,28 @@ func TestRunRefuses(t *testing.T) {
 			}
 			for _, want := range test.want {
 				if !strings.Contains(stderr, want) {
-					t.Errorf("stderr lacks %q:\n%s", want, stderr)
+					t.Errorf("stderr does not contain %q:\n%s", want, stderr)
 				}
 			}
 			if strings.Contains(stderr, "goroutine") {
-				t.Errorf("it panicked:\n%s", stderr)
+				t.Errorf("panic:\n%s", stderr)
 			}
 		})
 	}
 }
 
-// What cannot be a namespace would be waited for, for ever.
-func TestRunRefusesWhatIsNoNamespace(t *testing.T) {
+// The operator would wait for an invalid namespace forever.
+func TestRun_RefusesInvalidNamespace(t *testing.T) {
 	t.Setenv(watchNamespace, "team-a team-b")
 	code, _, stderr := program(t, "run")
-	if want := `$WATCH_NAMESPACE: "team-a team-b" is no namespace`; code != 1 || !strings.Contains(stderr, want) {
+	if want := `$WATCH_NAMESPACE: "team-a team-b" is not a namespace name`; code != 1 || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, expected %q:\n%s", code, want, stderr)
 	}
 }
 
-func TestSplitNamespaces(t *testing.T) {
+func TestSplitNamespaces_RemovesDuplicates(t *testing.T) {
 	for list, want := range map[string][]string{
 		"": nil, " , ,": nil, "a": {"a"}, "a,b": {"a", "b"}, " a , b ,": {"a", "b"},
-		// One that is named twice is one.
 		"a,a": {"a"}, "a,b, a": {"a", "b"},
 	} {
 		if diff := cmp.Diff(want, splitNamespaces(list)); diff != "" {

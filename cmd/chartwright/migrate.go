@@ -12,7 +12,7 @@ import (
 	"github.com/chartwright/chartwright/internal/plugin"
 )
 
-// migrateFlags are those of the command migrate.
+// migrateFlags are the flags of migrate.
 type migrateFlags struct {
 	live       bool
 	namespaces []string
@@ -23,32 +23,31 @@ func newMigrate() *cobra.Command {
 	var f migrateFlags
 	cmd := &cobra.Command{
 		Use:   "migrate DIR",
-		Short: "Tell what moving an operator-sdk Helm project over takes",
-		Long: `Read a project of the operator-sdk's Helm operator, with its charts, and tell
-what would break, what is to be done, what changes and what works as it is, with
-the lines to write or to run where that is mechanical.
+		Short: "Report how to migrate an operator-sdk Helm project",
+		Long: `Report how to migrate a project of the operator-sdk's Helm operator: what would
+break, what you must do, what changes, and what works unchanged, with the lines to
+add or the commands to run.
 
-With --live, also look at the custom resources in the cluster of $KUBECONFIG:
-which of their fields the CRD that "chartwright crd" makes would drop or refuse,
-how their releases are taken over, and, by dry run, what server-side apply says
-of the objects that they render.
+With --live, also check the custom resources in the cluster of $KUBECONFIG: which
+fields the generated CRD would drop or reject, how releases are adopted, and, by
+dry run, whether the rendered objects can be applied.
 
-Nothing is changed, neither files nor the cluster. The exit code is 1 where
-something would break, or could not be looked at.`,
+Neither files nor the cluster are changed. The exit code is 1 if something would
+break or could not be checked.`,
 		Example: `  chartwright migrate .
   chartwright migrate . --live --namespace team-a`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(f.namespaces) > 0 && !f.live {
-				return errors.New("--namespace says where --live looks: expected --live, too")
+				return errors.New("--namespace requires --live")
 			}
 			return migrateProject(cmd, args[0], f)
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.live, "live", false, "also look at the cluster of $KUBECONFIG, by reads and dry runs")
-	flags.StringSliceVarP(&f.namespaces, "namespace", "n", nil, "namespaces that --live looks at (default all)")
-	outputFlag(cmd, &f.output)
+	flags.BoolVar(&f.live, "live", false, "also check the cluster of $KUBECONFIG, by reads and dry runs")
+	flags.StringSliceVarP(&f.namespaces, "namespace", "n", nil, "namespaces for --live (default: all)")
+	plugin.OutputFlag(cmd, &f.output)
 	return cmd
 }
 
@@ -68,9 +67,9 @@ func migrateProject(cmd *cobra.Command, dir string, f migrateFlags) error {
 	if f.live {
 		kubeconfig, err := config.GetConfig()
 		if err != nil {
-			return fmt.Errorf("find the cluster by $KUBECONFIG or ~/.kube/config: %w", err)
+			return fmt.Errorf("connect by $KUBECONFIG or ~/.kube/config: %w", err)
 		}
-		// The limits of kubectl: one user's requests need no throttling.
+		// The limits of kubectl.
 		kubeconfig.QPS, kubeconfig.Burst = 50, 300
 		more, err := project.LiveFindings(cmd.Context(), kubeconfig, f.namespaces)
 		if err != nil {
@@ -87,9 +86,9 @@ func migrateProject(cmd *cobra.Command, dir string, f migrateFlags) error {
 	return errors.Join(err, migrate.Blockers(findings))
 }
 
-// expandWith sets the variables of the manager's container in this process,
-// which expands overrideValues as the operator's does. What is set here already
-// counts.
+// expandWith sets the environment variables of the manager's container, so that
+// overrideValues are expanded as in the operator. Variables that are already set keep
+// their values.
 func expandWith(environment map[string]string) error {
 	for name, value := range environment {
 		if _, set := os.LookupEnv(name); set {

@@ -13,7 +13,7 @@ import (
 	"github.com/chartwright/chartwright/internal/authoring/migrate"
 )
 
-// migrateCommand executes the command line and returns what it printed.
+// migrateCommand runs "chartwright migrate" and returns its output.
 func migrateCommand(t *testing.T, args ...string) (stdout string, err error) {
 	t.Helper()
 	root := newRoot()
@@ -25,7 +25,7 @@ func migrateCommand(t *testing.T, args ...string) (stdout string, err error) {
 	return out.String(), err
 }
 
-// contents are the files of a folder.
+// contents returns the files of a folder.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -43,8 +43,8 @@ func contents(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// moving copies a project of the operator-sdk's.
-func moving(t *testing.T, name string) string {
+// sdkProject copies a project of the operator-sdk.
+func sdkProject(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "internal", "authoring", "migrate", "testdata", name))); err != nil {
@@ -53,34 +53,33 @@ func moving(t *testing.T, name string) string {
 	return dir
 }
 
-func TestMigrateChangesNothing(t *testing.T) {
-	for name, wrong := range map[string]string{"nginx": "", "hazards": "migrate: 8 breaking findings"} {
-		// The variables of the manager's container are set in this process.
+func TestMigrate_ChangesNoFiles(t *testing.T) {
+	for name, wantErr := range map[string]string{"nginx": "", "hazards": "migrate: 8 breaking findings"} {
+		// migrate sets the variables of the manager's container in this process.
 		t.Setenv("RELATED_IMAGE_STORE", "store:v4")
-		dir := moving(t, name)
+		dir := sdkProject(t, name)
 		before := contents(t, dir)
 		stdout, err := migrateCommand(t, dir)
-		if err == nil && wrong != "" || err != nil && err.Error() != wrong {
-			t.Errorf("%s: %v, expected %q", name, err, wrong)
+		if err == nil && wantErr != "" || err != nil && err.Error() != wantErr {
+			t.Errorf("%s: %v, want %q", name, err, wantErr)
 		}
-		if !strings.Contains(stdout, "TO DO (") || strings.Contains(stdout, "WOULD BREAK") != (wrong != "") {
+		if !strings.Contains(stdout, "TO DO (") || strings.Contains(stdout, "WOULD BREAK") != (wantErr != "") {
 			t.Errorf("%s:\n%s", name, stdout)
 		}
 		if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
-			t.Errorf("%s: files have changed:\n%s", name, diff)
+			t.Errorf("%s: files changed:\n%s", name, diff)
 		}
 	}
 }
 
-// The flags that it finds are those of the command run.
-func TestMigrateKnowsTheFlags(t *testing.T) {
-	dir := moving(t, "nginx")
+func TestMigrate_ReportsUnknownFlags(t *testing.T) {
+	dir := sdkProject(t, "nginx")
 	file := filepath.Join(dir, "config", "manager", "manager.yaml")
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Replace(string(data), "--leader-elect\n", "--leader-elect\n        - --operator-name=x\n        - --nobody-knows=1\n        - --zap-devel\n", 1)
+	text := strings.Replace(string(data), "--leader-elect\n", "--leader-elect\n        - --operator-name=x\n        - --unknown-flag=1\n        - --zap-devel\n", 1)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +94,7 @@ func TestMigrateKnowsTheFlags(t *testing.T) {
 	var unknown, known string
 	for _, f := range findings {
 		switch {
-		case strings.HasPrefix(f.What, "unknown flag --nobody-knows"):
+		case strings.HasPrefix(f.What, "unknown flag --unknown-flag"):
 			unknown = f.What
 		case strings.HasPrefix(f.What, "these flags work unchanged: "):
 			known = f.What
@@ -106,15 +105,15 @@ func TestMigrateKnowsTheFlags(t *testing.T) {
 	}
 }
 
-func TestMigrateRefuses(t *testing.T) {
+func TestMigrate_RefusesInvalidArguments(t *testing.T) {
 	for name, test := range map[string]struct {
 		args []string
 		want string
 	}{
-		"another format":         {[]string{".", "-o", "xml"}, `expected json or yaml`},
-		"namespaces of nothing":  {[]string{".", "-n", "a"}, "--namespace says where --live looks: expected --live, too"},
-		"a folder of other kind": {[]string{t.TempDir()}, "not a project of the operator-sdk's Helm operator"},
-		"no folder":              {nil, "accepts 1 arg(s), received 0"},
+		"other format":      {[]string{".", "-o", "xml"}, `expected json or yaml`},
+		"-n without --live": {[]string{".", "-n", "a"}, "--namespace requires --live"},
+		"other folder":      {[]string{t.TempDir()}, "not a project of the operator-sdk's Helm operator"},
+		"no folder":         {nil, "accepts 1 arg(s), received 0"},
 	} {
 		if _, err := migrateCommand(t, test.args...); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v", name, err)
@@ -122,14 +121,14 @@ func TestMigrateRefuses(t *testing.T) {
 	}
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("HOME", t.TempDir())
-	if _, err := migrateCommand(t, moving(t, "nginx"), "--live"); err == nil || !strings.Contains(err.Error(), "find the cluster") {
+	if _, err := migrateCommand(t, sdkProject(t, "nginx"), "--live"); err == nil || !strings.Contains(err.Error(), "connect by $KUBECONFIG") {
 		t.Errorf("without a cluster: %v", err)
 	}
 }
 
-// When all is done that it says, nothing is to be done but the switch.
-func TestMigrateIsDone(t *testing.T) {
-	dir := moving(t, "nginx")
+// After all other steps, only the switch to the new operator is left.
+func TestMigrate_ReportsOnlySwitchInTheEnd(t *testing.T) {
+	dir := sdkProject(t, "nginx")
 	in := func(path ...string) string { return filepath.Join(append([]string{dir}, path...)...) }
 	watches := in("watches.yaml")
 	if _, _, err := crdCommand(t, "--watches-file", watches, "--output-dir", in("config", "crd", "bases")); err != nil {

@@ -13,33 +13,32 @@ import (
 	"github.com/chartwright/chartwright/internal/operator"
 )
 
-// operatorName is the variable in which the operator-sdk's first years looked
-// for the name of the lease.
+// operatorName is the environment variable with the name of the lease in early versions
+// of the operator-sdk.
 const operatorName = "OPERATOR_NAME"
 
-// operatorSDKFlags are flags of the operator-sdk's Helm operator that ask for
-// what is so anyway. A Deployment that was written for it is taken as it is.
+// operatorSDKFlags adds flags of the operator-sdk's Helm operator that have no effect, so
+// that its Deployments work unchanged.
 func operatorSDKFlags(cmd *cobra.Command) {
 	for name, why := range map[string]string{
-		"suppress-override-values": "it has no effect, for events name the values that are overridden and show none",
-		"enable-http2":             "it has no effect, for metrics are served by HTTP/1.1 alone",
+		"suppress-override-values": "it has no effect: events never contain overridden values, only their names",
+		"enable-http2":             "it has no effect: metrics are always served by HTTP/1.1",
 	} {
 		cmd.Flags().Bool(name, false, "")
-		// Only a flag that is not there is an error.
+		// This fails only if the flag does not exist.
 		_ = cmd.Flags().MarkDeprecated(name, why)
 	}
 }
 
-// runFirst returns the command line of a Deployment that was written for the
-// operator-sdk's Helm operator with the command run at its beginning. That
-// operator's image runs by itself, so that there are flags alone; and patches
-// insert flags before the arguments that are there, where cobra would take run
-// for the value of the last. Other command lines are returned as they are.
+// runFirst moves the command run to the beginning of a command line. Deployments for the
+// operator-sdk's Helm operator contain only flags, because its image needs no command.
+// Their patches insert flags before the other arguments, where cobra would parse run as
+// the value of the last flag. Other command lines are returned unchanged.
 func runFirst(args []string) []string {
 	cmd := newRun()
 	flags := cmd.Flags()
 	flags.SetInterspersed(false)
-	// What is deprecated is told when the command is run.
+	// The command itself prints warnings for deprecated flags.
 	flags.SetOutput(io.Discard)
 	if err := flags.Parse(args); err != nil || len(args) == 0 {
 		return args
@@ -55,37 +54,35 @@ func runFirst(args []string) []string {
 	}
 }
 
-// leaseByName has $OPERATOR_NAME name the lease where no flag does: that of the
-// operator-sdk's operator, so that the two never act at the same time.
+// leaseByName sets the name of the lease to $OPERATOR_NAME unless a flag sets it. It is
+// the lease of the operator-sdk's operator, so that the two never run at the same time.
 func leaseByName(options *operator.Options, name string, logger logr.Logger) {
 	if name == "" || options.LeaderElectionID != "" {
 		return
 	}
 	options.LeaderElectionID = name
-	logger.Info("the lease is called as $OPERATOR_NAME says; use --leader-election-id", "lease", name)
+	logger.Info("lease name read from $OPERATOR_NAME; use --leader-election-id instead", "lease", name)
 }
 
-// warnOfEverything tells, once a kind, of entries in which everything is allowed
-// since they are written for the operator-sdk, and what an allow block would
-// refuse of what their charts render.
-func warnOfEverything(kinds []catalog.Kind, logger logr.Logger) {
+// warnAllowsEverything logs a warning for each entry without an allow block, as written
+// for the operator-sdk, and what an empty allow block would refuse.
+func warnAllowsEverything(kinds []catalog.Kind, logger logr.Logger) {
 	for _, kind := range kinds {
 		if !kind.Allow.Everything {
 			continue
 		}
-		logger.Info("the entry is written for the operator-sdk and has no allow block: the chart may make objects in any namespace and of any cluster-scoped kind, "+
-			"and read what the operator may, wherever values lead it; add the block to say what it may",
+		logger.Info("entry of the operator-sdk without allow block: values can make the chart create objects in any namespace and of any cluster-scoped kind, "+
+			"and read everything that the operator can read; add an allow block to restrict it",
 			"kind", kind.GVK().GroupKind().String(), "entry", fmt.Sprintf("%s:%d", kind.File, kind.Line), "wouldBeRefused", wouldBeRefused(kind))
 	}
 }
 
-// wouldBeRefused returns what the chart of a kind does that would be refused if
-// its entry allowed nothing, as lines of an allow block.
+// wouldBeRefused returns the lines of an allow block that the chart of a kind needs.
 func wouldBeRefused(kind catalog.Kind) []string {
 	need, notes, err := scaffold.Allow(kind)
 	if err != nil {
-		// It is told when it is rendered for a resource.
-		return []string{fmt.Sprintf("not known: %v", err)}
+		// Rendering a custom resource reports the error, too.
+		return []string{fmt.Sprintf("unknown: %v", err)}
 	}
 	return append(scaffold.MissingAllow(kind.Allow, need), notes...)
 }

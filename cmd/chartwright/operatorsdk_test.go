@@ -13,9 +13,9 @@ import (
 	"github.com/chartwright/chartwright/internal/operator"
 )
 
-// TestRunTakesTheArgumentsOfTheOperatorSDK: those that its scaffolding and its
-// image give, and every other that its Helm operator knows.
-func TestRunTakesTheArgumentsOfTheOperatorSDK(t *testing.T) {
+// These are the arguments of its scaffolding and its image, and all other flags of its
+// Helm operator.
+func TestRun_AcceptsArgumentsOfOperatorSDK(t *testing.T) {
 	for _, args := range [][]string{
 		{"--watches-file=./watches.yaml"},
 		{"--leader-elect", "--leader-election-id=nginx-operator", "--health-probe-bind-address=:6789"},
@@ -34,13 +34,12 @@ func TestRunTakesTheArgumentsOfTheOperatorSDK(t *testing.T) {
 	}
 	for _, name := range []string{"suppress-override-values", "enable-http2"} {
 		if flag := find(t, "run").Flags().Lookup(name); !strings.Contains(flag.Deprecated, "no effect") {
-			t.Errorf("--%s says %q", name, flag.Deprecated)
+			t.Errorf("--%s: deprecation is %q", name, flag.Deprecated)
 		}
 	}
 }
 
-// TestRunAfterItsFlags: where a patch has put them first, or nothing else is there.
-func TestRunAfterItsFlags(t *testing.T) {
+func TestRunFirst_MovesRunBeforeFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                   "",
 		"run":                "run",
@@ -69,7 +68,7 @@ func TestRunAfterItsFlags(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", args, diff)
 		}
 	}
-	// The flags count, and a deprecated one is told of once.
+	// The flags take effect, and a deprecated flag gives one warning.
 	for _, rest := range [][]string{{"run"}, nil} {
 		code, _, stderr := program(t, append([]string{"--enable-http2", "--metrics-secure=false", "--metrics-bind-address=:8443"}, rest...)...)
 		if code != 1 || !strings.Contains(stderr, "--metrics-secure=false: metrics without TLS") || strings.Count(stderr, "--enable-http2") != 1 {
@@ -78,60 +77,59 @@ func TestRunAfterItsFlags(t *testing.T) {
 	}
 }
 
-func TestLeaseByName(t *testing.T) {
+func TestLeaseByName_FlagTakesPrecedence(t *testing.T) {
 	for _, test := range []struct{ name, flag, want string }{
 		{"", "", "chartwright.chartwright.dev"},
 		{"nginx-operator", "", "nginx-operator"},
-		{"nginx-operator", "mine", "mine"},
+		{"nginx-operator", "own", "own"},
 	} {
 		options := operator.Defaults()
 		options.LeaderElectionID = test.flag
 		leaseByName(&options, test.name, funcr.New(func(string, string) {}, funcr.Options{}))
 		if got := options.LeaseName(); got != test.want {
-			t.Errorf("$OPERATOR_NAME %q and --leader-election-id %q make lease %s, want %s", test.name, test.flag, got, test.want)
+			t.Errorf("$OPERATOR_NAME %q, --leader-election-id %q: lease is %s, want %s", test.name, test.flag, got, test.want)
 		}
 	}
 }
 
-// TestWarnOfEverything: a kind a line, with what an allow block would refuse.
-func TestWarnOfEverything(t *testing.T) {
+func TestWarnAllowsEverything_NamesWhatWouldBeRefused(t *testing.T) {
 	kinds, err := catalog.Find(project(t, map[string]string{
 		"watches.yaml": `
-- {group: a.example.com, version: v1, kind: Tame, chart: helm-charts/tame}
-- {group: a.example.com, version: v1, kind: Wild, chart: helm-charts/wild}
-- {group: a.example.com, version: v1, kind: Moved, chart: helm-charts/wild, allow: {}}
+- {group: a.example.com, version: v1, kind: Local, chart: helm-charts/local}
+- {group: a.example.com, version: v1, kind: Global, chart: helm-charts/global}
+- {group: a.example.com, version: v1, kind: Moved, chart: helm-charts/global, allow: {}}
 #+kubebuilder:scaffold:watch
 `,
-		"helm-charts/tame/Chart.yaml":       "{apiVersion: v2, name: tame, version: 1.0.0}",
-		"helm-charts/tame/templates/a.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
-		"helm-charts/wild/Chart.yaml":       "{apiVersion: v2, name: wild, version: 1.0.0}",
-		"helm-charts/wild/values.yaml":      "room: elsewhere\n",
-		"helm-charts/wild/templates/a.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: {{ .Values.room }}}}",
-		"helm-charts/wild/templates/b.yaml": "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: b}}",
-		"helm-charts/wild/templates/c.yaml": `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {has: {{ lookup "v1" "Secret" "kube-system" "a" | empty | quote }}}}`,
+		"helm-charts/local/Chart.yaml":        "{apiVersion: v2, name: local, version: 1.0.0}",
+		"helm-charts/local/templates/a.yaml":  "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
+		"helm-charts/global/Chart.yaml":       "{apiVersion: v2, name: global, version: 1.0.0}",
+		"helm-charts/global/values.yaml":      "target: other\n",
+		"helm-charts/global/templates/a.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: {{ .Values.target }}}}",
+		"helm-charts/global/templates/b.yaml": "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: b}}",
+		"helm-charts/global/templates/c.yaml": `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {has: {{ lookup "v1" "Secret" "kube-system" "a" | empty | quote }}}}`,
 	}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	refused := map[string][]string{}
-	warnOfEverything(kinds, funcr.NewJSON(func(line string) {
-		var said struct {
+	warnAllowsEverything(kinds, funcr.NewJSON(func(line string) {
+		var message struct {
 			Kind, Entry    string
 			WouldBeRefused []string
 		}
-		if err := json.Unmarshal([]byte(line), &said); err != nil {
+		if err := json.Unmarshal([]byte(line), &message); err != nil {
 			t.Error(err)
 		}
-		if !strings.Contains(line, "operator-sdk") || !strings.Contains(said.Entry, "watches.yaml:") {
-			t.Errorf("the line: %s", line)
+		if !strings.Contains(line, "operator-sdk") || !strings.Contains(message.Entry, "watches.yaml:") {
+			t.Errorf("message is %s", line)
 		}
-		refused[said.Kind] = said.WouldBeRefused
+		refused[message.Kind] = message.WouldBeRefused
 	}, funcr.Options{}))
 	want := map[string][]string{
-		"Tame.a.example.com": {},
-		"Wild.a.example.com": {"otherNamespaces: true", "clusterScoped: [ClusterRole.rbac.authorization.k8s.io]", "lookup: all"},
+		"Local.a.example.com":  {},
+		"Global.a.example.com": {"otherNamespaces: true", "clusterScoped: [ClusterRole.rbac.authorization.k8s.io]", "lookup: all"},
 	}
 	if diff := cmp.Diff(want, refused); diff != "" {
-		t.Errorf("what would be refused (-want +got):\n%s", diff)
+		t.Errorf("refused (-want +got):\n%s", diff)
 	}
 }

@@ -2,15 +2,18 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/chartwright/chartwright/internal/authoring/scaffold"
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
-// execute runs a command line and returns what it printed.
+// execute runs a command line and returns its output.
 func execute(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	root := newRoot()
@@ -22,8 +25,7 @@ func execute(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return out.String(), errs.String(), err
 }
 
-// TestProject goes through a project's life by its commands.
-func TestProject(t *testing.T) {
+func TestProject_InitAddGenerate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	run := func(args ...string) string {
 		t.Helper()
@@ -33,55 +35,62 @@ func TestProject(t *testing.T) {
 		}
 		return stdout
 	}
-	expect := func(said string, lines ...string) {
+	expect := func(output string, lines ...string) {
 		t.Helper()
 		for _, line := range lines {
-			if !strings.Contains(said, line+"\n") {
-				t.Errorf("it does not say %q:\n%s", line, said)
+			if !strings.Contains(output, line+"\n") {
+				t.Errorf("%q is missing in\n%s", line, output)
 			}
 		}
 	}
 
 	expect(run("init", "shop", "--domain", "example.com", "--dry-run"), "create    shop/watches.yaml", "create    shop/config/rbac/role.yaml")
 	if _, err := os.Stat("shop"); err == nil {
-		t.Error("--dry-run wrote something")
+		t.Error("--dry-run wrote files")
 	}
 	expect(run("init", "shop", "--domain", "example.com"), "created   shop/watches.yaml", "created   shop/Makefile")
 	if _, _, err := execute(t, "init", "shop"); err == nil || !strings.Contains(err.Error(), filepath.Join("shop", "Makefile")) {
-		t.Errorf("init of a project: %v", err)
+		t.Errorf("init of an existing project: %v", err)
 	}
 
 	t.Chdir("shop")
 	add := []string{"add", "--new", "web", "--group", "shop", "--version", "v1", "--short-name", "w,wb", "--category", "all"}
-	said := run(append(add, "--dry-run")...)
-	expect(said, "create    charts/web/Chart.yaml", "update    watches.yaml", "update    config/crd/kustomization.yaml")
-	if want := "\nwatches.yaml:\n  - group: shop.example.com\n    version: v1\n    kind: Web\n    chart: charts/web\n    shortNames: [w, wb]\n    categories: [all]\n"; !strings.HasSuffix(said, want) {
-		t.Errorf("--dry-run does not end in the entry:\n%s", said)
+	output := run(append(add, "--dry-run")...)
+	expect(output, "create    charts/web/Chart.yaml", "update    watches.yaml", "update    config/crd/kustomization.yaml")
+	if want := "\nwatches.yaml:\n  - group: shop.example.com\n    version: v1\n    kind: Web\n    chart: charts/web\n    shortNames: [w, wb]\n    categories: [all]\n"; !strings.HasSuffix(output, want) {
+		t.Errorf("--dry-run does not end with the entry:\n%s", output)
+	}
+	var plan planOutput
+	if err := json.Unmarshal([]byte(run(append(add, "--dry-run", "-o", "json")...)), &plan); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(plan.Files, scaffold.File{Path: "charts/web/Chart.yaml", Op: scaffold.OpCreate}) || !strings.Contains(plan.Entry, "kind: Web") {
+		t.Errorf("--dry-run -o json: got %+v", plan)
 	}
 	if _, err := os.Stat("charts/web"); err == nil {
-		t.Error("--dry-run wrote something")
+		t.Error("--dry-run wrote files")
 	}
 	expect(run(add...), "created   charts/web/Chart.yaml", "updated   watches.yaml", "created   config/samples/shop_v1_web.yaml")
 	expect(run("add", "charts/web"), "everything is up to date")
 	expect(run("add", "charts/web", "--dry-run"), "keep      config/crd/bases/shop.example.com_webs.yaml", "watches.yaml:", "  - group: shop.example.com", "    chart: charts/web")
 	expect(run("generate"), "everything is up to date")
-	if said := run("generate", "--check"); said != "" {
-		t.Errorf("--check says %q", said)
+	if output := run("generate", "--check"); output != "" {
+		t.Errorf("--check printed %q", output)
 	}
-	// The command of one part writes the same.
+	// rbac writes the same role.
 	role := []string{"rbac", "--output-file", "config/rbac/role.yaml"}
 	run(append(role, "--check")...)
-	if said := run("rbac"); !strings.Contains(said, "app.kubernetes.io/name: shop\n") {
-		t.Errorf("rbac labels the role otherwise:\n%s", said)
+	if output := run("rbac"); !strings.Contains(output, "app.kubernetes.io/name: shop\n") {
+		t.Errorf("rbac sets another label:\n%s", output)
 	}
 	run(append(role, "--operator-name", "other")...)
 	if _, _, err := execute(t, append(role, "--check")...); err == nil || !strings.Contains(err.Error(), "run 'chartwright rbac' with the same flags and without --check, or 'chartwright generate'") {
-		t.Errorf("rbac --check of another role: %v", err)
+		t.Errorf("rbac --check of an outdated role: %v", err)
 	}
 	expect(run("generate"), "updated   config/rbac/role.yaml")
 	kinds, err := catalog.Find("")
 	if err != nil || len(kinds) != 1 || kinds[0].Kind != "Web" {
-		t.Errorf("the project serves %v, %v", kinds, err)
+		t.Errorf("kinds are %v, %v", kinds, err)
 	}
 
 	for path, data := range map[string]string{
@@ -97,14 +106,14 @@ func TestProject(t *testing.T) {
 	}
 	_, _, err = execute(t, "generate", "--check")
 	if want := `run 'chartwright generate':
-  config/crd/bases/shop.example.com_old.yaml: of a kind that is gone
-  config/rbac/web_admin_role.yaml: not up to date
+  config/crd/bases/shop.example.com_old.yaml: of a removed kind
+  config/rbac/web_admin_role.yaml: outdated
   config/rbac/web_viewer_role.yaml: missing`; err == nil || err.Error() != want {
-		t.Errorf("--check says\n%v\nwant\n%s", err, want)
+		t.Errorf("--check: got\n%v\nwant\n%s", err, want)
 	}
 	expect(run("generate", "--strict"), "removed   config/crd/bases/shop.example.com_old.yaml", "updated   config/rbac/web_admin_role.yaml", "created   config/rbac/web_viewer_role.yaml")
 
-	if err := os.WriteFile("config/rbac/web_editor_role.yaml", []byte("# mine\n"), 0o600); err != nil {
+	if err := os.WriteFile("config/rbac/web_editor_role.yaml", []byte("# own\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for args, fails := range map[string]bool{"generate": false, "generate --check": false, "generate --strict": true, "generate --check --strict": true} {
@@ -115,15 +124,15 @@ func TestProject(t *testing.T) {
 	}
 }
 
-func TestProjectCommandsRefuse(t *testing.T) {
+func TestProject_RefusesInvalidArguments(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, test := range []struct {
 		args []string
 		err  string
 	}{
 		{[]string{"init"}, "accepts 1 arg"},
-		{[]string{"add"}, "say which chart to add"},
-		{[]string{"add", "a", "--new", "b"}, "say which chart to add"},
+		{[]string{"add"}, "expected either CHART or --new NAME"},
+		{[]string{"add", "a", "--new", "b"}, "expected either CHART or --new NAME"},
 		{[]string{"add", "--new", "b", "--group", "a.b", "--version", "v1"}, "watches.yaml not found: run the command in the folder of a project"},
 		{[]string{"generate"}, "watches.yaml not found: run the command in the folder of a project"},
 		{[]string{"generate", "now"}, "unknown command"},

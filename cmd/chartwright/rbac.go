@@ -12,6 +12,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/authoring/scaffold"
 	"github.com/chartwright/chartwright/internal/chart/permissions"
+	"github.com/chartwright/chartwright/internal/plugin"
 )
 
 func newRBAC() *cobra.Command {
@@ -20,25 +21,26 @@ func newRBAC() *cobra.Command {
 	var check, strict bool
 	cmd := &cobra.Command{
 		Use:   "rbac",
-		Short: "Derive the rights that the operator needs",
-		Long: `Derive the smallest ClusterRole that serves the kinds of the watches file: what
-their charts render, with any values, and what the operator does for them.
-With --namespaced it is a Role, for each of the namespaces of $WATCH_NAMESPACE.
+		Short: "Generate the RBAC role of the operator",
+		Long: `Generate the smallest ClusterRole for the kinds of the watches file: the rules for
+everything that the charts render with any values, and for the operator itself.
+With --namespaced it is a Role, to apply in each namespace of $WATCH_NAMESPACE.
 
-Each rule has a comment that says what it is for. What could not be found out
-is told on stderr, with file and line, and belongs into the key rbac of the
-watches entry.`,
+A comment gives the purpose of each rule. Warnings name the lines of templates for
+which no rules can be derived: add these rules to the key rbac of the entry.`,
+		Example: `  chartwright rbac --output-file config/rbac/role.yaml
+  chartwright rbac --namespaced -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if check && file == "" {
-				return errors.New("--check: tell which file with --output-file")
+				return errors.New("--check requires --output-file")
 			}
 			kinds, err := loadAll(cmd, watchesFile, chartsDir)
 			if err != nil {
 				return err
 			}
 			if options.Operator == "" {
-				// The name that generate uses.
+				// generate uses the same name.
 				project := scaffold.Project{Config: filepath.Join(filepath.Dir(watchesFile), "config")}
 				if options.Operator, err = project.Name(); err != nil {
 					return err
@@ -55,36 +57,33 @@ watches entry.`,
 			if err := emit(cmd, role, file, check); err != nil {
 				return err
 			}
-			return tellUnresolved(cmd, report.Unresolved, strict)
+			return reportUnresolved(cmd, report.Unresolved, strict)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&watchesFile, "watches-file", "", "watches file with the kinds; chart paths are relative to it (default: "+defaultWatches+")")
+	flags.StringVar(&watchesFile, "watches-file", "", "watches file (default: "+defaultWatches+")")
 	chartsDirFlag(cmd, &chartsDir)
-	flags.StringVar(&file, "output-file", "", "file to write, rather than print")
-	flags.StringVarP(&output, "output", "o", "yaml", "yaml, or json for the rules alone with their reasons and what could not be found out")
+	flags.StringVar(&file, "output-file", "", "file to write (default: print the role)")
+	output = "yaml"
+	plugin.ChoiceFlag(cmd, &output, "output", "o", "yaml, or json for rules, reasons and unresolved lines", "yaml", "json")
 	flags.StringVar(&name, "name", "manager-role", "name of the role")
-	flags.StringVar(&options.Operator, "operator-name", "", "label app.kubernetes.io/name of the role (default: the name of the project, by config/default beside the watches file, else chartwright)")
-	flags.BoolVar(&options.Namespaced, "namespaced", false, "a Role, for an operator that serves a few namespaces")
-	flags.BoolVar(&options.InstallCRDs, "install-crds", false, "what the flag of that name of run takes, too")
-	flags.BoolVar(&check, "check", false, "write nothing; fail if --output-file is missing or not up to date")
-	flags.BoolVar(&strict, "strict", false, "fail if something could not be found out")
+	flags.StringVar(&options.Operator, "operator-name", "", "label app.kubernetes.io/name of the role (default: name of the project, else chartwright)")
+	flags.BoolVar(&options.Namespaced, "namespaced", false, "generate a Role, for an operator limited to some namespaces")
+	flags.BoolVar(&options.InstallCRDs, "install-crds", false, "add the rules for 'chartwright run --install-crds'")
+	flags.BoolVar(&check, "check", false, "write nothing; fail if --output-file is missing or outdated")
+	flags.BoolVar(&strict, "strict", false, "fail if rules cannot be derived for a line of a template")
 	return cmd
 }
 
 func formatRole(report *permissions.Report, name, format string) ([]byte, error) {
-	switch format {
-	case "yaml":
+	if format == "yaml" {
 		return report.Role(name)
-	case "json":
-		data, err := json.MarshalIndent(report, "", "  ")
-		return append(data, '\n'), err
-	default:
-		return nil, fmt.Errorf("--output: %q: expected yaml or json", format)
 	}
+	data, err := json.MarshalIndent(report, "", "  ")
+	return append(data, '\n'), err
 }
 
-// emit prints a generated file, writes it, or checks that it is as it should be.
+// emit prints the data, writes it to a file, or checks that the file is up to date.
 func emit(cmd *cobra.Command, data []byte, file string, check bool) error {
 	switch {
 	case check:
@@ -93,24 +92,23 @@ func emit(cmd *cobra.Command, data []byte, file string, check bool) error {
 			return err
 		}
 		if !bytes.Equal(found, data) {
-			return fmt.Errorf("%s is not up to date: run 'chartwright rbac' with the same flags and without --check, or 'chartwright generate' in a project", file)
+			return fmt.Errorf("%s is outdated: run 'chartwright rbac' with the same flags and without --check, or 'chartwright generate' in a project", file)
 		}
 		return nil
 	case file != "":
-		// It is for everybody to read, as the files around it are.
-		return os.WriteFile(file, data, 0o644) //nolint:gosec // see above
+		return os.WriteFile(file, data, 0o644) //nolint:gosec // readable, like the files around it
 	default:
 		_, err := cmd.OutOrStdout().Write(data)
 		return err
 	}
 }
 
-func tellUnresolved(cmd *cobra.Command, unresolved []permissions.Unresolved, strict bool) error {
+func reportUnresolved(cmd *cobra.Command, unresolved []permissions.Unresolved, strict bool) error {
 	for _, u := range unresolved {
 		cmd.PrintErrf("Warning: %s\n", u)
 	}
 	if strict && len(unresolved) > 0 {
-		return fmt.Errorf("%d places could not be found out, see above", len(unresolved))
+		return fmt.Errorf("no rules derived for %d lines of templates, see above", len(unresolved))
 	}
 	return nil
 }

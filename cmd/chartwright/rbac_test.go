@@ -10,7 +10,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
-// shop writes a watches file with a chart whose values choose a kind.
+// shop writes a watches file with a chart that renders a kind from the values.
 func shop(t *testing.T, entry string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,63 +35,63 @@ func runRBAC(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	cmd := newRBAC()
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	var out, said strings.Builder
+	var out, errs strings.Builder
 	cmd.SetOut(&out)
-	cmd.SetErr(&said)
+	cmd.SetErr(&errs)
 	cmd.SetArgs(args)
 	err = cmd.ExecuteContext(t.Context())
-	return out.String(), said.String(), err
+	return out.String(), errs.String(), err
 }
 
-func TestRBACTellsWhatItCannotFindOut(t *testing.T) {
-	const place = "Warning: Shop: chart shop: templates/extra.yaml:3: what {{ toYaml . }} renders is not known before values are"
+func TestRBAC_WarnsAboutUnresolvedLines(t *testing.T) {
+	const warning = "Warning: Shop: chart shop: templates/extra.yaml:3: what {{ toYaml . }} renders is not known before values are"
 	open, settled := shop(t, ""), shop(t, ", rbac: [{template: templates/extra.yaml, apiGroups: [batch], resources: [jobs]}]")
 	for _, test := range []struct {
 		name, watches string
 		args          []string
 		fails, warns  bool
 	}{
-		{"by itself", open, nil, false, true},
-		{"strictly", open, []string{"--strict"}, true, true},
-		{"declared", settled, []string{"--strict"}, false, false},
+		{"default", open, nil, false, true},
+		{"strict", open, []string{"--strict"}, true, true},
+		{"declared in the entry", settled, []string{"--strict"}, false, false},
 	} {
-		out, said, err := runRBAC(t, append([]string{"--watches-file", test.watches}, test.args...)...)
-		if (err != nil) != test.fails || strings.HasPrefix(said, place) != test.warns || !test.warns && said != "" {
-			t.Errorf("%s: %v, stderr %q", test.name, err, said)
+		out, stderr, err := runRBAC(t, append([]string{"--watches-file", test.watches}, test.args...)...)
+		if (err != nil) != test.fails || strings.HasPrefix(stderr, warning) != test.warns || !test.warns && stderr != "" {
+			t.Errorf("%s: %v, stderr %q", test.name, err, stderr)
 		}
-		// The role is printed all the same.
+		// The role is printed in any case.
 		if !strings.Contains(out, "kind: ClusterRole") || strings.Contains(out, "[jobs]") != (test.watches == settled) {
-			t.Errorf("%s: printed\n%s", test.name, out)
+			t.Errorf("%s: stdout is\n%s", test.name, out)
 		}
 	}
 }
 
-func TestRBACWritesAndChecks(t *testing.T) {
+func TestRBAC_WritesAndChecksFile(t *testing.T) {
 	watches := shop(t, ", rbac: [{template: templates/extra.yaml}]")
 	file := filepath.Join(t.TempDir(), "role.yaml")
 	args := []string{"--watches-file", watches, "--output-file", file}
 	check := func() error { _, _, err := runRBAC(t, append(args, "--check")...); return err }
 	if err := check(); err == nil || !strings.Contains(err.Error(), file) {
-		t.Errorf("a file that is missing: %v", err)
+		t.Errorf("missing file: %v", err)
 	}
 	if out, _, err := runRBAC(t, args...); err != nil || out != "" {
 		t.Fatalf("%v, printed %q", err, out)
 	}
 	if err := check(); err != nil {
-		t.Errorf("what was just written: %v", err)
+		t.Errorf("current file: %v", err)
 	}
 	if err := os.WriteFile(file, []byte("rules: []\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := check(); err == nil {
-		t.Error("a file that is not up to date passes")
+		t.Error("no error for an outdated file")
 	}
 	if _, _, err := runRBAC(t, "--check"); err == nil || !strings.Contains(err.Error(), "--output-file") {
-		t.Errorf("a check of no file: %v", err)
+		t.Errorf("--check without a file: %v", err)
 	}
 }
 
-func TestRBACAsJSON(t *testing.T) {
+func TestRBAC_JSON(t *testing.T) {
 	out, _, err := runRBAC(t, "--watches-file", shop(t, ""), "--output", "json")
 	if err != nil {
 		t.Fatal(err)
@@ -102,12 +102,12 @@ func TestRBACAsJSON(t *testing.T) {
 	}
 	last := report.Rules[len(report.Rules)-1]
 	if last.Why != "chart shop: templates/config.yaml" || last.Resources[0] != "configmaps" || len(last.Verbs) != 6 {
-		t.Errorf("the last rule is %+v", last)
+		t.Errorf("last rule is %+v", last)
 	}
 	if len(report.Unresolved) != 1 || report.Unresolved[0].Where != "chart shop: templates/extra.yaml:3" {
-		t.Errorf("not resolved: %+v", report.Unresolved)
+		t.Errorf("unresolved: %+v", report.Unresolved)
 	}
 	if _, _, err := runRBAC(t, "--output", "toml"); err == nil || !strings.Contains(err.Error(), "expected yaml or json") {
-		t.Errorf("another format: %v", err)
+		t.Errorf("other format: %v", err)
 	}
 }

@@ -12,24 +12,24 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// TestDocsCLI: docs/cli.md has every command as its help shows it.
+// docs/cli.md contains the help of all commands.
 func TestDocsCLI(t *testing.T) {
 	var want strings.Builder
 	want.WriteString(`# Commands
 
 <!-- written by make generate -->
 
-What ` + "`--help`" + ` says of each command: of the program ` + "`chartwright`" + `, and of the same program as a [plugin of kubectl](kubectl.md).
+The help of all commands of ` + "`chartwright`" + ` and of the [kubectl plugin](kubectl.md).
 `)
 	writeCommand(&want, newRoot())
 	writeCommand(&want, plugin.Command(genericiooptions.IOStreams{}))
 	testenv.Whole(t, "cli.md", want.String())
 }
 
-// writeCommand writes a command, then those below it. Flags of all that is below
-// stand with the command that has them.
+// writeCommand writes the help of a command and its subcommands. Persistent flags are
+// only written for the command that defines them.
 func writeCommand(to *strings.Builder, cmd *cobra.Command) {
-	// That every command has it stands in no list.
+	// Omit the flag that every command has.
 	cmd.InitDefaultHelpFlag()
 	cmd.Flags().Lookup("help").Hidden = true
 	about := cmd.Long
@@ -41,7 +41,7 @@ func writeCommand(to *strings.Builder, cmd *cobra.Command) {
 		fmt.Fprintf(to, "\n```sh\n%s\n```\n", cmd.UseLine())
 	}
 	if cmd.Example != "" {
-		fmt.Fprintf(to, "\nFor example:\n\n```sh\n%s\n```\n", strings.TrimRight(outdent(cmd.Example), "\n"))
+		fmt.Fprintf(to, "\nExamples:\n\n```sh\n%s\n```\n", strings.TrimRight(outdent(cmd.Example), "\n"))
 	}
 	if flags := cmd.NonInheritedFlags().FlagUsages(); flags != "" {
 		fmt.Fprintf(to, "\n```text\n%s\n```\n", strings.TrimRight(flags, "\n"))
@@ -53,7 +53,7 @@ func writeCommand(to *strings.Builder, cmd *cobra.Command) {
 	}
 }
 
-// outdent takes away what indents examples in the help.
+// outdent removes the indentation of examples.
 func outdent(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {

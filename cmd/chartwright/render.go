@@ -11,56 +11,62 @@ import (
 
 	"github.com/chartwright/chartwright/internal/authoring/preview"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/plugin"
 )
 
-// renderFlags are those of the command render.
+// renderFlags are the flags of render.
 type renderFlags struct {
-	watchesFile, namespace string
-	showNotes, noHooks     bool
-	options                preview.Options
+	files                          []string
+	watchesFile, namespace, output string
+	showNotes, noHooks             bool
+	options                        preview.Options
 }
 
 func newRender() *cobra.Command {
 	var f renderFlags
 	cmd := &cobra.Command{
-		Use:   "render FILE...",
-		Short: "Print what the operator would render for a custom resource",
-		Long: `Print what the operator would install for each custom resource in files, or on
-standard input where FILE is -, without a cluster: the manifest as helm get
-manifest shows it later, and the hooks.
+		Use:   "render -f FILE",
+		Short: "Render custom resources",
+		Long: `Render the custom resources in a file as the operator would install them, without
+a cluster: the manifest and the hooks.
 
-Secrets and ConfigMaps that the watches entry takes values from (valuesFrom) are
-read from the same files; what they hold is printed wherever the chart puts it.
-A lookup finds nothing, the API versions are those of Kubernetes itself unless
---api-versions names more, and every release is a new one.
-
-A custom resource that the chart's schema refuses is an error. With --validate,
-so is one that the API server would refuse by the kind's CRD, or of which the
-operator would refuse what the chart renders (allow in the watches file).`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, files []string) error {
+Put Secrets and ConfigMaps for valuesFrom into the same files; the output contains
+their values wherever the chart uses them. lookup finds nothing, and each release
+is new. A custom resource that does not match the chart's schema is an error.`,
+		Example: `  chartwright render -f web.yaml
+  chartwright render -f web.yaml -f secrets.yaml --validate
+  kubectl get podset web -o yaml | chartwright render -f -`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			// Files as arguments are the former usage.
+			if f.files = append(f.files, args...); len(f.files) == 0 {
+				return errors.New("expected -f FILE")
+			}
 			kinds, err := findKinds(f.watchesFile)
 			if err != nil {
 				return err
 			}
-			return render(cmd, files, kinds, f)
+			return render(cmd, kinds, f)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.watchesFile, "watches-file", "", "watches file with the kinds (default: ./watches.yaml or, if there is none, the one that is embedded)")
-	flags.StringVarP(&f.namespace, "namespace", "n", "default", "namespace of what names none")
-	flags.BoolVar(&f.options.Validate, "validate", false, "also say whether the API server would take the custom resource, and the operator what is rendered")
-	flags.StringVar(&f.options.KubeVersion, "kube-version", "", "version of Kubernetes that the chart finds in .Capabilities, as v1.36.0 (default: that of the libraries in this binary)")
-	flags.StringSliceVarP(&f.options.APIVersions, "api-versions", "a", nil, "API versions that the chart finds besides, as monitoring.coreos.com/v1")
-	flags.BoolVar(&f.showNotes, "show-notes", false, "print the chart's notes, too, as comments")
-	flags.BoolVar(&f.noHooks, "no-hooks", false, "leave the hooks out")
+	flags.StringArrayVarP(&f.files, "filename", "f", nil, "file with custom resources, - for standard input; can be repeated (required)")
+	flags.StringVar(&f.watchesFile, "watches-file", "", "watches file (default: "+defaultWatches+")")
+	flags.StringVarP(&f.namespace, "namespace", "n", "default", "namespace of custom resources without a namespace")
+	flags.BoolVar(&f.options.Validate, "validate", false, "validate against the CRD and the allow block of the entry")
+	flags.StringVar(&f.options.KubeVersion, "kube-version", "", "Kubernetes version for .Capabilities, such as v1.36.0 (default: that of the libraries)")
+	flags.StringSliceVarP(&f.options.APIVersions, "api-versions", "a", nil, "API versions for .Capabilities, such as monitoring.coreos.com/v1 (default: those of Kubernetes)")
+	flags.BoolVar(&f.showNotes, "show-notes", false, "print the notes of the chart as comments")
+	flags.BoolVar(&f.noHooks, "no-hooks", false, "omit hooks")
+	f.output = "yaml"
+	plugin.ChoiceFlag(cmd, &f.output, "output", "o", "output format", "yaml", "json")
 	return cmd
 }
 
-// render prints what can be rendered, and returns what is wrong with the rest.
-func render(cmd *cobra.Command, files []string, kinds []catalog.Kind, f renderFlags) error {
+// render prints the custom resources that render, and returns the errors of the others.
+func render(cmd *cobra.Command, kinds []catalog.Kind, f renderFlags) error {
 	read := preview.NewFile(kinds, f.namespace)
-	for _, name := range files {
+	for _, name := range f.files {
 		shown, data, err := preview.ReadFile(cmd.InOrStdin(), name)
 		if err != nil {
 			return err
@@ -73,9 +79,10 @@ func render(cmd *cobra.Command, files []string, kinds []catalog.Kind, f renderFl
 		cmd.PrintErrf("Warning: %s\n", other)
 	}
 	if len(read.Resources) == 0 {
-		return fmt.Errorf("there is no custom resource in %s: expected one of %s", strings.Join(files, ", "), strings.Join(kindNames(kinds), ", "))
+		return fmt.Errorf("no custom resource in %s: expected one of %s", strings.Join(f.files, ", "), strings.Join(kindNames(kinds), ", "))
 	}
 	var problems []error
+	var objects []chart.RenderedObject
 	for _, resource := range read.Resources {
 		rendered, err := read.Render(cmd.Context(), resource, f.options)
 		for _, warning := range rendered.Warnings {
@@ -83,6 +90,13 @@ func render(cmd *cobra.Command, files []string, kinds []catalog.Kind, f renderFl
 		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %s: %w", resource.Place, resource, err))
+			continue
+		}
+		if f.output == "json" {
+			objects = append(objects, rendered.Objects...)
+			if !f.noHooks {
+				objects = append(objects, rendered.Hooks...)
+			}
 			continue
 		}
 		title := ""
@@ -93,10 +107,13 @@ func render(cmd *cobra.Command, files []string, kinds []catalog.Kind, f renderFl
 			return err
 		}
 	}
+	if f.output == "json" {
+		problems = append(problems, printList(cmd, objects))
+	}
 	return errors.Join(problems...)
 }
 
-// renderedText is what is printed of a release.
+// renderedText returns the output for a release.
 func renderedText(rendered *preview.Preview, f renderFlags) string {
 	text := rendered.Manifest
 	if !f.noHooks {

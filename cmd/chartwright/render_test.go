@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,8 +10,7 @@ import (
 	"testing"
 )
 
-// renderProject is a project with a kind that has hooks, notes and values from
-// elsewhere.
+// renderProject writes a project with a kind that has hooks, notes and valuesFrom.
 func renderProject(t *testing.T) string {
 	t.Helper()
 	return writeProject(t, map[string]string{
@@ -47,32 +47,32 @@ metadata:
 `
 )
 
-func TestRender(t *testing.T) {
+func TestRender_FilesAndFlags(t *testing.T) {
 	t.Chdir(renderProject(t))
 	for _, test := range []struct {
 		name           string
 		args           []string
 		code           int
 		stdout, stderr []string
-		lacks          string
+		absent         string
 	}{
-		{name: "one", args: []string{"one.yaml"}, stdout: []string{renderedOne, renderedHook}, lacks: "One.", stderr: []string{"Warning: one.yaml: document 1: Box default/one: the optional source of values Secret default/shared is not in the file\n"}},
-		{name: "without hooks", args: []string{"one.yaml", "--no-hooks"}, stdout: []string{renderedOne}, lacks: "kind: Pod"},
+		{name: "one file", args: []string{"-f", "one.yaml"}, stdout: []string{renderedOne, renderedHook}, absent: "One.", stderr: []string{"Warning: one.yaml: document 1: Box default/one: the optional source of values Secret default/shared is not in the file\n"}},
+		{name: "without hooks", args: []string{"-f", "one.yaml", "--no-hooks"}, stdout: []string{renderedOne}, absent: "kind: Pod"},
 		{name: "with notes", args: []string{"one.yaml", "--show-notes"}, stdout: []string{renderedHook + "# Notes:\n# One.\n# Two.\n"}},
-		{name: "elsewhere", args: []string{"one.yaml", "-n", "shop"}, stdout: []string{"namespace: shop"}},
-		{name: "for another cluster", args: []string{"one.yaml", "--kube-version", "v1.29.3", "--api-versions", "example.com/v7"}, stdout: []string{`version: v29, has: "true"}`}},
-		{name: "for no such cluster", args: []string{"one.yaml", "--kube-version", "new"}, code: 1, stderr: []string{`the version of Kubernetes "new"`}},
+		{name: "namespace", args: []string{"one.yaml", "-n", "shop"}, stdout: []string{"namespace: shop"}},
+		{name: "capabilities", args: []string{"one.yaml", "--kube-version", "v1.29.3", "--api-versions", "example.com/v7"}, stdout: []string{`version: v29, has: "true"}`}},
+		{name: "invalid Kubernetes version", args: []string{"one.yaml", "--kube-version", "new"}, code: 1, stderr: []string{`the version of Kubernetes "new"`}},
 		{
-			name: "what is wrong with one is told beside the other", args: []string{"two.yaml", "one.yaml", "--validate"}, code: 1,
-			stdout: []string{"# Box default/one: release one in namespace default\n---\n", "data: {word: secret"}, lacks: "name: two",
+			name: "one of two is invalid", args: []string{"-f", "two.yaml", "--filename", "one.yaml", "--validate"}, code: 1,
+			stdout: []string{"# Box default/one: release one in namespace default\n---\n", "data: {word: secret"}, absent: "name: two",
 			stderr: []string{
 				"Warning: two.yaml: document 1: Box shop/two: spec.none: the CRD does not have this field",
 				"Error: two.yaml: document 1: Box shop/two: rejected: the API server would not accept the custom resource:\n  spec.word: Invalid value: \"integer\"",
 			},
 		},
-		{name: "nothing to render", args: []string{"none.yaml"}, code: 1, stderr: []string{"Warning: none.yaml: document 1: Service one is ignored: the watches file does not have its kind\n", "Error: there is no custom resource in none.yaml: expected one of example.com/v1 Box\n"}},
-		{name: "a file that is not there", args: []string{"nowhere.yaml"}, code: 1, stderr: []string{"Error: open nowhere.yaml: no such file"}},
-		{name: "no file", code: 1, stderr: []string{"Error: requires at least 1 arg"}},
+		{name: "no custom resource", args: []string{"none.yaml"}, code: 1, stderr: []string{"Warning: none.yaml: document 1: Service one is ignored: the watches file does not have its kind\n", "Error: no custom resource in none.yaml: expected one of example.com/v1 Box\n"}},
+		{name: "missing file", args: []string{"nowhere.yaml"}, code: 1, stderr: []string{"Error: open nowhere.yaml: no such file"}},
+		{name: "no file", code: 1, stderr: []string{"Error: expected -f FILE"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			code, stdout, stderr := program(t, append([]string{"render"}, test.args...)...)
@@ -81,29 +81,46 @@ func TestRender(t *testing.T) {
 			}
 			for _, want := range test.stdout {
 				if !strings.Contains(stdout, want) {
-					t.Errorf("stdout lacks\n%s\nin\n%s", want, stdout)
+					t.Errorf("stdout does not contain\n%s\nin\n%s", want, stdout)
 				}
 			}
 			for _, want := range test.stderr {
 				if !strings.Contains(stderr, want) {
-					t.Errorf("stderr lacks\n%s\nin\n%s", want, stderr)
+					t.Errorf("stderr does not contain\n%s\nin\n%s", want, stderr)
 				}
 			}
-			if test.code == 1 && len(test.stdout) == 0 && stdout != "" || test.lacks != "" && strings.Contains(stdout, test.lacks) {
+			if test.code == 1 && len(test.stdout) == 0 && stdout != "" || test.absent != "" && strings.Contains(stdout, test.absent) {
 				t.Errorf("stdout is\n%s", stdout)
 			}
 		})
 	}
 }
 
-// TestRenderReadsStandardInput, as what a pipe makes of a template.
-func TestRenderReadsStandardInput(t *testing.T) {
+func TestRender_JSONIsAList(t *testing.T) {
+	t.Chdir(renderProject(t))
+	for args, want := range map[string]string{"-o json": "ConfigMap Pod", "-o json --no-hooks": "ConfigMap"} {
+		code, stdout, _ := program(t, append([]string{"render", "-f", "one.yaml"}, strings.Fields(args)...)...)
+		var list struct{ Items []struct{ Kind string } }
+		if err := json.Unmarshal([]byte(stdout), &list); err != nil || code != 0 {
+			t.Fatalf("%s: exit code %d, %v\n%s", args, code, err, stdout)
+		}
+		var kinds []string
+		for _, item := range list.Items {
+			kinds = append(kinds, item.Kind)
+		}
+		if got := strings.Join(kinds, " "); got != want {
+			t.Errorf("%s: got %s, want %s", args, got, want)
+		}
+	}
+}
+
+func TestRender_ReadsStandardInput(t *testing.T) {
 	dir := renderProject(t)
 	in, err := os.ReadFile(filepath.Join(dir, "one.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "render", "-", "--watches-file", filepath.Join(dir, "watches.yaml"))
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "render", "-f", "-", "--watches-file", filepath.Join(dir, "watches.yaml"))
 	cmd.Env = append(os.Environ(), asMain+"=1")
 	cmd.Stdin = bytes.NewReader(in)
 	out, err := cmd.Output()
@@ -112,9 +129,8 @@ func TestRenderReadsStandardInput(t *testing.T) {
 	}
 }
 
-// TestSamplesAreValid: what people begin from is taken, by the API server, the
-// charts and the operator.
-func TestSamplesAreValid(t *testing.T) {
+// The API server, the charts and the operator accept the samples.
+func TestRender_SamplesAreValid(t *testing.T) {
 	samples, err := filepath.Glob(filepath.Join("..", "..", "config", "samples", "*_*.yaml"))
 	if err != nil || len(samples) < 2 {
 		t.Fatalf("samples %v, %v", samples, err)

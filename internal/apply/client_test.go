@@ -102,8 +102,8 @@ func namespace(t *testing.T) apply.Owner {
 	startAPIServer(t)
 	o := owner
 	o.Namespace = fmt.Sprintf("test-%d", namespaces.Add(1))
-	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Namespace}}
-	if _, err := apiServer.plain.CoreV1().Namespaces().Create(t.Context(), made, metav1.CreateOptions{}); err != nil {
+	created := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Namespace}}
+	if _, err := apiServer.plain.CoreV1().Namespaces().Create(t.Context(), created, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return o
@@ -154,12 +154,12 @@ func TestApply_CorrectsAndChanges(t *testing.T) {
 	if second := mustApply(t, configMap(t, o, "one")); second.ResourceVersion != first.ResourceVersion {
 		t.Error("an unchanged apply has written the object")
 	}
-	patch := []byte(`{"data": {"k": "theirs", "more": "theirs"}}`)
+	patch := []byte(`{"data": {"k": "foreign", "more": "foreign"}}`)
 	if _, err := apiServer.plain.CoreV1().ConfigMaps(o.Namespace).Patch(t.Context(), "a", types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "another"}); err != nil {
 		t.Fatal(err)
 	}
 	mustApply(t, configMap(t, o, "one"))
-	if got := data(t, o); got["k"] != "one" || got["more"] != "theirs" {
+	if got := data(t, o); got["k"] != "one" || got["more"] != "foreign" {
 		t.Errorf("after an apply over the change of another client: %v", got)
 	}
 	changed := mustApply(t, configMap(t, o, "two"))

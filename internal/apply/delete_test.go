@@ -84,8 +84,8 @@ func TestDeleteUID_Conflict(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		// before is called before the response.
-		before func(t *testing.T, o apply.Owner)
-		gone   bool
+		before  func(t *testing.T, o apply.Owner)
+		deleted bool
 	}{
 		{"object still exists", func(*testing.T, apply.Owner) {}, false},
 		{"object deleted", remove, true},
@@ -96,25 +96,25 @@ func TestDeleteUID_Conflict(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := namespace(t)
-			made := mustApply(t, configMap(t, o, "one"))
+			created := mustApply(t, configMap(t, o, "one"))
 			client := apiServer.client
 			client.Metadata = conflicting{client.Metadata, func() { test.before(t, o) }}
-			err := client.DeleteUID(t.Context(), configMap(t, o, "one"), made.UID, metav1.DeletePropagationBackground)
+			err := client.DeleteUID(t.Context(), configMap(t, o, "one"), created.UID, metav1.DeletePropagationBackground)
 			switch {
-			case test.gone && err != nil:
+			case test.deleted && err != nil:
 				t.Error(err)
-			case !test.gone && (!apierrors.IsConflict(err) || !strings.Contains(err.Error(), "delete ConfigMap "+o.Namespace+"/a")):
+			case !test.deleted && (!apierrors.IsConflict(err) || !strings.Contains(err.Error(), "delete ConfigMap "+o.Namespace+"/a")):
 				t.Errorf("got error %v, want a conflict that names the object", err)
 			}
 		})
 	}
 	t.Run("object cannot be read", func(t *testing.T) {
 		o := namespace(t)
-		made := mustApply(t, configMap(t, o, "one"))
+		created := mustApply(t, configMap(t, o, "one"))
 		ctx, cancel := context.WithCancel(t.Context())
 		client := apiServer.client
 		client.Metadata = conflicting{client.Metadata, func() { remove(t, o); cancel() }}
-		if err := client.DeleteUID(ctx, configMap(t, o, "one"), made.UID, metav1.DeletePropagationBackground); !apierrors.IsConflict(err) {
+		if err := client.DeleteUID(ctx, configMap(t, o, "one"), created.UID, metav1.DeletePropagationBackground); !apierrors.IsConflict(err) {
 			t.Errorf("got error %v, want a conflict", err)
 		}
 	})

@@ -183,7 +183,7 @@ func TestApply_RestoresKeyOfListItem(t *testing.T) {
 	o := service(t, namespace(t))
 	before := apply.StateOf(o.GroupVersionKind().GroupKind(), mustApply(t, o))
 	ports := field(t, live(t, o), "spec", "ports")
-	patch(t, o, "kubectl-edit", types.JSONPatchType, `[{"op":"replace","path":"/spec/ports/0/port","value":8000},{"op":"add","path":"/metadata/labels/theirs","value":"a"}]`)
+	patch(t, o, "kubectl-edit", types.JSONPatchType, `[{"op":"replace","path":"/spec/ports/0/port","value":8000},{"op":"add","path":"/metadata/labels/foreign","value":"a"}]`)
 	if now := apply.StateOf(o.GroupVersionKind().GroupKind(), live(t, o)); now.Matches(before) {
 		t.Fatalf("a changed port is not drift: %+v", now)
 	}
@@ -261,15 +261,15 @@ func TestHandOver_KeepsValues(t *testing.T) {
 		t.Error("the second call has written the object")
 	}
 	// Changes by another client survive an apply.
-	patch(t, full, "kubectl", types.MergePatchType, `{"data":{"a":"theirs"},"metadata":{"annotations":{"example.com/a":"theirs"}}}`)
+	patch(t, full, "kubectl", types.MergePatchType, `{"data":{"a":"foreign"},"metadata":{"annotations":{"example.com/a":"foreign"}}}`)
 	handOver(t)
 	mustApply(t, rest)
-	check(t, `"theirs"`, "theirs")
+	check(t, `"foreign"`, "foreign")
 	// Another client may also remove the fields.
 	patch(t, full, "kubectl", types.MergePatchType, `{"data":{"a":null}}`)
 	handOver(t)
 	mustApply(t, rest)
-	check(t, "", "theirs")
+	check(t, "", "foreign")
 }
 
 // The fields of an existing object are handed over, unless another client has taken them over.
@@ -299,7 +299,7 @@ func TestHandOver_ExistingObject(t *testing.T) {
 
 func TestHandOver_IgnoresUnmanagedObject(t *testing.T) {
 	startAPIServer(t)
-	o := configMap(t, namespace(t), "theirs")
+	o := configMap(t, namespace(t), "foreign")
 	create(t, o, "kubectl")
 	before := live(t, o)
 	if err := apiServer.client.HandOver(t.Context(), o, [][]string{{"data"}}); err != nil {
@@ -323,7 +323,7 @@ func TestTakeOverFields_OfHelm(t *testing.T) {
 			patch(t, wide, manager, types.StrategicMergePatchType, `{"metadata":{"annotations":{"example.com/old":"1"}}}`)
 			patch(t, wide, "kube-controller-manager", types.MergePatchType, `{"metadata":{"annotations":{"deployment.kubernetes.io/revision":"1"}}}`)
 			patch(t, wide, "kube-controller-manager", types.MergePatchType, `{"status":{"observedGeneration":1}}`, "status")
-			patch(t, wide, "kubectl-edit", types.MergePatchType, `{"metadata":{"annotations":{"example.com/theirs":"1"}}}`)
+			patch(t, wide, "kubectl-edit", types.MergePatchType, `{"metadata":{"annotations":{"example.com/foreign":"1"}}}`)
 			controllers := entries(live(t, wide), "kube-controller-manager")
 
 			if _, err := apiServer.client.TakeOverFields(t.Context(), wide, get(t, wide), []string{"helm", "helm-operator", "helm-controller", "kube-controller-manager"}); err != nil {
@@ -346,7 +346,7 @@ func TestTakeOverFields_OfHelm(t *testing.T) {
 			if got := field(t, now, "spec", "template", "spec", "containers"); strings.Contains(got, `"env"`) {
 				t.Errorf("the containers are still %s", got)
 			}
-			for _, kept := range []string{"example.com/theirs", "deployment.kubernetes.io/revision"} {
+			for _, kept := range []string{"example.com/foreign", "deployment.kubernetes.io/revision"} {
 				if now.GetAnnotations()[kept] != "1" {
 					t.Errorf("%s was removed", kept)
 				}
@@ -368,7 +368,7 @@ func TestTakeOverFields_RereadsChangedObject(t *testing.T) {
 	o := configMap(t, namespace(t), "a")
 	create(t, o, "helm")
 	read := get(t, o)
-	patch(t, o, "kubectl", types.MergePatchType, `{"data":{"more":"theirs"}}`)
+	patch(t, o, "kubectl", types.MergePatchType, `{"data":{"more":"foreign"}}`)
 	upgraded, err := apiServer.client.TakeOverFields(t.Context(), o, read, []string{"helm"})
 	if err != nil {
 		t.Fatal(err)

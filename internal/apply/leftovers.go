@@ -215,7 +215,7 @@ func reassign(entries []metav1.ManagedFieldsEntry, set *fieldpath.Set, version s
 	own := metav1.ManagedFieldsEntry{
 		Manager: api.FieldManager, Operation: metav1.ManagedFieldsOperationApply, APIVersion: version, FieldsType: "FieldsV1",
 	}
-	ours := set
+	applied := set
 	var changed []metav1.ManagedFieldsEntry
 	for _, entry := range entries {
 		if entry.Subresource != "" || entry.FieldsV1 == nil {
@@ -227,23 +227,23 @@ func reassign(entries []metav1.ManagedFieldsEntry, set *fieldpath.Set, version s
 			return nil, err
 		}
 		if entry.Manager == api.FieldManager && entry.Operation == metav1.ManagedFieldsOperationApply {
-			own, ours = entry, set.Union(fields)
+			own, applied = entry, set.Union(fields)
 			continue
 		}
 		if fields = fields.RecursiveDifference(set); fields.Empty() {
 			continue
 		}
-		if entry.FieldsV1, err = write(fields); err != nil {
+		if entry.FieldsV1, err = encodeFields(fields); err != nil {
 			return nil, err
 		}
 		changed = append(changed, entry)
 	}
 	var err error
-	own.FieldsV1, err = write(ours)
+	own.FieldsV1, err = encodeFields(applied)
 	return append(changed, own), err
 }
 
-func write(set *fieldpath.Set) (*metav1.FieldsV1, error) {
+func encodeFields(set *fieldpath.Set) (*metav1.FieldsV1, error) {
 	text, err := set.ToJSON()
 	return metav1.NewFieldsV1(string(text)), err
 }

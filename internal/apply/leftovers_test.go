@@ -20,24 +20,24 @@ func workload(spec, pod string) string {
 func TestApply_RemovesDefaultsOfOldUnionMember(t *testing.T) {
 	for _, test := range []struct {
 		name, from, edit, to string
-		// left must be in the result, gone must not.
-		left, gone string
+		// left must be in the result, removed must not.
+		left, removed string
 	}{
-		{name: "strategy", from: workload("", ""), to: workload("strategy: {type: Recreate}, ", ""), gone: "rollingUpdate"},
-		{name: "volume", from: workload("", "volumes: [{name: v}], "), to: workload("", "volumes: [{name: v, secret: {secretName: a}}], "), gone: "emptyDir"},
+		{name: "strategy", from: workload("", ""), to: workload("strategy: {type: Recreate}, ", ""), removed: "rollingUpdate"},
+		{name: "volume", from: workload("", "volumes: [{name: v}], "), to: workload("", "volumes: [{name: v, secret: {secretName: a}}], "), removed: "emptyDir"},
 		{
 			name: "strategy edited by another client", from: workload("", ""), edit: `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":3}},"revisionHistoryLimit":3}}`,
-			to: workload("strategy: {type: Recreate}, ", ""), gone: "rollingUpdate", left: `"revisionHistoryLimit":3`,
+			to: workload("strategy: {type: Recreate}, ", ""), removed: "rollingUpdate", left: `"revisionHistoryLimit":3`,
 		},
 		{
 			name: "volume edited by another client", from: workload("", "volumes: [{name: v}], "),
 			edit: `{"spec":{"template":{"spec":{"volumes":[{"name":"v","emptyDir":{"medium":"Memory"}}]}}}}`,
-			to:   workload("", "volumes: [{name: v, secret: {secretName: a}}], "), gone: "emptyDir",
+			to:   workload("", "volumes: [{name: v, secret: {secretName: a}}], "), removed: "emptyDir",
 		},
 		{
 			name: "update strategy of a StatefulSet",
 			from: strings.Replace(workload("serviceName: s, ", ""), "Deployment", "StatefulSet", 1),
-			to:   strings.Replace(workload("serviceName: s, updateStrategy: {type: OnDelete}, ", ""), "Deployment", "StatefulSet", 1), gone: "rollingUpdate",
+			to:   strings.Replace(workload("serviceName: s, updateStrategy: {type: OnDelete}, ", ""), "Deployment", "StatefulSet", 1), removed: "rollingUpdate",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -58,12 +58,12 @@ func TestApply_RemovesDefaultsOfOldUnionMember(t *testing.T) {
 			}
 			mustApply(t, next)
 			live := text(t, next)
-			if !strings.Contains(before, test.gone) || strings.Contains(live, test.gone) || !strings.Contains(live, test.left) {
-				t.Errorf("want %q gone and %q left\nbefore: %s\nafter: %s", test.gone, test.left, before, live)
+			if !strings.Contains(before, test.removed) || strings.Contains(live, test.removed) || !strings.Contains(live, test.left) {
+				t.Errorf("want %q removed and %q left\nbefore: %s\nafter: %s", test.removed, test.left, before, live)
 			}
 			// The old manifest removes what the new one has set.
 			mustApply(t, first)
-			if back := text(t, first); !strings.Contains(back, test.gone) {
+			if back := text(t, first); !strings.Contains(back, test.removed) {
 				t.Errorf("want the default again: %s", back)
 			}
 		})

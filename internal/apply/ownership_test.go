@@ -14,16 +14,16 @@ func TestOwns_RequiresApplyEntry(t *testing.T) {
 	entry := func(manager string, operation metav1.ManagedFieldsOperationType, subresource string) []metav1.ManagedFieldsEntry {
 		return []metav1.ManagedFieldsEntry{{Manager: manager, Operation: operation, Subresource: subresource, FieldsV1: &metav1.FieldsV1{}}}
 	}
-	ours := entry(api.FieldManager, metav1.ManagedFieldsOperationApply, "")
+	applied := entry(api.FieldManager, metav1.ManagedFieldsOperationApply, "")
 	for _, test := range []struct {
 		name    string
 		uid     string
 		entries []metav1.ManagedFieldsEntry
 		want    bool
 	}{
-		{"applied", "uid", ours, true},
-		{"no label", "", ours, false},
-		{"label of another owner", "another", ours, false},
+		{"applied", "uid", applied, true},
+		{"no label", "", applied, false},
+		{"label of another owner", "another", applied, false},
 		{"copied label", "uid", nil, false},
 		{"applied by another manager", "uid", entry("another", metav1.ManagedFieldsOperationApply, ""), false},
 		{"created as a hook", "uid", entry(api.FieldManager, metav1.ManagedFieldsOperationUpdate, ""), false},

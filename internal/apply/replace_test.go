@@ -252,8 +252,8 @@ func TestReplace_OrphansPodsOfStatefulSet(t *testing.T) {
 
 func TestRemoveOwnerReference_KeepsOtherReferences(t *testing.T) {
 	of := namespace(t)
-	ours := configMap(t, of, "one")
-	mustApply(t, ours)
+	owned := configMap(t, of, "one")
+	mustApply(t, owned)
 	maps := apiServer.plain.CoreV1().ConfigMaps(of.Namespace)
 	foreign := `{"metadata": {"ownerReferences": [
 		{"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "their-uid"},
@@ -261,33 +261,33 @@ func TestRemoveOwnerReference_KeepsOtherReferences(t *testing.T) {
 	if _, err := maps.Patch(t.Context(), "a", types.MergePatchType, []byte(foreign), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	before := get(t, ours)
-	if err := apiServer.client.RemoveOwnerReference(t.Context(), ours, "unknown"); err != nil {
+	before := get(t, owned)
+	if err := apiServer.client.RemoveOwnerReference(t.Context(), owned, "unknown"); err != nil {
 		t.Fatal(err)
 	}
-	if after := get(t, ours); after.ResourceVersion != before.ResourceVersion {
+	if after := get(t, owned); after.ResourceVersion != before.ResourceVersion {
 		t.Errorf("written without a change: %v", after.OwnerReferences)
 	}
-	if err := apiServer.client.RemoveOwnerReference(t.Context(), ours, of.UID); err != nil {
+	if err := apiServer.client.RemoveOwnerReference(t.Context(), owned, of.UID); err != nil {
 		t.Fatal(err)
 	}
-	after := get(t, ours)
+	after := get(t, owned)
 	if len(after.OwnerReferences) != 1 || after.OwnerReferences[0].UID != "their-uid" {
 		t.Errorf("got owners %v", after.OwnerReferences)
 	}
 	if after.Labels[api.LabelOwnerUID] != string(of.UID) || data(t, of)["k"] != "one" {
 		t.Errorf("other fields have changed: %v", after.Labels)
 	}
-	if err := apiServer.client.RemoveOwnerReference(t.Context(), ours, of.UID); err != nil {
+	if err := apiServer.client.RemoveOwnerReference(t.Context(), owned, of.UID); err != nil {
 		t.Errorf("second call: %v", err)
 	}
-	if err := apiServer.client.RemoveOwnerReference(t.Context(), ours, "their-uid"); err != nil || len(get(t, ours).OwnerReferences) > 0 {
-		t.Errorf("last reference: %v, %v", err, get(t, ours).OwnerReferences)
+	if err := apiServer.client.RemoveOwnerReference(t.Context(), owned, "their-uid"); err != nil || len(get(t, owned).OwnerReferences) > 0 {
+		t.Errorf("last reference: %v, %v", err, get(t, owned).OwnerReferences)
 	}
-	gone := ours
-	gone.Unstructured = ours.DeepCopy()
-	gone.SetName("gone")
-	if err := apiServer.client.RemoveOwnerReference(t.Context(), gone, of.UID); err != nil {
+	missing := owned
+	missing.Unstructured = owned.DeepCopy()
+	missing.SetName("gone")
+	if err := apiServer.client.RemoveOwnerReference(t.Context(), missing, of.UID); err != nil {
 		t.Errorf("missing object: %v", err)
 	}
 }

@@ -97,12 +97,12 @@ func StateOf(gk schema.GroupKind, m metav1.Object) State {
 		Deleting:        !m.GetDeletionTimestamp().IsZero(),
 	}
 	s.Referred = s.Owner != "" && HasOwnerReference(m, s.Owner)
-	ours := ownEntry(m.GetManagedFields())
-	if ours == nil {
+	own := ownEntry(m.GetManagedFields())
+	if own == nil {
 		return s
 	}
 	s.Managed = true
-	fields := ours.FieldsV1.GetRawBytes()
+	fields := own.FieldsV1.GetRawBytes()
 	s.Fingerprint = fingerprint(fields, s.Applied)
 	if hasScaleEntry(m.GetManagedFields()) {
 		if with, ok := withReplicas(fields); ok {

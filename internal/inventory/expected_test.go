@@ -57,22 +57,22 @@ func TestDrift_ObjectTakenOverByOtherOwner(t *testing.T) {
 // the first owner only.
 func TestDrift_ObjectExpectedByTwoOwners(t *testing.T) {
 	l := newRecordingIndex()
-	theirs := but(applied("a"), 11, otherOwner)
-	l.Put(theirs)
-	l.Expect(other, []apply.State{theirs})
-	l.Expect(web, []apply.State{{Key: theirs.Key, Owner: web}})
-	if drift := l.Drift(other); len(drift) > 0 || !l.Intact(other, theirs.Key) || l.Drifted(other, theirs.Key) {
+	foreign := but(applied("a"), 11, otherOwner)
+	l.Put(foreign)
+	l.Expect(other, []apply.State{foreign})
+	l.Expect(web, []apply.State{{Key: foreign.Key, Owner: web}})
+	if drift := l.Drift(other); len(drift) > 0 || !l.Intact(other, foreign.Key) || l.Drifted(other, foreign.Key) {
 		t.Errorf("got drift %v for the owner that applied the object", drift)
 	}
-	if diff := cmp.Diff([]Drift{{Key: theirs.Key}}, l.Drift(web)); diff != "" {
+	if diff := cmp.Diff([]Drift{{Key: foreign.Key}}, l.Drift(web)); diff != "" {
 		t.Errorf("drift for the owner that did not apply it (-want +got):\n%s", diff)
 	}
-	l.observe(new(but(theirs, 12, fieldChanged)), nil)
-	if !l.Drifted(other, theirs.Key) || l.Drifted(web, theirs.Key) {
+	l.observe(new(but(foreign, 12, fieldChanged)), nil)
+	if !l.Drifted(other, foreign.Key) || l.Drifted(web, foreign.Key) {
 		t.Error("drift is reported for the wrong owner")
 	}
 	l.Expect(web, nil)
-	if len(l.Drift(web)) > 0 || !l.Drifted(other, theirs.Key) {
+	if len(l.Drift(web)) > 0 || !l.Drifted(other, foreign.Key) {
 		t.Error("the expected state of the other owner was dropped, too")
 	}
 }

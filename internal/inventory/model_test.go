@@ -282,9 +282,9 @@ func TestIndex_AgreesWithModel(t *testing.T) {
 				c.deliver(change{name, *c.delivered[name].state, true})
 			},
 			"watch breaks": func(t *rapid.T) {
-				for name, ours := range c.expected {
-					seen := c.delivered[name]
-					if !c.objects[name].selected && (seen.state == nil || api.IsNewer(ours.ResourceVersion, seen.state.ResourceVersion)) {
+				for name, applied := range c.expected {
+					observed := c.delivered[name]
+					if !c.objects[name].selected && (observed.state == nil || api.IsNewer(applied.ResourceVersion, observed.state.ResourceVersion)) {
 						t.Skip("a list does not show objects that were applied and removed in between")
 					}
 				}

@@ -38,8 +38,8 @@ var (
 	unknownKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Unknown"}
 )
 
-// ours are the labels of the objects of web.
-var ours = map[string]string{api.LabelOwnerUID: string(web), api.LabelOperator: "chartwright"}
+// ownerLabels are the labels of the objects of web.
+var ownerLabels = map[string]string{api.LabelOwnerUID: string(web), api.LabelOperator: "chartwright"}
 
 // serverWatches is an inventory that watches an API server, with a client for other writes.
 type serverWatches struct {
@@ -175,16 +175,16 @@ func TestWatches_APIServer(t *testing.T) {
 	env := server(t)
 	t.Run("events", func(t *testing.T) { testEvents(t, newServerWatches(t, env.Config, env.Config)) })
 	t.Run("use", func(t *testing.T) { testUse(t, newServerWatches(t, env.Config, env.Config)) })
-	t.Run("missing permissions", func(t *testing.T) { testRights(t, env) })
+	t.Run("missing permissions", func(t *testing.T) { testMissingPermissions(t, env) })
 	t.Run("kind created later", func(t *testing.T) { testLaterKind(t, env) })
 	t.Run("memory", func(t *testing.T) { testMemory(t, newServerWatches(t, env.Config, env.Config)) })
 }
 
 // testEvents changes watched objects.
 func testEvents(t *testing.T, w *serverWatches) {
-	before := w.write(t, api.FieldManager, configMap("before", ours))
+	before := w.write(t, api.FieldManager, configMap("before", ownerLabels))
 	w.write(t, api.FieldManager, configMap("foreign", map[string]string{api.LabelOwnerUID: string(web), api.LabelOperator: "another"}))
-	copied := w.write(t, "a-controller", configMap("copied", ours))
+	copied := w.write(t, "a-controller", configMap("copied", ownerLabels))
 	w.ensureWatched(t, web, configMaps)
 	// Once EnsureWatched has returned, the index has all objects.
 	if got, ok := w.Get(before.Key); !ok || got != before {
@@ -211,7 +211,7 @@ func testEvents(t *testing.T, w *serverWatches) {
 	}
 	repair := func() {
 		t.Helper()
-		s := w.write(t, api.FieldManager, configMap("before", ours))
+		s := w.write(t, api.FieldManager, configMap("before", ownerLabels))
 		w.Put(s)
 		w.ExpectOne(web, s)
 		driftNames("")
@@ -310,8 +310,8 @@ func testUse(t *testing.T, w *serverWatches) {
 	}
 }
 
-// testRights watches kinds without permission, and one that does not exist.
-func testRights(t *testing.T, env *envtest.Environment) {
+// testMissingPermissions watches kinds without permission, and one that does not exist.
+func testMissingPermissions(t *testing.T, env *envtest.Environment) {
 	user, err := env.AddUser(envtest.User{Name: "limited"}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -333,7 +333,7 @@ func testRights(t *testing.T, env *envtest.Environment) {
 		t.Fatal(err)
 	}
 	w := newServerWatches(t, user.Config(), env.Config)
-	s := w.write(t, api.FieldManager, configMap("rights", ours))
+	s := w.write(t, api.FieldManager, configMap("rights", ownerLabels))
 
 	began := time.Now()
 	err = w.EnsureWatched(t.Context(), web, "", []schema.GroupVersionKind{unknownKind, secrets, roles, configMaps})

@@ -14,21 +14,20 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// diffFlags are those of diff.
-type diffFlags struct{ revision, spec, chart, watchesFile string }
+// diffFlags are the flags of diff. file is a custom resource or its spec.
+type diffFlags struct{ revision, file, chart, watchesFile string }
 
-// diffOutput is what two revisions differ in, or a revision and what a spec
-// would make of it.
+// diffOutput is the output of diff with -o json and yaml.
 type diffOutput struct {
 	Release   string   `json:"release"`
 	Namespace string   `json:"namespace"`
 	From      diffSide `json:"from"`
 	To        diffSide `json:"to"`
-	// Objects are those that differ.
+	// Objects are the objects that differ.
 	Objects []objectDiff `json:"objects"`
 }
 
-// diffSide is one side of a comparison: a revision, or a file with a spec.
+// diffSide is one side of a comparison: a revision, or a file.
 type diffSide struct {
 	Revision int64  `json:"revision,omitempty"`
 	Spec     string `json:"spec,omitempty"`
@@ -39,33 +38,22 @@ type diffSide struct {
 func newDiff(s *session) *cobra.Command {
 	var f diffFlags
 	cmd := s.onResource(&cobra.Command{
-		Use:   "diff KIND/NAME [--revision A..B | --spec FILE]",
-		Short: "Show what two revisions differ in, or what a spec would change",
-		Long: `Show what the manifests of two revisions differ in, hooks included: of the last
-two that were deployed, or of those that --revision names.
+		Use:   "diff KIND/NAME",
+		Short: "Compare revisions, or a revision with an edited spec",
+		Long: `Compare the manifests of two revisions, hooks included: by default the newest two
+that were deployed.
 
-With --spec, show what an edit would change: the chart is rendered with the spec
-in FILE, a custom resource or its spec alone, and compared with the revision
-that is deployed. Nothing is written. What the operator gave to the deployed
-revision beside the spec, from valuesFrom and overrideValues, is kept as it is.
+With -f, compare the deployed revision with what an edited spec would render. The
+chart comes from the watches file or from --chart; values from valuesFrom and
+overrideValues stay. A note says if the chart differs from the deployed one.
+Values of Secrets are masked; other objects are shown as they are.
 
-The record of a release holds no templates, so the chart is taken from here: of
-the kind in the watches file, or of --chart. Where that chart gives something
-else than what is deployed with the very same values, a note says so; random
-values and another chart are two reasons. What templates look up in the cluster
-is read with your rights.
-
-The values of Secrets are not shown, only whether they change: *** is one that
-stays, *** (before) and *** (after) are two that differ. What a chart writes
-elsewhere than into Secrets is shown.
-
-To read a revision takes the right to get Secrets in the release's namespace.`,
-		Example: `  kubectl chartwright diff podset/web
-  kubectl chartwright diff podset/web --revision 2..4
-  kubectl chartwright diff podset/web --spec web.yaml`,
+Required permissions: get on the custom resource and on Secrets in the namespace
+of the release.`,
+		Example: example("kubectl chartwright diff podset/web", "kubectl chartwright diff podset/web --revision 2..4", "kubectl chartwright diff podset/web -f web.yaml"),
 		PreRunE: func(*cobra.Command, []string) error {
-			if f.spec == "" && (f.chart != "" || f.watchesFile != "") {
-				return errors.New("--chart and --watches-file say which chart --spec is rendered with: expected --spec, too")
+			if f.file == "" && (f.chart != "" || f.watchesFile != "") {
+				return errors.New("--chart and --watches-file require -f FILE")
 			}
 			return nil
 		},
@@ -73,14 +61,17 @@ To read a revision takes the right to get Secrets in the release's namespace.`,
 		return s.diff(ctx, t, cr, f)
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&f.revision, "revision", "", "revisions to compare, as 2..4; 2 alone is compared with the newest")
-	flags.StringVar(&f.spec, "spec", "", "file with a custom resource or its spec, - for standard input")
-	flags.StringVar(&f.chart, "chart", "", "with --spec: the chart's folder or .tgz")
-	flags.StringVar(&f.watchesFile, "watches-file", "", "with --spec: watches file with the kind (default: ./watches.yaml or, if there is none, the one in this program)")
-	cmd.MarkFlagsMutuallyExclusive("revision", "spec")
-	cmd.MarkFlagsMutuallyExclusive("revision", "chart")
-	cmd.MarkFlagsMutuallyExclusive("revision", "watches-file")
+	flags.StringVar(&f.revision, "revision", "", "revisions such as 2..4, or 2 for 2..newest (default: the newest two that were deployed)")
+	flags.StringVarP(&f.file, "filename", "f", "", "file with the edited custom resource or its spec, - for stdin (default: compare revisions)")
+	flags.StringVar(&f.file, "spec", "", "")
+	must(flags.MarkHidden("spec"))
+	flags.StringVar(&f.chart, "chart", "", "with -f: folder or .tgz of the chart (default: that of the watches file)")
+	flags.StringVar(&f.watchesFile, "watches-file", "", "with -f: watches file (default: ./watches.yaml, else the embedded one)")
+	for _, flag := range []string{"filename", "spec", "chart", "watches-file"} {
+		cmd.MarkFlagsMutuallyExclusive("revision", flag)
+	}
 	cmd.MarkFlagsMutuallyExclusive("chart", "watches-file")
+	cmd.MarkFlagsMutuallyExclusive("filename", "spec")
 	return cmd
 }
 
@@ -89,7 +80,7 @@ func (s *session) diff(ctx context.Context, t target, cr *unstructured.Unstructu
 	if status.Release == nil || len(status.History) == 0 {
 		return fmt.Errorf("%s has no release yet", t)
 	}
-	if f.spec != "" {
+	if f.file != "" {
 		return s.diffSpec(ctx, t, cr, f)
 	}
 	from, to, err := chooseRevisions(status.History, f.revision)
@@ -111,37 +102,37 @@ func (s *session) diff(ctx context.Context, t target, cr *unstructured.Unstructu
 	return s.printDiff(out, manifestOf(before), manifestOf(after))
 }
 
-// chooseRevisions returns the two that are to be compared.
-func chooseRevisions(history []api.HistoryEntry, asked string) (from, to int64, err error) {
-	if asked == "" {
-		var were []int64
+// chooseRevisions returns the revisions to compare. flag is the value of --revision.
+func chooseRevisions(history []api.HistoryEntry, flag string) (from, to int64, err error) {
+	if flag == "" {
+		var deployed []int64
 		for _, entry := range history {
 			if wasDeployed(entry.Status) {
-				were = append(were, entry.Revision)
+				deployed = append(deployed, entry.Revision)
 			}
 		}
-		if len(were) < 2 {
-			return 0, 0, fmt.Errorf("there are no two revisions that were deployed; there are %s, for --revision", strings.Join(numbers(history), ", "))
+		if len(deployed) < 2 {
+			return 0, 0, fmt.Errorf("fewer than two revisions were deployed: select two of %s by --revision", strings.Join(revisionNumbers(history), ", "))
 		}
-		return were[1], were[0], nil
+		return deployed[1], deployed[0], nil
 	}
-	first, second, both := strings.Cut(asked, "..")
-	if from, err = number(first); err != nil {
+	first, second, both := strings.Cut(flag, "..")
+	if from, err = parseRevision(first); err != nil {
 		return 0, 0, err
 	}
 	if !both {
 		return from, history[0].Revision, nil
 	}
-	if to, err = number(second); err != nil {
+	if to, err = parseRevision(second); err != nil {
 		return 0, 0, err
 	}
 	return from, to, nil
 }
 
-func number(text string) (int64, error) {
+func parseRevision(text string) (int64, error) {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("--revision: %q is no revision: expected two, as 2..4, or one to compare with the newest", text)
+		return 0, fmt.Errorf("--revision: invalid revision %q: expected two numbers such as 2..4, or one", text)
 	}
 	return n, nil
 }
@@ -150,7 +141,7 @@ func sideOf(stored *release.Stored) diffSide {
 	return diffSide{Revision: int64(stored.Revision), Chart: stored.Chart + "-" + stored.ChartVersion}
 }
 
-// String names the side in the head of each diff.
+// String returns the title in the header of each diff.
 func (d diffSide) String() string {
 	if d.Spec != "" {
 		return fmt.Sprintf("spec in %s (%s)", d.Spec, d.Chart)
@@ -162,14 +153,14 @@ func manifestOf(stored *release.Stored) manifest {
 	return manifest{title: sideOf(stored).String(), namespace: stored.Namespace, objects: stored.Objects, hooks: stored.Hooks}
 }
 
-// printDiff compares two manifests and prints what differs.
+// printDiff compares two manifests and prints the difference.
 func (s *session) printDiff(out diffOutput, before, after manifest) error {
 	var err error
 	if out.Objects, err = compare(before, after); err != nil {
 		return err
 	}
 	if len(out.Objects) == 0 {
-		s.note("No object differs between %s and %s.", before.title, after.title)
+		s.note("No differences between %s and %s.", before.title, after.title)
 	}
 	return s.print(out, func() string {
 		var text strings.Builder

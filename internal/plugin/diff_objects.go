@@ -19,7 +19,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart"
 )
 
-// objectDiff is the difference of an object between two manifests.
+// objectDiff is the difference of one object between two manifests.
 type objectDiff struct {
 	objectKey
 
@@ -32,13 +32,13 @@ type objectDiff struct {
 type objectKey struct {
 	objectRef
 
-	// Hook: the object is a Helm hook, which runs with an action.
+	// Hook: the object is a Helm hook.
 	Hook bool `json:"hook,omitempty"`
-	// nth distinguishes objects that the manifest contains more than once.
+	// nth distinguishes objects that a manifest contains several times.
 	nth int
 }
 
-// change is what becomes of an object.
+// change is how an object changes.
 type change string
 
 const (
@@ -49,14 +49,14 @@ const (
 
 // manifest is one side of a comparison.
 type manifest struct {
-	// title names it in the diff: "revision 2".
+	// title is the name in the diff, such as "revision 2".
 	title string
-	// namespace is where objects are that name none.
+	// namespace is that of objects without a namespace.
 	namespace      string
 	objects, hooks []chart.RenderedObject
 }
 
-// compare returns what differs, in an order that depends on the objects alone.
+// compare returns the objects that differ, sorted by kind, namespace and name.
 func compare(before, after manifest) ([]objectDiff, error) {
 	was, is := before.index(), after.index()
 	keys := maps.Clone(was)
@@ -90,7 +90,7 @@ func (m manifest) index() map[objectKey]*unstructured.Unstructured {
 			gvk := o.GroupVersionKind()
 			at := objectKey{objectRef: objectRef{gvk.Group, gvk.Kind, o.GetNamespace(), cmp.Or(o.GetName(), o.GetGenerateName())}, Hook: hook}
 			if at.Namespace == m.namespace {
-				// A chart may name the release's namespace or leave it out.
+				// A chart can set the namespace of the release or omit it.
 				at.Namespace = ""
 			}
 			for ; found[at] != nil; at.nth++ {
@@ -110,7 +110,7 @@ func (k objectKey) order(other objectKey) int {
 	)
 }
 
-// String names the object: "Deployment.apps web", "ConfigMap other/web".
+// String returns the name in the diff: "Deployment.apps web", "ConfigMap other/web".
 func (k objectKey) String() string {
 	kind := schema.GroupKind{Group: k.Group, Kind: k.Kind}.String()
 	text := apply.Key{Kind: kind, Namespace: k.Namespace, Name: k.Name}.String()
@@ -120,29 +120,29 @@ func (k objectKey) String() string {
 	return text
 }
 
-// unified returns what differs between two objects, empty for nothing. Keys are
-// sorted, so that the order in which a template writes them is no difference.
+// unified returns a unified diff of two objects, or "" if they are equal. Keys are
+// sorted, so that a different order of keys in a template makes no difference.
 func unified(before, after *unstructured.Unstructured, name, titleBefore, titleAfter string) (string, error) {
-	was, err := linesOf(before)
+	linesBefore, err := linesOf(before)
 	if err != nil {
 		return "", fmt.Errorf("%s: %s: %w", titleBefore, name, err)
 	}
-	is, err := linesOf(after)
+	linesAfter, err := linesOf(after)
 	if err != nil {
 		return "", fmt.Errorf("%s: %s: %w", titleAfter, name, err)
 	}
 	return difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
-		A: was, FromFile: side(before, name, titleBefore),
-		B: is, ToFile: side(after, name, titleAfter),
+		A: linesBefore, FromFile: title(before, name, titleBefore),
+		B: linesAfter, ToFile: title(after, name, titleAfter),
 		Context: 3,
 	})
 }
 
-func side(o *unstructured.Unstructured, name, title string) string {
+func title(o *unstructured.Unstructured, name, manifest string) string {
 	if o == nil {
 		return "/dev/null"
 	}
-	return name + ", " + title
+	return name + ", " + manifest
 }
 
 func linesOf(o *unstructured.Unstructured) ([]string, error) {
@@ -177,15 +177,15 @@ func (p painter) paintDiff(text string) string {
 	return painted.String()
 }
 
-// Replacements of the values of Secrets, which only reveal whether a value changes.
+// Replacements for the values of Secrets. They only show whether a value changes.
 const (
 	masked       = "***"
 	maskedBefore = "*** (before)"
 	maskedAfter  = "*** (after)"
 )
 
-// mask returns the two sides of an object without the values of Secrets. Either may
-// be nil, and neither is changed.
+// mask returns both sides of an object without the values of Secrets. Each can be nil,
+// and neither is modified.
 func mask(before, after *unstructured.Unstructured) (shownBefore, shownAfter *unstructured.Unstructured) {
 	if !isSecret(before) && !isSecret(after) {
 		return before, after
@@ -212,9 +212,9 @@ func maskField(shown, other *unstructured.Unstructured, otherwise string, path [
 		otherValue, found := otherKeys[key]
 		keys[key] = maskOf(found && reflect.DeepEqual(value, otherValue), otherwise)
 	}
-	// A null hides nothing, and a value that is no map may be anything.
+	// A null contains no secret. Any other value that is not a map can contain one.
 	if value != nil && !isMap {
-		// The value was found there, so that everything above it is a map.
+		// This cannot fail, because the field exists.
 		_ = unstructured.SetNestedField(shown.Object, maskOf(reflect.DeepEqual(value, otherValue), otherwise), path...)
 	}
 }
@@ -226,7 +226,7 @@ func maskOf(same bool, otherwise string) string {
 	return otherwise
 }
 
-// valueAt returns the value itself, which is part of the object, or nil.
+// valueAt returns the value of a field without copying it, or nil.
 func valueAt(o *unstructured.Unstructured, path []string) any {
 	if o == nil {
 		return nil

@@ -24,16 +24,16 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// diffSpec compares the deployed revision with what a spec would make of it.
+// diffSpec compares the deployed revision with what the spec in the file would render.
 func (s *session) diffSpec(ctx context.Context, t target, cr *unstructured.Unstructured, f diffFlags) error {
-	file, data, err := preview.ReadFile(s.In, f.spec)
+	file, data, err := preview.ReadFile(s.In, f.file)
 	if err != nil {
-		return fmt.Errorf("--spec: %w", err)
+		return fmt.Errorf("-f: %w", err)
 	}
 	gk := t.mapping.GroupVersionKind.GroupKind()
-	given, err := readSpec(data, gk, t.name)
+	edited, err := readSpec(data, gk, t.name)
 	if err != nil {
-		return fmt.Errorf("--spec: %s: %w", file, err)
+		return fmt.Errorf("-f %s: %w", file, err)
 	}
 	chart, overrides, err := findChart(f, gk)
 	if err != nil {
@@ -50,17 +50,17 @@ func (s *session) diffSpec(ctx context.Context, t target, cr *unstructured.Unstr
 	}
 	of, same := s.origin(ctx, cr, stored, spec, overrides)
 	if !same {
-		s.note("Note: no stored revision is of the spec that is in the cluster. What the values of revision %d have and that spec has not is kept.", of.Revision)
+		s.note("Note: no stored revision was rendered from the spec in the cluster. The values of revision %d that are not in that spec are kept.", of.Revision)
 	}
-	// What did not come from the spec may have come from a Secret, and templates
-	// and schemas quote values.
-	kept := beside(of.Values, spec, same)
-	secret := append(valuesfrom.SecretsIn(kept), valuesfrom.SecretsIn(beside(stored.Values, spec, true))...)
-	trial, err := s.try(ctx, chart, stored, status, values.Merge(values.Merge(given, kept), overrides))
+	// Values that are not in the spec can come from a Secret, and render errors can quote
+	// them.
+	kept := notFromSpec(of.Values, spec, same)
+	secret := append(valuesfrom.SecretsIn(kept), valuesfrom.SecretsIn(notFromSpec(stored.Values, spec, true))...)
+	trial, err := s.dryRun(ctx, chart, stored, status, values.Merge(values.Merge(edited, kept), overrides))
 	if err != nil {
 		return fmt.Errorf("%s: %s", file, withoutSecrets(err, secret))
 	}
-	if err := s.noteOtherChart(ctx, chart, stored, status, secret); err != nil {
+	if err := s.noteChartDifference(ctx, chart, stored, status, secret); err != nil {
 		return err
 	}
 	out := diffOutput{
@@ -71,8 +71,8 @@ func (s *session) diffSpec(ctx context.Context, t target, cr *unstructured.Unstr
 	return s.printDiff(out, manifestOf(stored), after)
 }
 
-// findChart loads the chart of a kind and, with a watches file, what that lays
-// over every spec.
+// findChart loads the chart of a kind. From a watches file, it also returns the
+// overrideValues.
 func findChart(f diffFlags, gk schema.GroupKind) (chart *chart.Chart, overrides map[string]any, err error) {
 	if f.chart != "" {
 		if chart, err = catalog.OpenChart(f.chart); err != nil {
@@ -82,17 +82,17 @@ func findChart(f diffFlags, gk schema.GroupKind) (chart *chart.Chart, overrides 
 	}
 	kinds, err := catalog.Find(f.watchesFile)
 	if err != nil {
-		return nil, nil, fmt.Errorf("the watches file cannot be used:\n%w", err)
+		return nil, nil, fmt.Errorf("invalid watches file:\n%w", err)
 	}
 	i := slices.IndexFunc(kinds, func(k catalog.Kind) bool { return k.GVK().GroupKind() == gk })
 	if i < 0 {
-		return nil, nil, fmt.Errorf("the chart of %s is not known here, and the release's record holds no templates: name it by --chart, or the operator's watches file by --watches-file", gk)
+		return nil, nil, fmt.Errorf("no chart for %s found, and the release record contains no templates: set --chart, or set --watches-file to the watches file of the operator", gk)
 	}
 	return kinds[i].Chart, kinds[i].Overrides, nil
 }
 
-// deployedRevision returns the newest revision that is deployed, or else the
-// newest.
+// deployedRevision returns the newest deployed revision, or the newest if none is
+// deployed.
 func deployedRevision(status api.Status) int64 {
 	for _, entry := range status.History {
 		if entry.Status == api.StatusDeployed {
@@ -105,7 +105,7 @@ func deployedRevision(status api.Status) int64 {
 	return status.Release.Revision
 }
 
-// withoutSecrets returns the text of a render error with redacted secrets.
+// withoutSecrets returns the text of an error with redacted secrets.
 func withoutSecrets(err error, secret valuesfrom.Secrets) string {
 	if errors.Is(err, chart.ErrRender) {
 		return secret.RedactParts(err.Error())
@@ -113,18 +113,18 @@ func withoutSecrets(err error, secret valuesfrom.Secrets) string {
 	return secret.Redact(err.Error())
 }
 
-// try renders an upgrade of a revision.
-func (s *session) try(ctx context.Context, chart *chart.Chart, over *release.Stored, status api.Status, given map[string]any) (*chart.Rendered, error) {
-	return helm.DryRunUpgrade(ctx, chart, helm.Trial{Over: over, Newest: int(status.History[0].Revision), Values: values.Normalize(given), Config: s.config})
+// dryRun renders an upgrade of a revision.
+func (s *session) dryRun(ctx context.Context, chart *chart.Chart, over *release.Stored, status api.Status, input map[string]any) (*chart.Rendered, error) {
+	return helm.DryRunUpgrade(ctx, chart, helm.Trial{Over: over, Newest: int(status.History[0].Revision), Values: values.Normalize(input), Config: s.config})
 }
 
-// noteOtherChart says where the diff tells more than what the spec changes: the
-// chart gives something else than what is deployed from the same values.
-func (s *session) noteOtherChart(ctx context.Context, chart *chart.Chart, stored *release.Stored, status api.Status, secret valuesfrom.Secrets) error {
-	what := fmt.Sprintf("chart %s-%s, as it is here,", chart.Name(), chart.Version())
-	rendered, err := s.try(ctx, chart, stored, status, stored.Values)
+// noteChartDifference adds a note if the local chart renders other objects than the
+// deployed ones from the same values. The diff then shows more than the edit.
+func (s *session) noteChartDifference(ctx context.Context, chart *chart.Chart, stored *release.Stored, status api.Status, secret valuesfrom.Secrets) error {
+	name := chart.Name() + "-" + chart.Version()
+	rendered, err := s.dryRun(ctx, chart, stored, status, stored.Values)
 	if err != nil {
-		s.note("Note: %s does not take the values of revision %d: %s", what, stored.Revision, withoutSecrets(err, secret))
+		s.note("Note: the local chart %s does not render with the values of revision %d: %s", name, stored.Revision, withoutSecrets(err, secret))
 		return nil
 	}
 	diffs, err := compare(manifestOf(stored), manifest{namespace: stored.Namespace, objects: rendered.Objects, hooks: rendered.Hooks})
@@ -135,32 +135,31 @@ func (s *session) noteOtherChart(ctx context.Context, chart *chart.Chart, stored
 	for i, diff := range diffs {
 		names[i] = diff.String()
 	}
-	s.note("Note: %s gives something else than revision %d (%s-%s) with the very same values, so that not all of this comes from the spec: %s",
-		what, stored.Revision, stored.Chart, stored.ChartVersion, strings.Join(names, ", "))
+	s.note("Note: the local chart %s renders other objects than revision %d (%s-%s) from the same values, so that this diff shows more than the edit. These objects differ: %s",
+		name, stored.Revision, stored.Chart, stored.ChartVersion, strings.Join(names, ", "))
 	return nil
 }
 
-// origin returns the revision whose values were made of the spec that is in the
-// cluster: the deployed one or, while an earlier one is held or an upgrade
-// fails, the one that was to follow. Where none is known to be, it is the
-// deployed one, and false.
+// origin returns the revision that was rendered from the spec in the cluster. This is
+// the deployed revision, or a failed or rolled back one. If no such revision is stored,
+// origin returns the deployed one and false.
 func (s *session) origin(ctx context.Context, cr *unstructured.Unstructured, deployed *release.Stored, spec, overrides map[string]any) (*release.Stored, bool) {
 	status := statusOf(cr)
 	digest := values.Digest(spec)
-	if follows(cr, status) || deployed.ValuesDigest == digest {
+	if deployedFromSpec(cr, status) || deployed.ValuesDigest == digest {
 		return deployed, true
 	}
 	others := []int64{status.History[0].Revision}
 	if status.Rollback != nil {
 		others = append(others, status.Rollback.From)
 	}
-	var fitting *release.Stored
-	asked := values.Merge(values.Normalize(spec), overrides)
+	var matching *release.Stored
+	wanted := values.Merge(values.Normalize(spec), overrides)
 	for _, revision := range others {
 		if revision < 1 || revision == int64(deployed.Revision) {
 			continue
 		}
-		// One that is gone, or damaged, is no help and no error.
+		// Skip records that do not exist or cannot be decoded.
 		other, err := s.revision(ctx, status, revision)
 		if err != nil {
 			continue
@@ -168,18 +167,19 @@ func (s *session) origin(ctx context.Context, cr *unstructured.Unstructured, dep
 		if other.ValuesDigest == digest {
 			return other, true
 		}
-		if fitting == nil && len(beside(asked, other.Values, true)) == 0 {
-			fitting = other
+		if matching == nil && len(notFromSpec(wanted, other.Values, true)) == 0 {
+			matching = other
 		}
 	}
-	if fitting != nil {
-		return fitting, true
+	if matching != nil {
+		return matching, true
 	}
 	return deployed, false
 }
 
-// follows reports whether the deployed revision is of the spec in the cluster.
-func follows(cr *unstructured.Unstructured, status api.Status) bool {
+// deployedFromSpec reports whether the deployed revision was rendered from the spec in
+// the cluster.
+func deployedFromSpec(cr *unstructured.Unstructured, status api.Status) bool {
 	ready := meta.FindStatusCondition(status.Conditions, api.ConditionReady)
 	if ready == nil || status.ObservedGeneration != cr.GetGeneration() || meta.IsStatusConditionTrue(status.Conditions, api.ConditionHeld) {
 		return false
@@ -191,11 +191,10 @@ func follows(cr *unstructured.Unstructured, status api.Status) bool {
 	return false
 }
 
-// readSpec reads chart values from a file that holds a custom resource, or the
-// spec of one.
+// readSpec reads the chart values from a file with a custom resource or only its spec.
 func readSpec(data []byte, kind schema.GroupKind, name string) (map[string]any, error) {
-	if documents(data) > 1 {
-		return nil, errors.New("it holds several documents: expected one custom resource, or its spec")
+	if countDocuments(data) > 1 {
+		return nil, errors.New("found several documents: expected one custom resource or its spec")
 	}
 	content, err := preview.DecodeStrict(data)
 	if err != nil {
@@ -203,27 +202,27 @@ func readSpec(data []byte, kind schema.GroupKind, name string) (map[string]any, 
 	}
 	object, ok := content.(map[string]any)
 	if !ok && content != nil {
-		return nil, errors.New("expected a custom resource, or its spec")
+		return nil, errors.New("expected a custom resource or its spec")
 	}
 	cr := unstructured.Unstructured{Object: object}
 	if spec, ok := object["spec"].(map[string]any); ok && len(object) == 1 {
-		// A custom resource of which the rest was left out.
+		// A custom resource with only the field spec.
 		object = spec
 	}
 	if cr.GetAPIVersion() == "" || cr.GetKind() == "" {
 		return values.FromSpec(map[string]any{"spec": object})
 	}
 	if found := cr.GroupVersionKind().GroupKind(); found != kind {
-		return nil, fmt.Errorf("it holds a %s: expected a %s", found, kind)
+		return nil, fmt.Errorf("found kind %s: expected %s", found, kind)
 	}
 	if found := cr.GetName(); found != "" && found != name {
-		return nil, fmt.Errorf("it holds %s %s: expected %s", kind.Kind, found, name)
+		return nil, fmt.Errorf("found %s %s: expected %s", kind.Kind, found, name)
 	}
 	return values.FromSpec(object)
 }
 
-// documents counts those of a YAML text that hold anything.
-func documents(data []byte) (count int) {
+// countDocuments returns the number of YAML documents that are not empty.
+func countDocuments(data []byte) (count int) {
 	for document := range bytes.SplitSeq(append([]byte("\n"), data...), []byte("\n---")) {
 		var content any
 		if yaml.Unmarshal(document, &content) != nil || content != nil {
@@ -233,24 +232,24 @@ func documents(data []byte) (count int) {
 	return count
 }
 
-// beside returns what of the values of a revision does not come from the spec:
-// what the operator took from valuesFrom and overrideValues. Where the revision
-// is of this very spec, everything that differs is; where it may be of another,
-// just what the spec does not speak of.
-func beside(stored, spec map[string]any, same bool) map[string]any {
+// notFromSpec returns the values of a revision that do not come from the spec but from
+// valuesFrom and overrideValues. If the revision was rendered from this spec (same),
+// these are all values that differ from the spec. Otherwise they are only the values
+// that the spec does not set.
+func notFromSpec(stored, spec map[string]any, same bool) map[string]any {
 	rest := map[string]any{}
 	for key, value := range stored {
-		given, there := spec[key]
+		inSpec, found := spec[key]
 		inner, isMap := value.(map[string]any)
-		givenInner, givenMap := given.(map[string]any)
+		innerSpec, isSpecMap := inSpec.(map[string]any)
 		switch {
-		case !there:
+		case !found:
 			rest[key] = value
-		case isMap && givenMap:
-			if more := beside(inner, givenInner, same); len(more) > 0 {
+		case isMap && isSpecMap:
+			if more := notFromSpec(inner, innerSpec, same); len(more) > 0 {
 				rest[key] = more
 			}
-		case same && !reflect.DeepEqual(value, given):
+		case same && !reflect.DeepEqual(value, inSpec):
 			rest[key] = value
 		}
 	}

@@ -23,7 +23,7 @@ func rendered(t *testing.T, texts ...string) []chart.RenderedObject {
 	return objects
 }
 
-func TestCompare(t *testing.T) {
+func TestCompare_ListsChangedObjects(t *testing.T) {
 	const (
 		one     = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {b: x, a: v}\n"
 		reorder = "kind: ConfigMap\ndata: {a: v, b: x}\nmetadata: {name: a}\napiVersion: v1\n"
@@ -35,21 +35,21 @@ func TestCompare(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		before, after, hooksBefore, hooksAfter []string
-		// want are the changes.
+		// want lists the changed objects.
 		want []string
-		// says is part of the diffs.
-		says []string
+		// parts are parts of the diffs.
+		parts []string
 	}{
-		"nothing":                 {before: []string{one, job}, after: []string{job, reorder}},
-		"changed":                 {before: []string{one}, after: []string{other}, want: []string{"Changed ConfigMap a"}, says: []string{"--- ConfigMap a, before\n+++ ConfigMap a, after\n", "-  a: v\n+  a: z\n"}},
-		"in order":                {after: []string{job, one}, want: []string{"Added ConfigMap a", "Added Job.batch a"}, says: []string{"--- /dev/null\n+++ Job.batch a, after\n"}},
-		"removed":                 {before: []string{job}, want: []string{"Removed Job.batch a"}, says: []string{"--- Job.batch a, before\n+++ /dev/null\n"}},
-		"the usual namespace":     {before: []string{one}, after: []string{in("shop", one)}, want: []string{"Changed ConfigMap a"}, says: []string{"+  namespace: shop\n"}},
-		"another namespace":       {before: []string{one}, after: []string{in("other", one)}, want: []string{"Removed ConfigMap a", "Added ConfigMap other/a"}},
-		"another version":         {before: []string{job}, after: []string{strings.Replace(job, "/v1", "/v2", 1)}, want: []string{"Changed Job.batch a"}, says: []string{"-apiVersion: batch/v1\n+apiVersion: batch/v2\n"}},
-		"a hook":                  {hooksBefore: []string{job}, hooksAfter: []string{strings.Replace(job, "/v1", "/v2", 1)}, want: []string{"Changed Job.batch a (hook)"}},
-		"becomes a hook":          {before: []string{job}, hooksAfter: []string{job}, want: []string{"Removed Job.batch a", "Added Job.batch a (hook)"}},
-		"one that is there twice": {before: []string{one, one}, after: []string{one}, want: []string{"Removed ConfigMap a"}},
+		"order of keys":            {before: []string{one, job}, after: []string{job, reorder}},
+		"changed":                  {before: []string{one}, after: []string{other}, want: []string{"Changed ConfigMap a"}, parts: []string{"--- ConfigMap a, before\n+++ ConfigMap a, after\n", "-  a: v\n+  a: z\n"}},
+		"sorted by kind":           {after: []string{job, one}, want: []string{"Added ConfigMap a", "Added Job.batch a"}, parts: []string{"--- /dev/null\n+++ Job.batch a, after\n"}},
+		"removed":                  {before: []string{job}, want: []string{"Removed Job.batch a"}, parts: []string{"--- Job.batch a, before\n+++ /dev/null\n"}},
+		"namespace of the release": {before: []string{one}, after: []string{in("shop", one)}, want: []string{"Changed ConfigMap a"}, parts: []string{"+  namespace: shop\n"}},
+		"other namespace":          {before: []string{one}, after: []string{in("other", one)}, want: []string{"Removed ConfigMap a", "Added ConfigMap other/a"}},
+		"other API version":        {before: []string{job}, after: []string{strings.Replace(job, "/v1", "/v2", 1)}, want: []string{"Changed Job.batch a"}, parts: []string{"-apiVersion: batch/v1\n+apiVersion: batch/v2\n"}},
+		"hook":                     {hooksBefore: []string{job}, hooksAfter: []string{strings.Replace(job, "/v1", "/v2", 1)}, want: []string{"Changed Job.batch a (hook)"}},
+		"object becomes a hook":    {before: []string{job}, hooksAfter: []string{job}, want: []string{"Removed Job.batch a", "Added Job.batch a (hook)"}},
+		"object contained twice":   {before: []string{one, one}, after: []string{one}, want: []string{"Removed ConfigMap a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			diffs, err := compare(
@@ -68,23 +68,23 @@ func TestCompare(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
-			for _, want := range test.says {
+			for _, want := range test.parts {
 				if !strings.Contains(texts.String(), want) {
-					t.Errorf("it does not say %q:\n%s", want, texts.String())
+					t.Errorf("%q is missing in\n%s", want, texts.String())
 				}
 			}
 		})
 	}
 }
 
-func TestPaintDiff(t *testing.T) {
+func TestPaintDiff_ColorsLines(t *testing.T) {
 	const text = "--- a\n+++ b\n@@ -1 +1 @@\n same\n-was\n+is\n"
 	if got := (painter{}).paintDiff(text); got != text {
-		t.Errorf("without colors it is %q", got)
+		t.Errorf("without colors: %q", got)
 	}
 	const want = "\x1b[1m--- a\x1b[0m\n\x1b[1m+++ b\x1b[0m\n\x1b[36m@@ -1 +1 @@\x1b[0m\n same\n\x1b[31m-was\x1b[0m\n\x1b[32m+is\x1b[0m\n"
 	if got := (painter{on: true}).paintDiff(text); got != want {
-		t.Errorf("with colors it is %q", got)
+		t.Errorf("with colors: %q", got)
 	}
 }
 
@@ -99,24 +99,24 @@ func TestChooseRevisions(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		history  []api.HistoryEntry
-		asked    string
+		flag     string
 		from, to int64
-		says     string
+		err      string
 	}{
-		{"the last two", history(yes, was, was), "", 2, 3, ""},
-		{"failed ones left out", history(no, yes, no, was), "", 1, 3, ""},
-		{"only one", history(no, yes), "", 0, 0, "there are 1, 2, for --revision"},
-		{"both", history(yes, was, was), "1..2", 1, 2, ""},
-		{"backwards", history(yes, was, was), "3 .. 1", 3, 1, ""},
-		{"one", history(no, yes, was), "1", 1, 3, ""},
-		{"no number", history(yes, was), "a..2", 0, 0, `"a" is no revision`},
-		{"no end", history(yes, was), "1..", 0, 0, `"" is no revision`},
-		{"too much", history(yes, was), "1..2..3", 0, 0, `"2..3" is no revision`},
-		{"nothing", history(yes, was), "0", 0, 0, `"0" is no revision`},
-		{"too far", history(yes, was), "4294967297", 0, 0, "is no revision"},
+		{"newest two", history(yes, was, was), "", 2, 3, ""},
+		{"failed revisions are skipped", history(no, yes, no, was), "", 1, 3, ""},
+		{"only one deployed", history(no, yes), "", 0, 0, "select two of 1, 2 by --revision"},
+		{"two numbers", history(yes, was, was), "1..2", 1, 2, ""},
+		{"descending", history(yes, was, was), "3 .. 1", 3, 1, ""},
+		{"one number", history(no, yes, was), "1", 1, 3, ""},
+		{"not a number", history(yes, was), "a..2", 0, 0, `invalid revision "a"`},
+		{"second number missing", history(yes, was), "1..", 0, 0, `invalid revision ""`},
+		{"three numbers", history(yes, was), "1..2..3", 0, 0, `invalid revision "2..3"`},
+		{"zero", history(yes, was), "0", 0, 0, `invalid revision "0"`},
+		{"overflow", history(yes, was), "4294967297", 0, 0, "invalid revision"},
 	} {
-		from, to, err := chooseRevisions(test.history, test.asked)
-		if from != test.from || to != test.to || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+		from, to, err := chooseRevisions(test.history, test.flag)
+		if from != test.from || to != test.to || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s: %d, %d, %v", test.name, from, to, err)
 		}
 	}
@@ -128,25 +128,25 @@ func TestReadSpec(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
 		want       map[string]any
-		says       string
+		err        string
 	}{
-		{"a spec", "replicas: 3\n", map[string]any{"replicas": int64(3)}, ""},
-		{"as json", `{"replicas": 3.0}`, map[string]any{"replicas": int64(3)}, ""},
-		{"a custom resource", head + "metadata: {name: web}\nspec: {replicas: 3}\n", map[string]any{"replicas": int64(3)}, ""},
-		{"the spec alone of a custom resource", "spec: {replicas: 3}\n", map[string]any{"replicas": int64(3)}, ""},
+		{"spec", "replicas: 3\n", map[string]any{"replicas": int64(3)}, ""},
+		{"JSON", `{"replicas": 3.0}`, map[string]any{"replicas": int64(3)}, ""},
+		{"custom resource", head + "metadata: {name: web}\nspec: {replicas: 3}\n", map[string]any{"replicas": int64(3)}, ""},
+		{"only the field spec", "spec: {replicas: 3}\n", map[string]any{"replicas": int64(3)}, ""},
 		{"without a name", head + "spec: {replicas: 3}\n", map[string]any{"replicas": int64(3)}, ""},
-		{"of a version before", "apiVersion: app.example.com/v1alpha1\nkind: PodSet\n", map[string]any{}, ""},
-		{"a file that begins and ends so", "---\nreplicas: 3\n---\n", map[string]any{"replicas": int64(3)}, ""},
-		{"nothing", "# nothing\n", map[string]any{}, ""},
-		{"another kind", "apiVersion: v1\nkind: Pod\n", nil, "it holds a Pod: expected a PodSet.app.example.com"},
-		{"another one", head + "metadata: {name: api}\n", nil, "it holds PodSet api: expected web"},
-		{"two", "a: b\n---\nc: d\n", nil, "several documents"},
-		{"a list", "- a\n", nil, "expected a custom resource, or its spec"},
-		{"a key twice", "a: b\na: c\n", nil, `"a" already set`},
-		{"a spec that is none", head + "spec: 3\n", nil, "expected an object"},
+		{"other API version", "apiVersion: app.example.com/v1alpha1\nkind: PodSet\n", map[string]any{}, ""},
+		{"document separators", "---\nreplicas: 3\n---\n", map[string]any{"replicas": int64(3)}, ""},
+		{"empty", "# nothing\n", map[string]any{}, ""},
+		{"other kind", "apiVersion: v1\nkind: Pod\n", nil, "found kind Pod: expected PodSet.app.example.com"},
+		{"other name", head + "metadata: {name: api}\n", nil, "found PodSet api: expected web"},
+		{"two documents", "a: b\n---\nc: d\n", nil, "several documents"},
+		{"list", "- a\n", nil, "expected a custom resource or its spec"},
+		{"duplicate key", "a: b\na: c\n", nil, `"a" already set`},
+		{"spec is a number", head + "spec: 3\n", nil, "expected an object"},
 	} {
 		got, err := readSpec([]byte(test.text), kind, "web")
-		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+		if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s: %v", test.name, err)
 			continue
 		}
@@ -156,30 +156,31 @@ func TestReadSpec(t *testing.T) {
 	}
 }
 
-func TestBeside(t *testing.T) {
+func TestNotFromSpec_SameAndOtherSpec(t *testing.T) {
 	type m = map[string]any
 	for _, test := range []struct {
 		name         string
 		stored, spec m
-		// same and other are what is kept of this very spec, and of another.
+		// same and other are the results if the revision was rendered from this spec, and from
+		// another one.
 		same, other m
 	}{
-		{"nothing", m{"a": "b", "c": m{"d": int64(1)}}, m{"a": "b", "c": m{"d": int64(1)}}, m{}, m{}},
-		{"what the spec has not", m{"a": "b", "c": m{"d": "e", "f": "g"}}, m{"c": m{"d": "e"}}, m{"a": "b", "c": m{"f": "g"}}, m{"a": "b", "c": m{"f": "g"}}},
-		{"what was laid over it", m{"a": "over", "c": m{"d": "over"}}, m{"a": "b", "c": m{"d": "e"}}, m{"a": "over", "c": m{"d": "over"}}, m{}},
+		{"equal", m{"a": "b", "c": m{"d": int64(1)}}, m{"a": "b", "c": m{"d": int64(1)}}, m{}, m{}},
+		{"not set in the spec", m{"a": "b", "c": m{"d": "e", "f": "g"}}, m{"c": m{"d": "e"}}, m{"a": "b", "c": m{"f": "g"}}, m{"a": "b", "c": m{"f": "g"}}},
+		{"overridden", m{"a": "over", "c": m{"d": "over"}}, m{"a": "b", "c": m{"d": "e"}}, m{"a": "over", "c": m{"d": "over"}}, m{}},
 		{"a list", m{"a": []any{"x"}}, m{"a": []any{"y"}}, m{"a": []any{"x"}}, m{}},
-		{"of another type", m{"a": m{"b": "c"}}, m{"a": "b"}, m{"a": m{"b": "c"}}, m{}},
+		{"other type", m{"a": m{"b": "c"}}, m{"a": "b"}, m{"a": m{"b": "c"}}, m{}},
 		{"null", m{"a": nil}, m{"a": nil}, m{}, m{}},
-		{"what is only in the spec", m{}, m{"a": "b"}, m{}, m{}},
+		{"only in the spec", m{}, m{"a": "b"}, m{}, m{}},
 	} {
-		if diff := cmp.Diff(test.same, beside(test.stored, test.spec, true)); diff != "" {
-			t.Errorf("%s, of this spec (-want +got):\n%s", test.name, diff)
+		if diff := cmp.Diff(test.same, notFromSpec(test.stored, test.spec, true)); diff != "" {
+			t.Errorf("%s, same spec (-want +got):\n%s", test.name, diff)
 		}
-		if diff := cmp.Diff(test.other, beside(test.stored, test.spec, false)); diff != "" {
-			t.Errorf("%s, of another (-want +got):\n%s", test.name, diff)
+		if diff := cmp.Diff(test.other, notFromSpec(test.stored, test.spec, false)); diff != "" {
+			t.Errorf("%s, other spec (-want +got):\n%s", test.name, diff)
 		}
-		if whole := len(beside(test.spec, test.stored, true)) == 0; whole != (len(test.spec) == 0 || cmp.Equal(test.same, test.other) && test.name != "what is only in the spec") {
-			t.Errorf("%s: it holds the spec: %v", test.name, whole)
+		if whole := len(notFromSpec(test.spec, test.stored, true)) == 0; whole != (len(test.spec) == 0 || cmp.Equal(test.same, test.other) && test.name != "only in the spec") {
+			t.Errorf("%s: contains the spec: %v", test.name, whole)
 		}
 	}
 }
@@ -198,7 +199,7 @@ func decoded(t *testing.T, text string) *unstructured.Unstructured {
 
 const canary = "canary-7f3"
 
-func TestMask(t *testing.T) {
+func TestMask_HidesValuesOfSecrets(t *testing.T) {
 	secret := func(rest string) string { return "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n" + rest }
 	for name, test := range map[string]struct {
 		before, after         string
@@ -208,11 +209,11 @@ func TestMask(t *testing.T) {
 			before: "apiVersion: v1\nkind: ConfigMap\ndata: {a: plain}", after: "apiVersion: v1\nkind: ConfigMap\ndata: {a: other}",
 			wantBefore: "apiVersion: v1\nkind: ConfigMap\ndata: {a: plain}", wantAfter: "apiVersion: v1\nkind: ConfigMap\ndata: {a: other}",
 		},
-		"another group's Secret": {
+		"Secret of another API group": {
 			before: "apiVersion: example.com/v1\nkind: Secret\ndata: {a: plain}", after: "apiVersion: example.com/v1\nkind: Secret\ndata: {a: plain}",
 			wantBefore: "apiVersion: example.com/v1\nkind: Secret\ndata: {a: plain}", wantAfter: "apiVersion: example.com/v1\nkind: Secret\ndata: {a: plain}",
 		},
-		"equal, changed, gone and new": {
+		"equal, changed, removed and added keys": {
 			before: secret("data: {same: canary-7f3, other: canary-7f3, gone: canary-7f3}"), after: secret("data: {same: canary-7f3, other: canary-7f3-2, new: canary-7f3}"),
 			wantBefore: secret("data: {same: '***', other: '*** (before)', gone: '*** (before)'}"), wantAfter: secret("data: {same: '***', other: '*** (after)', new: '*** (after)'}"),
 		},
@@ -220,13 +221,13 @@ func TestMask(t *testing.T) {
 			before: secret("stringData: {a: canary-7f3}"), after: secret("stringData: {a: canary-7f3}"),
 			wantBefore: secret("stringData: {a: '***'}"), wantAfter: secret("stringData: {a: '***'}"),
 		},
-		"made":    {after: secret("data: {a: canary-7f3}"), wantAfter: secret("data: {a: '*** (after)'}")},
+		"added":   {after: secret("data: {a: canary-7f3}"), wantAfter: secret("data: {a: '*** (after)'}")},
 		"removed": {before: secret("data: {a: canary-7f3}"), wantBefore: secret("data: {a: '*** (before)'}")},
 		"null": {
 			before: secret("data:"), after: secret("data: {a: canary-7f3}"),
 			wantBefore: secret("data:"), wantAfter: secret("data: {a: '*** (after)'}"),
 		},
-		"no map": {
+		"not a map": {
 			before: secret("data: canary-7f3"), after: secret("data: {a: [canary-7f3]}"),
 			wantBefore: secret("data: '*** (before)'"), wantAfter: secret("data: {a: '*** (after)'}"),
 		},
@@ -234,7 +235,7 @@ func TestMask(t *testing.T) {
 			before: "apiVersion: v1\nkind: Secret\ndata: {a: canary-7f3}", after: "apiVersion: v1\nkind: ConfigMap\ndata: {a: canary-7f3}",
 			wantBefore: "apiVersion: v1\nkind: Secret\ndata: {a: '***'}", wantAfter: "apiVersion: v1\nkind: ConfigMap\ndata: {a: '***'}",
 		},
-		"as kubectl apply keeps it": {
+		"last-applied annotation": {
 			before: secret("type: Opaque"), after: "apiVersion: v1\nkind: Secret\nmetadata: {name: a, annotations: {kubectl.kubernetes.io/last-applied-configuration: canary-7f3, b: c}}",
 			wantBefore: secret("type: Opaque"),
 			wantAfter:  "apiVersion: v1\nkind: Secret\nmetadata: {name: a, annotations: {kubectl.kubernetes.io/last-applied-configuration: '*** (after)', b: c}}",
@@ -250,10 +251,10 @@ func TestMask(t *testing.T) {
 				t.Errorf("after (-want +got):\n%s", diff)
 			}
 			if shown := fmt.Sprint(shownBefore, shownAfter); strings.Contains(shown, canary) {
-				t.Errorf("it tells the secret: %s", shown)
+				t.Errorf("output contains the secret: %s", shown)
 			}
 			if diff := cmp.Diff([]*unstructured.Unstructured{decoded(t, test.before), decoded(t, test.after)}, []*unstructured.Unstructured{before, after}); diff != "" {
-				t.Errorf("what was given is changed (-want +got):\n%s", diff)
+				t.Errorf("input was modified (-want +got):\n%s", diff)
 			}
 		})
 	}

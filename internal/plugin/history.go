@@ -21,13 +21,13 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// historyOutput is the stored revisions of a release.
+// historyOutput is the output of history with -o json and yaml.
 type historyOutput struct {
 	Release   string `json:"release"`
 	Namespace string `json:"namespace"`
-	// Revisions are newest first.
+	// Revisions are sorted, newest first.
 	Revisions []revisionOutput `json:"revisions"`
-	// Missing names what is left out because a permission is missing.
+	// Missing lists parts that are not shown because a permission is missing.
 	Missing []string `json:"missing,omitempty"`
 }
 
@@ -35,21 +35,20 @@ type historyOutput struct {
 type revisionOutput struct {
 	Revision     int64        `json:"revision"`
 	LastDeployed *metav1.Time `json:"lastDeployed,omitempty"`
-	// Status is Helm's word.
+	// Status is that of Helm, such as deployed or superseded.
 	Status string `json:"status"`
-	// Chart is "<name>-<version>", without a name where that is not known.
+	// Chart is "<name>-<version>", or only the version if the name is not known.
 	Chart       string `json:"chart,omitempty"`
 	AppVersion  string `json:"appVersion,omitempty"`
 	Description string `json:"description,omitempty"`
-	// Held: a rollback has deployed it again, and holds it.
+	// Held: a rollback to this revision is held.
 	Held bool `json:"held,omitempty"`
-	// NeverReady tells that its objects were not ready when another revision
-	// took its place.
+	// NeverReady: its objects were not ready before the next revision was deployed.
 	NeverReady bool `json:"neverReady,omitempty"`
-	// By names who created it if that was not the operator: "helm".
+	// By is "helm" if the helm CLI created the revision, and empty for the operator.
 	By string `json:"by,omitempty"`
-	// RollbackTo tells that a rollback can bring it back, and Previous that it is
-	// what a rollback to no revision in particular brings back.
+	// RollbackTo: a rollback to this revision is possible. Previous: a rollback without
+	// REVISION selects it.
 	RollbackTo bool `json:"rollbackTo"`
 	Previous   bool `json:"previous,omitempty"`
 }
@@ -57,16 +56,15 @@ type revisionOutput struct {
 func newHistory(s *session) *cobra.Command {
 	return s.onResource(&cobra.Command{
 		Use:   "history KIND/NAME",
-		Short: "Show the revisions of a release, and which a rollback can bring back",
-		Long: `Show the stored revisions of the release, newest first: what led to each, which
-one is held, and which a rollback can bring back. "previous" is the one that
-rollback brings back where it is given none: the newest that was deployed and
-became ready before the one that runs, or before the held one.
+		Short: "Show the revisions of a release",
+		Long: `Show the stored revisions of a release, newest first. The column ROLLBACK says
+to which revisions a rollback is possible; "previous" is the default of rollback:
+the newest revision that became ready before the current or held one.
 
-With the right to list Secrets in the release's namespace the records are asked,
-which tell what became ready. Without it, the status of the custom resource is
-shown, which has the newest ten revisions.`,
-		Example: example("kubectl chartwright history podset/web"),
+Required permissions: get on the custom resource, and list on Secrets in the
+namespace of the release. Without the latter, the newest ten revisions are shown
+from the status, without the information which ones became ready.`,
+		Example: example("kubectl chartwright history podset/web", "kubectl chartwright history podset/web -o json"),
 	}, 0, func(ctx context.Context, t target, cr *unstructured.Unstructured, _ []string) error {
 		status := statusOf(cr)
 		if status.Release == nil {
@@ -76,17 +74,18 @@ shown, which has the newest ten revisions.`,
 		if err != nil {
 			return err
 		}
-		return s.printNoting(out.Missing, out, func() string { return historyTable(out.Revisions, time.Now()) })
+		return s.printWithNotes(out.Missing, out, func() string { return historyTable(out.Revisions, time.Now()) })
 	})
 }
 
-// revisions returns what the user may know of the revisions.
+// revisions returns the revisions from the release records or, if the user cannot list
+// them, from the status.
 func (s *session) revisions(ctx context.Context, status api.Status) (historyOutput, error) {
 	out := historyOutput{Release: status.Release.Name, Namespace: status.Release.Namespace}
 	history, err := s.history(ctx, status.Release)
 	switch {
 	case isMissingPermission(err):
-		out.Missing = []string{err.Error() + ". It is not known which revisions became ready"}
+		out.Missing = []string{err.Error() + ". Without it, the output does not show which revisions became ready"}
 		out.Revisions = fromStatus(status)
 	case err != nil:
 		return out, err
@@ -116,7 +115,7 @@ func fromRecords(history []release.Record) []revisionOutput {
 		revisions[i] = revisionOutput{
 			Revision: int64(r.Revision), LastDeployed: &at, Status: r.Status, AppVersion: r.AppVersion, Description: r.Description.Description,
 			Held: held != nil && held.Revision == r.Revision, NeverReady: r.NeverReady,
-			// The newest runs already, if it was deployed.
+			// The newest revision is already deployed.
 			RollbackTo: i > 0 && r.WasDeployed(), Previous: i == previous,
 		}
 		if r.Chart != "" {
@@ -144,18 +143,18 @@ func fromStatus(status api.Status) []revisionOutput {
 }
 
 func historyTable(revisions []revisionOutput, now time.Time) string {
-	lines := make([][]string, 0, 1+len(revisions))
-	lines = append(lines, []string{"REVISION", "AGE", "STATUS", "CHART", "APP", "ROLLBACK", "DESCRIPTION"})
+	rows := make([][]string, 0, 1+len(revisions))
+	rows = append(rows, []string{"REVISION", "AGE", "STATUS", "CHART", "APP", "ROLLBACK", "DESCRIPTION"})
 	for _, r := range revisions {
 		age := ""
 		if r.LastDeployed != nil {
 			age = duration.HumanDuration(now.Sub(r.LastDeployed.Time))
 		}
-		lines = append(lines, []string{
-			strconv.FormatInt(r.Revision, 10), age, r.Status, r.Chart, r.AppVersion, r.rollback(), r.story(),
+		rows = append(rows, []string{
+			strconv.FormatInt(r.Revision, 10), age, r.Status, r.Chart, r.AppVersion, r.rollback(), r.description(),
 		})
 	}
-	return rows(lines...)
+	return table(rows...)
 }
 
 // rollback returns the column ROLLBACK.
@@ -170,29 +169,30 @@ func (r revisionOutput) rollback() string {
 	}
 }
 
-// story returns the column DESCRIPTION: the cause of a revision, and its outcome.
-func (r revisionOutput) story() string {
+// description returns the column DESCRIPTION: how the revision was created, and its
+// outcome.
+func (r revisionOutput) description() string {
 	text := oneLine(r.Description)
 	if r.Held {
-		text = joined("; ", text, "held: it runs again")
+		text = join("; ", text, "held")
 	}
 	if r.NeverReady {
-		text = joined("; ", text, "never became ready")
+		text = join("; ", text, "never became ready")
 	}
 	if r.By != "" {
-		text = joined("; ", text, "made by "+r.By+", not by the operator")
+		text = join("; ", text, "created by "+r.By+", not by the operator")
 	}
 	return text
 }
 
 var secretResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
-// revision reads a whole revision.
+// revision reads a release record.
 func (s *session) revision(ctx context.Context, status api.Status, revision int64) (*release.Stored, error) {
 	of := status.Release
 	secret, err := s.typed.CoreV1().Secrets(of.Namespace).Get(ctx, release.SecretName(of.Name, int(revision)), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("revision %d of release %s is not stored; there are %s", revision, of.Name, strings.Join(numbers(status.History), ", "))
+		return nil, fmt.Errorf("revision %d of release %s not found; stored revisions: %s", revision, of.Name, strings.Join(revisionNumbers(status.History), ", "))
 	}
 	if err != nil {
 		return nil, permission{
@@ -203,8 +203,8 @@ func (s *session) revision(ctx context.Context, status api.Status, revision int6
 	return release.ReadRecord(secret)
 }
 
-// numbers returns the revisions in the status, oldest first.
-func numbers(history []api.HistoryEntry) []string {
+// revisionNumbers returns the revisions in the status, oldest first.
+func revisionNumbers(history []api.HistoryEntry) []string {
 	found := make([]string, len(history))
 	for i, entry := range history {
 		found[i] = strconv.FormatInt(entry.Revision, 10)
@@ -213,7 +213,7 @@ func numbers(history []api.HistoryEntry) []string {
 	return found
 }
 
-// history reads the metadata of the records of a release, newest first.
+// history reads the metadata of the release records, newest first.
 func (s *session) history(ctx context.Context, of *api.ReleaseStatus) ([]release.Record, error) {
 	client, err := metadata.NewForConfig(s.config)
 	if err != nil {
@@ -226,7 +226,7 @@ func (s *session) history(ctx context.Context, of *api.ReleaseStatus) ([]release
 	if err != nil {
 		return nil, permission{
 			verb: "list", resource: secretResource.GroupResource(), namespace: of.Namespace,
-			purpose: fmt.Sprintf("to tell more of the revisions of release %s than the status does", of.Name),
+			purpose: fmt.Sprintf("to read the records of release %s", of.Name),
 		}.explain(err)
 	}
 	var found []release.Record
@@ -239,5 +239,5 @@ func (s *session) history(ctx context.Context, of *api.ReleaseStatus) ([]release
 	return found, nil
 }
 
-// wasDeployed reports whether a revision of that status is or was deployed.
+// wasDeployed reports whether a revision with this status is or was deployed.
 func wasDeployed(status string) bool { return release.Record{Status: status}.WasDeployed() }

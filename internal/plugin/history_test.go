@@ -13,12 +13,12 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// stored is a revision as the metadata of its record tells of it.
+// stored describes a release record.
 type stored struct {
 	number, status string
 	labels         map[string]string
-	// theirs: the helm CLI made it.
-	theirs bool
+	// byHelm: created by the helm CLI.
+	byHelm bool
 }
 
 func historyOf(t *testing.T, revisions ...stored) []release.Record {
@@ -33,36 +33,36 @@ func historyOf(t *testing.T, revisions ...stored) []release.Record {
 			},
 			Annotations: map[string]string{release.AnnotationRelease: `{"chart":"box","chartVersion":"1.0.0","appVersion":"9","description":"Upgrade complete","deployed":"2026-01-02T03:04:05Z"}`},
 		}
-		if r.theirs {
+		if r.byHelm {
 			m.Labels[api.LabelRevision] = "0"
 		}
 		maps.Copy(m.Labels, r.labels)
 		record, ok := release.FromMeta(m)
 		if !ok {
-			t.Fatalf("%v is no record", m)
+			t.Fatalf("%v is not a release record", m)
 		}
 		history = append(history, record)
 	}
 	return history
 }
 
-func TestHistoryFromRecords(t *testing.T) {
+func TestFromRecords_RollbackColumn(t *testing.T) {
 	const yes, was, no = api.StatusDeployed, api.StatusSuperseded, api.StatusFailed
 	neverReady := map[string]string{api.LabelNeverReady: "true"}
 	held := func(revision string) map[string]string { return map[string]string{api.LabelHeldRevision: revision} }
 	for _, test := range []struct {
 		name    string
 		history []stored
-		// want is the column ROLLBACK, newest first, with what is held in brackets.
+		// want is the column ROLLBACK, newest first, with the held revision in brackets.
 		want string
 	}{
-		{"the first", []stored{{number: "1", status: yes}}, "-"},
-		{"some", []stored{{number: "3", status: yes}, {number: "2", status: was}, {number: "1", status: was}}, "- previous yes"},
-		{"an upgrade that failed", []stored{{number: "3", status: no}, {number: "2", status: yes}, {number: "1", status: was}}, "- previous yes"},
-		{"one that never was ready", []stored{{number: "3", status: yes}, {number: "2", status: was, labels: neverReady}, {number: "1", status: was}}, "- yes previous"},
-		{"one that never was deployed", []stored{{number: "3", status: yes}, {number: "2", status: no}, {number: "1", status: was}}, "- - previous"},
-		{"a hold", []stored{{number: "4", status: yes, labels: held("2")}, {number: "3", status: was}, {number: "2", status: was}, {number: "1", status: was}}, "- yes [yes] previous"},
-		{"somebody else's", []stored{{number: "2", status: yes, theirs: true}, {number: "1", status: was}}, "- previous"},
+		{"one revision", []stored{{number: "1", status: yes}}, "-"},
+		{"several revisions", []stored{{number: "3", status: yes}, {number: "2", status: was}, {number: "1", status: was}}, "- previous yes"},
+		{"failed upgrade", []stored{{number: "3", status: no}, {number: "2", status: yes}, {number: "1", status: was}}, "- previous yes"},
+		{"never ready", []stored{{number: "3", status: yes}, {number: "2", status: was, labels: neverReady}, {number: "1", status: was}}, "- yes previous"},
+		{"never deployed", []stored{{number: "3", status: yes}, {number: "2", status: no}, {number: "1", status: was}}, "- - previous"},
+		{"held", []stored{{number: "4", status: yes, labels: held("2")}, {number: "3", status: was}, {number: "2", status: was}, {number: "1", status: was}}, "- yes [yes] previous"},
+		{"created by helm", []stored{{number: "2", status: yes, byHelm: true}, {number: "1", status: was}}, "- previous"},
 	} {
 		revisions := fromRecords(historyOf(t, test.history...))
 		var got []string
@@ -79,28 +79,26 @@ func TestHistoryFromRecords(t *testing.T) {
 	}
 }
 
-// TestPreviousIsPossible: an upgrade that failed leaves the deployed revision as
-// the previous one, which a rollback can bring back.
-func TestPreviousIsPossible(t *testing.T) {
+func TestFromRecords_DeployedRevisionIsPreviousAfterFailedUpgrade(t *testing.T) {
 	revisions := fromRecords(historyOf(t, stored{number: "2", status: api.StatusFailed}, stored{number: "1", status: api.StatusDeployed}))
 	if !revisions[1].Previous || !revisions[1].RollbackTo || revisions[0].RollbackTo {
-		t.Errorf("they are %+v", revisions)
+		t.Errorf("revisions are %+v", revisions)
 	}
 }
 
-func TestPrintHistory(t *testing.T) {
+func TestHistoryTable(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 14, 5, 0, time.UTC)
 	revisions := fromRecords(historyOf(t,
-		stored{number: "3", status: api.StatusDeployed, theirs: true},
+		stored{number: "3", status: api.StatusDeployed, byHelm: true},
 		stored{number: "2", status: api.StatusSuperseded, labels: map[string]string{api.LabelHeldRevision: "1", api.LabelNeverReady: "true"}},
 		stored{number: "1", status: api.StatusSuperseded},
 	))
 	out := historyTable(revisions, at)
 	const want = `
 REVISION   AGE   STATUS       CHART       APP   ROLLBACK   DESCRIPTION
-3          10m   deployed     box-1.0.0   9     -          Upgrade complete; made by helm, not by the operator
+3          10m   deployed     box-1.0.0   9     -          Upgrade complete; created by helm, not by the operator
 2          10m   superseded   box-1.0.0   9     yes        Upgrade complete; never became ready
-1          10m   superseded   box-1.0.0   9     yes        Upgrade complete; held: it runs again
+1          10m   superseded   box-1.0.0   9     yes        Upgrade complete; held
 `
 	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), out); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

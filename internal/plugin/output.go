@@ -22,7 +22,7 @@ const (
 	formatYAML  = "yaml"
 )
 
-// choice is a flag that takes one of a few words.
+// choice is a flag whose value is one of a few words.
 type choice struct {
 	value *string
 	words []string
@@ -43,13 +43,13 @@ func (c choice) String() string { return *c.value }
 // Type implements pflag.Value.
 func (c choice) Type() string { return strings.Join(c.words, "|") }
 
-// ChoiceFlag adds a flag that takes one of a few words, and completes them.
+// ChoiceFlag adds a flag whose value is one of a few words, and their completion.
 func ChoiceFlag(cmd *cobra.Command, value *string, name, short, usage string, words ...string) {
 	cmd.PersistentFlags().VarP(choice{value, words}, name, short, usage)
 	must(cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)))
 }
 
-// Print prints a value as JSON or YAML, by its json tags.
+// Print prints a value as YAML, or for any other format as JSON.
 func Print(to io.Writer, format string, value any) error {
 	if format == formatYAML {
 		data, err := yaml.Marshal(value)
@@ -65,8 +65,13 @@ func Print(to io.Writer, format string, value any) error {
 	return encoder.Encode(value)
 }
 
-// print prints a value in the format of -o, by default as the text that table
-// returns.
+// OutputFlag adds -o to a command that prints text by default.
+func OutputFlag(cmd *cobra.Command, output *string) {
+	ChoiceFlag(cmd, output, "output", "o", "output format (default: text)", formatJSON, formatYAML)
+}
+
+// print prints a value in the format of -o. table returns the text for the default
+// format.
 func (s *session) print(value any, table func() string) error {
 	if s.output != formatTable {
 		return Print(s.Out, s.output, value)
@@ -75,32 +80,32 @@ func (s *session) print(value any, table func() string) error {
 	return err
 }
 
-// printNoting prints a value, and before it notes what is missing from it.
-func (s *session) printNoting(missing []string, value any, table func() string) error {
+// printWithNotes prints a value, and before it the notes about what is missing.
+func (s *session) printWithNotes(missing []string, value any, table func() string) error {
 	for _, what := range missing {
 		s.note("Note: %s", what)
 	}
 	return s.print(value, table)
 }
 
-// rows returns a table, the header first. If a cell is colored, all cells of its
-// column must be: the color counts for the width.
-func rows(lines ...[]string) string {
+// table formats rows as aligned columns. If one cell of a column is colored, all must
+// be, because color codes count towards the width.
+func table(rows ...[]string) string {
 	var text strings.Builder
 	table := printers.GetNewTabWriter(&text)
-	for _, cells := range lines {
+	for _, cells := range rows {
 		_, _ = fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
 	_ = table.Flush()
 	return text.String()
 }
 
-// note writes to stderr: progress, and what is left out of the output.
+// note writes progress, or what is missing from the output, to standard error.
 func (s *session) note(text string, args ...any) {
 	_, _ = fmt.Fprintf(s.ErrOut, text+"\n", args...)
 }
 
-// objectRef is an apply.Key with names for -o json and yaml.
+// objectRef is an apply.Key with JSON names.
 type objectRef struct {
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
@@ -108,7 +113,8 @@ type objectRef struct {
 	Name      string `json:"name"`
 }
 
-// short returns the name of an object, without the usual namespace.
+// short returns kind, namespace and name, without the namespace if it is the usual
+// one.
 func (r objectRef) short(usual string) string {
 	if r.Namespace == usual {
 		r.Namespace = ""
@@ -116,43 +122,44 @@ func (r objectRef) short(usual string) string {
 	return apply.Key(r).String()
 }
 
-// branch is a line of a tree, with those that grow from it.
+// branch is a node of a tree.
 type branch struct {
 	// name, state and text are the columns.
 	name, state, text string
-	paint             paint
-	below             []branch
+	// paint is the color of state.
+	paint    paint
+	children []branch
 }
 
-// tree returns a tree as three columns below a header.
+// tree formats a tree as three columns with a header.
 func (p painter) tree(header branch, root branch) string {
-	lines := append([]branch{header}, root.lines("", "")...)
+	rows := append([]branch{header}, root.rows("", "")...)
 	name, state := 0, 0
-	for _, line := range lines {
-		name, state = max(name, utf8.RuneCountInString(line.name)), max(state, utf8.RuneCountInString(line.state))
+	for _, row := range rows {
+		name, state = max(name, utf8.RuneCountInString(row.name)), max(state, utf8.RuneCountInString(row.state))
 	}
 	var text strings.Builder
-	for _, line := range lines {
-		columns := pad(line.name, name) + "  " + p.paint(pad(line.state, state), line.paint) + "  " + line.text
+	for _, row := range rows {
+		columns := pad(row.name, name) + "  " + p.paint(pad(row.state, state), row.paint) + "  " + row.text
 		text.WriteString(strings.TrimRight(columns, " ") + "\n")
 	}
 	return text.String()
 }
 
-// lines returns a branch and all that grows from it, with what is drawn before
-// the names: first before its own, then before all below.
-func (b branch) lines(first, then string) []branch {
+// rows returns a branch and everything below it. first is the prefix of its own
+// name, and rest that of the names below.
+func (b branch) rows(first, rest string) []branch {
 	own := b
-	own.name, own.below = first+b.name, nil
-	lines := []branch{own}
-	for i, inner := range b.below {
-		if i < len(b.below)-1 {
-			lines = append(lines, inner.lines(then+"├─ ", then+"│  ")...)
+	own.name, own.children = first+b.name, nil
+	rows := []branch{own}
+	for i, child := range b.children {
+		if i < len(b.children)-1 {
+			rows = append(rows, child.rows(rest+"├─ ", rest+"│  ")...)
 		} else {
-			lines = append(lines, inner.lines(then+"└─ ", then+"   ")...)
+			rows = append(rows, child.rows(rest+"└─ ", rest+"   ")...)
 		}
 	}
-	return lines
+	return rows
 }
 
 func pad(text string, width int) string {

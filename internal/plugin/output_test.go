@@ -7,13 +7,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTree(t *testing.T) {
-	root := branch{name: "PodSet web", state: "False", paint: red, text: "Progressing", below: []branch{
-		{name: "Größe", below: []branch{{name: "a", state: "True"}, {name: "b", text: "waits", below: []branch{{name: "c"}}}}},
-		{name: "last", below: []branch{{name: "d"}}},
+func TestTree_AlignsColumns(t *testing.T) {
+	root := branch{name: "PodSet web", state: "False", paint: red, text: "Progressing", children: []branch{
+		{name: "Größe", children: []branch{{name: "a", state: "True"}, {name: "b", text: "waits", children: []branch{{name: "c"}}}}},
+		{name: "last", children: []branch{{name: "d"}}},
 	}}
 	want := strings.TrimPrefix(`
-NAME        READY  WHY
+NAME        READY  TEXT
 PodSet web  False  Progressing
 ├─ Größe
 │  ├─ a     True
@@ -30,7 +30,7 @@ PodSet web  False  Progressing
 		"colors": {colors: true, want: strings.Replace(want, "False", "\x1b[31mFalse\x1b[0m", 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out := painter{test.colors}.tree(branch{name: "NAME", state: "READY", text: "WHY"}, root)
+			out := painter{test.colors}.tree(branch{name: "NAME", state: "READY", text: "TEXT"}, root)
 			if diff := cmp.Diff(test.want, out); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

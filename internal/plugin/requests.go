@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,28 +19,28 @@ import (
 	"github.com/chartwright/chartwright/internal/api/annotations"
 )
 
-// request is a request to the operator, by one annotation of a custom resource.
+// request is a request to the operator. It is made by one annotation of a custom
+// resource.
 type request struct {
-	// verb is the word of the command line.
+	// verb is the name of the command in the output.
 	verb string
-	// annotation is set to value, or removed if the value is empty.
+	// annotation is set to value, or removed if value is empty.
 	annotation, value string
-	// purpose completes "which you need …" in the error about a missing permission.
+	// purpose completes "which is required …" in the error for a missing permission.
 	purpose string
-	// asked is the message without --wait.
-	asked string
-	judge judge
+	// message is the output without --wait.
+	message string
+	judge   judge
 }
 
-// outcome is the output of a request with -o json and yaml.
-type outcome struct {
-	// Verb is the command: rollback, resume, pause, unpause, reconcile.
+// requestOutput is the output of a request with -o json and yaml.
+type requestOutput struct {
+	// Verb is the command: rollback, unhold, pause, resume, reconcile.
 	Verb      string `json:"verb"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Annotation and Value are what was written; no value where it was taken
-	// away.
+	// Annotation was set to Value, or removed if there is no value.
 	Annotation string `json:"annotation"`
 	Value      string `json:"value,omitempty"`
 	// Outcome is Asked without --wait, else Done, Failed or Unknown.
@@ -50,24 +51,23 @@ type outcome struct {
 	Revision int64  `json:"revision,omitempty"`
 }
 
-// waiting holds the flags of verbs that can wait.
+// waiting holds the values of --wait and --timeout.
 type waiting struct {
 	wait    bool
 	timeout time.Duration
 }
 
 func (w *waiting) addFlags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&w.wait, "wait", false, "follow what happens, and end with the outcome as exit code")
-	cmd.Flags().DurationVar(&w.timeout, "timeout", 5*time.Minute, "how long to wait, with --wait")
+	cmd.Flags().BoolVar(&w.wait, "wait", false, "report progress and wait for the outcome")
+	cmd.Flags().DurationVar(&w.timeout, "timeout", 5*time.Minute, "how long --wait waits")
 }
 
-// token identifies a request. It is its time, for users who read it.
+// token returns a unique value for a request: the time, which users can read.
 func token() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000000Z") }
 
-// setAnnotation sets an annotation of an object, or removes it if the value is
-// empty.
+// setAnnotation sets an annotation of an object, or removes it if value is empty.
 func setAnnotation(ctx context.Context, client dynamic.ResourceInterface, name, annotation, value string) error {
-	// A null removes the key.
+	// A null in a merge patch removes the key.
 	var set any
 	if value != "" {
 		set = value
@@ -80,17 +80,18 @@ func setAnnotation(ctx context.Context, client dynamic.ResourceInterface, name, 
 	return err
 }
 
-// send sends a request, waits for the outcome with --wait, and prints it.
+// send writes the annotation of a request, waits for the outcome with --wait, and
+// prints it.
 func (s *session) send(ctx context.Context, t target, cr *unstructured.Unstructured, r request, w waiting) (err error) {
 	if err := setAnnotation(ctx, t.client, t.name, r.annotation, r.value); err != nil {
 		return t.need("patch", r.purpose).explain(err)
 	}
-	if pause := annotations.Parse(cr.GetAnnotations()).Pause; pause != annotations.PauseNot && r.annotation != api.AnnotationPause {
-		s.note("%s is paused: what you ask for is done when the pause ends.", t)
+	if isPaused(cr) && r.annotation != api.AnnotationPause {
+		s.note("%s is paused: the request takes effect when reconciliation resumes.", t)
 	}
-	said := outcome{
+	out := requestOutput{
 		Verb: r.verb, Kind: t.resource().String(), Namespace: t.namespace, Name: t.name,
-		Annotation: r.annotation, Value: r.value, Outcome: "Asked", Message: r.asked,
+		Annotation: r.annotation, Value: r.value, Outcome: "Asked", Message: r.message,
 	}
 	var failure error
 	status := statusOf(cr)
@@ -99,57 +100,57 @@ func (s *session) send(ctx context.Context, t target, cr *unstructured.Unstructu
 		if v, status, err = s.await(ctx, t, status, r, w.timeout); err != nil {
 			return err
 		}
-		said.Outcome, said.Message = string(v.state), v.message
+		out.Outcome, out.Message = string(v.outcome), v.message
 		failure = v.err(t.String())
 	}
-	said.State = status.State
+	out.State = status.State
 	if status.Release != nil {
-		said.Revision = status.Release.Revision
+		out.Revision = status.Release.Revision
 	}
-	// A failure is printed once, as the error.
+	// With the table format, a failure is printed only once: as the error.
 	if failure != nil && s.output == formatTable {
 		return failure
 	}
-	if err := s.print(said, func() string { return fmt.Sprintf("%s: %s\n", t, said.Message) }); err != nil {
+	if err := s.print(out, func() string { return fmt.Sprintf("%s: %s\n", t, out.Message) }); err != nil {
 		return err
 	}
 	return failure
 }
 
-// requesting completes the command of a verb that sends a request. form makes the
-// request from the custom resource and the words after the target, of which there
-// may be some more.
-func (s *session) requesting(cmd *cobra.Command, more int, form func(cr *unstructured.Unstructured, rest []string) (request, error)) *cobra.Command {
+// onRequest makes cmd a command that sends a request. build returns the request for
+// the custom resource and the arguments after KIND/NAME, at most extra.
+func (s *session) onRequest(cmd *cobra.Command, extra int, build func(t target, cr *unstructured.Unstructured, rest []string) request) *cobra.Command {
+	cmd.Long += "\n\nRequired permissions: get and patch on the custom resource, and watch for --wait."
 	var w waiting
 	w.addFlags(cmd)
-	return s.onResource(cmd, more, func(ctx context.Context, t target, cr *unstructured.Unstructured, rest []string) error {
-		r, err := form(cr, rest)
-		if err != nil {
-			return err
-		}
-		r.verb = cmd.Name()
+	return s.onResource(cmd, extra, func(ctx context.Context, t target, cr *unstructured.Unstructured, rest []string) error {
+		r := build(t, cr, rest)
+		r.verb = cmp.Or(r.verb, cmd.Name())
 		return s.send(ctx, t, cr, r, w)
 	})
 }
 
-// example indents the lines of an example as cobra shows them.
+// example indents the lines of an example as cobra does.
 func example(lines ...string) string { return "  " + strings.Join(lines, "\n  ") }
 
-// Words of the annotation rollback-to.
+func isPaused(cr *unstructured.Unstructured) bool {
+	return annotations.Parse(cr.GetAnnotations()).Pause != annotations.PauseNot
+}
+
+// Values of the annotation rollback-to that are not revisions.
 const (
 	previous = "previous"
 	none     = "none"
 )
 
 func newRollback(s *session) *cobra.Command {
-	return s.requesting(&cobra.Command{
+	return s.onRequest(&cobra.Command{
 		Use:   "rollback KIND/NAME [REVISION]",
-		Short: "Run an earlier revision again, and hold it",
-		Long: `Run an earlier revision again, the last good one where none is named. It is made
-from what is stored and renders nothing, so that it works while the spec is
-wrong. The release then stays there, until the spec is edited or "resume".
-
-It takes the right to patch the custom resource, and with --wait to watch it.`,
+		Short: "Roll back to a revision, and hold it",
+		Long: `Roll back to a revision, by default to the previous one that became ready. The
+operator deploys the stored manifest and does not render the chart, so that a
+rollback works even if the spec is invalid. It then holds the release until you
+edit the spec or run "unhold".`,
 		Example: example("kubectl chartwright rollback podset/web --wait", "kubectl chartwright rollback podset/web 3"),
 		Args: func(_ *cobra.Command, args []string) error {
 			_, rest, err := split(args, 1)
@@ -158,105 +159,116 @@ It takes the right to patch the custom resource, and with --wait to watch it.`,
 			}
 			return checkRollbackTo(rest[0])
 		},
-	}, 1, func(cr *unstructured.Unstructured, rest []string) (request, error) {
-		to := previous
-		if len(rest) > 0 {
-			to = rest[0]
+	}, 1, func(_ target, cr *unstructured.Unstructured, rest []string) request {
+		to, described := previous, "the previous good revision"
+		if len(rest) > 0 && rest[0] != previous {
+			to, described = rest[0], "revision "+rest[0]
 		}
 		return request{
 			annotation: api.AnnotationRollbackTo, value: annotations.WithGeneration(to, cr.GetGeneration(), token()),
-			purpose: "to ask for a rollback", asked: "asked for " + described(to), judge: judgeRollback,
-		}, nil
+			purpose: "to request a rollback", message: "rollback to " + described + " requested", judge: judgeRollback,
+		}
 	})
 }
 
-// checkRollbackTo refuses anything that is not a revision.
+// checkRollbackTo returns an error if the argument is not a revision.
 func checkRollbackTo(to string) error {
 	if to == none {
-		return fmt.Errorf(`to let the spec count again, use "%s resume"`, shown)
+		return fmt.Errorf(`to release a hold, use "%s unhold"`, commandLine)
 	}
 	if revision, err := strconv.Atoi(to); to != previous && (err != nil || revision < 1) {
-		return fmt.Errorf("%q is no revision: expected a number, as \"%s history\" lists them, or %s", to, shown, previous)
+		return fmt.Errorf("invalid revision %q: expected a number from \"%s history\", or %s", to, commandLine, previous)
 	}
 	return nil
 }
 
-func described(to string) string {
-	if to == previous {
-		return "the last good revision"
-	}
-	return "revision " + to
+func newUnhold(s *session) *cobra.Command {
+	return s.onRequest(&cobra.Command{
+		Use:   "unhold KIND/NAME",
+		Short: "Release the hold after a rollback",
+		Long: `Release the hold after a rollback: the operator deploys the spec again. Nothing
+changes if the release is not held.`,
+		Example: example("kubectl chartwright unhold podset/web --wait"),
+	}, 0, func(target, *unstructured.Unstructured, []string) request { return unhold() })
 }
 
-func newResume(s *session) *cobra.Command {
-	return s.requesting(&cobra.Command{
-		Use:   "resume KIND/NAME",
-		Short: "End a hold: let the spec count again after a rollback",
-		Long: `End a hold: the release follows the spec again, which a rollback has kept from
-counting. Where nothing is held, nothing changes.
-
-It takes the right to patch the custom resource, and with --wait to watch it.`,
-		Example: example("kubectl chartwright resume podset/web --wait"),
-	}, 0, func(*unstructured.Unstructured, []string) (request, error) {
-		return request{
-			annotation: api.AnnotationRollbackTo, value: none + "@" + token(),
-			purpose: "to end a hold", asked: "asked for the end of the hold", judge: judgeResume,
-		}, nil
-	})
+func unhold() request {
+	return request{
+		verb: "unhold", annotation: api.AnnotationRollbackTo, value: none + "@" + token(),
+		purpose: "to release the hold", message: "release of the hold requested", judge: judgeUnhold,
+	}
 }
 
 func newPause(s *session) *cobra.Command {
-	including := false
-	cmd := s.requesting(&cobra.Command{
+	value := annotations.PauseChanges
+	includingDeletion := false
+	cmd := s.onRequest(&cobra.Command{
 		Use:   "pause KIND/NAME",
-		Short: "Keep the operator from changing anything",
-		Long: `Keep the operator from changing anything of a release: no upgrade, no repair, no
-rollback. What is under way goes on to its end, for which --wait waits. Health
-is still told. Deletion works, unless it is included.
-
-It takes the right to patch the custom resource, and with --wait to watch it.`,
+		Short: "Pause reconciliation",
+		Long: `Pause reconciliation: the operator does not upgrade, roll back or correct the
+release, but still reports its health. A running action finishes; --wait waits
+for it. The custom resource can still be deleted, which uninstalls the release,
+unless you set --including-deletion.`,
 		Example: example("kubectl chartwright pause podset/web --wait", "kubectl chartwright pause podset/web --including-deletion"),
-	}, 0, func(*unstructured.Unstructured, []string) (request, error) {
-		value := annotations.PauseChanges
-		if including {
+	}, 0, func(target, *unstructured.Unstructured, []string) request {
+		if includingDeletion {
 			value = annotations.PauseIncludingDeletion
 		}
-		return request{
-			annotation: api.AnnotationPause, value: string(value),
-			purpose: "to pause it", asked: "paused", judge: judgePause,
-		}, nil
+		return request{annotation: api.AnnotationPause, value: string(value), purpose: "to pause reconciliation", message: "paused", judge: judgePause}
 	})
-	cmd.Flags().BoolVar(&including, "including-deletion", false, "nor uninstall it while it is paused")
+	cmd.Flags().BoolVar(&includingDeletion, "including-deletion", false, "do not uninstall the release either")
 	return cmd
 }
 
-func newUnpause(s *session) *cobra.Command {
-	return s.requesting(&cobra.Command{
-		Use:   "unpause KIND/NAME",
-		Short: "End a pause, and do what it has kept from being done",
-		Long: `End a pause. What it has kept from being done is done now; --wait waits for it.
+func newResume(s *session) *cobra.Command {
+	return s.onRequest(&cobra.Command{
+		Use:   "resume KIND/NAME",
+		Short: "Resume reconciliation",
+		Long: `Resume reconciliation after a pause. The operator then does what the pause has
+delayed; --wait waits for it.
 
-It takes the right to patch the custom resource, and with --wait to watch it.`,
+Deprecated: if the custom resource is held and not paused, this command releases
+the hold. Use "unhold" for that.`,
+		Example: example("kubectl chartwright resume podset/web --wait"),
+	}, 0, func(t target, cr *unstructured.Unstructured, _ []string) request { return s.resumeRequest(t, cr) })
+}
+
+// resumeRequest returns the request of resume. If the custom resource is held and not
+// paused, it is that of unhold.
+func (s *session) resumeRequest(t target, cr *unstructured.Unstructured) request {
+	if !isPaused(cr) && trueCondition(statusOf(cr), api.ConditionHeld) != nil {
+		s.note(`Warning: %s is held, not paused. "resume" releases the hold, which is deprecated: use "%s unhold".`, t, commandLine)
+		return unhold()
+	}
+	return resume()
+}
+
+func resume() request {
+	return request{annotation: api.AnnotationPause, purpose: "to resume reconciliation", message: "resumed", judge: judgeResume}
+}
+
+// newUnpause returns the former name of resume, which never releases a hold.
+func newUnpause(s *session) *cobra.Command {
+	return s.onRequest(&cobra.Command{
+		Use:     "unpause KIND/NAME",
+		Short:   "Resume reconciliation",
+		Long:    `Resume reconciliation after a pause. This is the former name of "resume".`,
 		Example: example("kubectl chartwright unpause podset/web --wait"),
-	}, 0, func(*unstructured.Unstructured, []string) (request, error) {
-		return request{annotation: api.AnnotationPause, purpose: "to end a pause", asked: "no longer paused", judge: judgeUnpause}, nil
-	})
+		Hidden:  true,
+	}, 0, func(target, *unstructured.Unstructured, []string) request { return resume() })
 }
 
 func newReconcile(s *session) *cobra.Command {
-	return s.requesting(&cobra.Command{
+	return s.onRequest(&cobra.Command{
 		Use:   "reconcile KIND/NAME",
-		Short: "Apply every object again, and try again at once what has failed",
-		Long: `Apply every object of a release again, once, from what is stored and without a
-new revision. What has failed is tried again at once, and what the chart reads
-in the cluster is read again.
-
-It takes the right to patch the custom resource, and with --wait to watch it.`,
+		Short: "Apply all resources of a release again",
+		Long: `Apply all resources of a release again, once, without a new revision. A failed
+action is retried at once, and the chart's lookups in the cluster are repeated.`,
 		Example: example("kubectl chartwright reconcile podset/web --wait"),
-	}, 0, func(*unstructured.Unstructured, []string) (request, error) {
+	}, 0, func(target, *unstructured.Unstructured, []string) request {
 		return request{
 			annotation: api.AnnotationReconcile, value: token(),
-			purpose: "to ask for it", asked: "asked for everything to be applied again", judge: judgeReconcile,
-		}, nil
+			purpose: "to request a reconciliation", message: "reconciliation requested", judge: judgeReconcile,
+		}
 	})
 }

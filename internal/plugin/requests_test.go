@@ -2,7 +2,7 @@ package plugin
 
 import "testing"
 
-func TestCheckRollbackTo(t *testing.T) {
+func TestCheckRollbackTo_AcceptsRevisionsOnly(t *testing.T) {
 	for _, to := range []string{"1", "12", "previous"} {
 		if err := checkRollbackTo(to); err != nil {
 			t.Errorf("%s: %v", to, err)
@@ -10,7 +10,7 @@ func TestCheckRollbackTo(t *testing.T) {
 	}
 	for _, to := range []string{"0", "-1", "two", "", "none", "2@again", "latest"} {
 		if checkRollbackTo(to) == nil {
-			t.Errorf("%q passes for a revision", to)
+			t.Errorf("%q is accepted", to)
 		}
 	}
 }

@@ -15,49 +15,66 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// definitions are CustomResourceDefinitions, one of which says whether the
-// rollout of its kind is paused.
-var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+// crds are CustomResourceDefinitions. The one of a kind has the annotation that pauses
+// its rollout.
+var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 func newRollout(s *session) *cobra.Command {
-	var w waiting
-	var to string
-	cmd := s.onKind(&cobra.Command{
-		Use:   "rollout KIND",
-		Short: "Show how far a new chart has come, over all custom resources of a kind",
-		Long: `Show how far a new chart of a kind has come: how many custom resources run which
-version, and how they are; and which have failed, and why. It is those of all
-namespaces unless -n names one.
-
---wait follows the rollout and ends with 0 when nothing waits or is under way,
-and with 1 when something has failed or the rollout is paused. Until an operator
-with the new chart has begun, nothing waits: --to names the version of the chart
-that all but those held and paused are to run by then.
-
-It takes the right to list the custom resources, and with --wait to watch them.`,
-		Example: example("kubectl chartwright rollout podset", "kubectl chartwright rollout podset --wait --to 1.4.0 --timeout 1h"),
-	}, func(ctx context.Context, t target) error {
-		judge := rolloutJudge(rolledOut)
-		if to != "" {
-			judge = reached(to, rolledOut)
+	// "rollout KIND" is the former name of "rollout status KIND".
+	cmd := newRolloutStatus(s)
+	cmd.Use, cmd.Short = "rollout", "Show, pause and resume the rollout of a new chart"
+	cmd.Long = `Show, pause and resume the rollout of a new chart to all custom resources of a
+kind.`
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf(`expected a command, such as "%s rollout status podset"`, commandLine)
 		}
-		return s.showRollout(ctx, t, w, judge)
-	})
-	w.addFlags(cmd)
-	cmd.Flags().StringVar(&to, "to", "", "with --wait, the version of the chart that they are to run in the end")
+		return nil
+	}
+	for _, name := range []string{"wait", "timeout", "to"} {
+		must(cmd.Flags().MarkHidden(name))
+	}
 	cmd.AddCommand(
-		newRolloutPause(s, "pause", "Keep custom resources that wait for a new chart where they are", `Keep custom resources that wait for a new chart where they are. Those that are
-being upgraded go on to their end, for which --wait waits. Edits of a spec are
-followed all the same.`, "true", pauseInEffect),
-		newRolloutPause(s, "resume", "Let custom resources that wait for a new chart have it", `End the pause: custom resources that wait for a new chart have it in their turn.
---wait follows the rollout to its end.`, "", resumed),
+		newRolloutStatus(s),
+		newRolloutPause(s, "pause", "Pause the rollout of a new chart", `Pause the rollout of a new chart: custom resources that wait for it keep waiting.
+Running upgrades finish; --wait waits for them. The operator still deploys edits
+of a spec.`, "true", pauseInEffect),
+		newRolloutPause(s, "resume", "Resume the rollout of a new chart", `Resume the rollout of a new chart. --wait waits until the rollout has finished or
+stopped. A pause in watches.yaml stays in effect.`, "", resumedRollout),
 	)
 	return cmd
 }
 
-// newRolloutPause makes one of the two verbs that set or remove the annotation
-// on the kind's definition, which is where a pause lives that is not in the
-// watches file.
+func newRolloutStatus(s *session) *cobra.Command {
+	var w waiting
+	var to string
+	cmd := s.onKind(&cobra.Command{
+		Use:   "status KIND",
+		Short: "Show the progress of a rollout",
+		Long: `Show the progress of a rollout: how many custom resources have which version of
+the chart, whether they are ready, and why upgrades failed. The default is all
+namespaces.
+
+With --wait, the exit code is 0 when no custom resource waits or progresses, and 1
+if an upgrade failed or the rollout is paused. Set --to if the operator with the
+new chart may not be running yet. Held and paused custom resources are ignored.
+
+Required permissions: list on the kind, and watch for --wait.`,
+		Example: example("kubectl chartwright rollout status podset", "kubectl chartwright rollout status podset --wait --to 1.4.0 --timeout 1h"),
+	}, func(ctx context.Context, t target) error {
+		judge := rolloutJudge(rolloutFinished)
+		if to != "" {
+			judge = reached(to, rolloutFinished)
+		}
+		return s.showRollout(ctx, t, w, judge)
+	})
+	w.addFlags(cmd)
+	cmd.Flags().StringVar(&to, "to", "", "with --wait: chart version to wait for (default: any)")
+	return cmd
+}
+
+// newRolloutPause returns the command that sets the annotation rollout-paused on the
+// CRD of the kind, or removes it if value is empty.
 func newRolloutPause(s *session, verb, short, long, value string, judge rolloutJudge) *cobra.Command {
 	var w waiting
 	cmd := s.onKind(&cobra.Command{
@@ -65,54 +82,56 @@ func newRolloutPause(s *session, verb, short, long, value string, judge rolloutJ
 		Short: short,
 		Long: long + `
 
-It takes the right to patch the kind's CustomResourceDefinition, on which the
-annotation ` + api.AnnotationRolloutPaused + ` stands, and with --wait to list and
-watch the custom resources.`,
-		Example: example("kubectl chartwright rollout " + verb + " podset"),
+This changes the annotation ` + api.AnnotationRolloutPaused + ` of the CRD.
+
+Required permissions: patch on the CRD of the kind; for --wait also list and watch
+on the kind.`,
+		Example: example("kubectl chartwright rollout " + verb + " podset --wait"),
 	}, func(ctx context.Context, t target) error {
 		kind := t.resource().String()
-		err := setAnnotation(ctx, s.dynamic.Resource(definitions), kind, api.AnnotationRolloutPaused, value)
+		err := setAnnotation(ctx, s.dynamic.Resource(crds), kind, api.AnnotationRolloutPaused, value)
 		switch {
 		case apierrors.IsNotFound(err):
-			return fmt.Errorf("%s is no kind of custom resources", kind)
+			return fmt.Errorf("%s has no CustomResourceDefinition: expected a kind of custom resources", kind)
 		case err != nil:
-			return permission{verb: "patch", resource: definitions.GroupResource(), purpose: "to " + verb + " the rollout"}.explain(err)
+			return permission{verb: "patch", resource: crds.GroupResource(), purpose: "to " + verb + " the rollout"}.explain(err)
 		case w.wait:
 			return s.showRollout(ctx, t, w, judge)
 		}
-		return s.print(rolloutAsked{Kind: kind, Paused: value != ""}, func() string {
-			return fmt.Sprintf("the rollout of %s is %sd\n", kind, verb)
+		return s.print(rolloutPauseOutput{Kind: kind, Paused: value != ""}, func() string {
+			return fmt.Sprintf("rollout of %s %sd\n", kind, verb)
 		})
 	})
 	w.addFlags(cmd)
 	return cmd
 }
 
-// rolloutAsked is what the two print with -o json and yaml, without --wait.
-type rolloutAsked struct {
+// rolloutPauseOutput is the output of rollout pause and rollout resume with -o json
+// and yaml, without --wait.
+type rolloutPauseOutput struct {
 	Kind   string `json:"kind"`
 	Paused bool   `json:"paused"`
 }
 
-// pausedKind reports whether the rollout of a kind is paused on its CRD. It is nil
-// if the user may not read CRDs.
-func (s *session) pausedKind(ctx context.Context, t target) *bool {
-	definition, err := s.dynamic.Resource(definitions).Get(ctx, t.resource().String(), metav1.GetOptions{})
+// pausedOnCRD reports whether the CRD of a kind pauses its rollout. It returns nil if
+// the user cannot read the CRD.
+func (s *session) pausedOnCRD(ctx context.Context, t target) *bool {
+	crd, err := s.dynamic.Resource(crds).Get(ctx, t.resource().String(), metav1.GetOptions{})
 	if err != nil {
 		return nil
 	}
-	return new(definition.GetAnnotations()[api.AnnotationRolloutPaused] == "true")
+	return new(crd.GetAnnotations()[api.AnnotationRolloutPaused] == "true")
 }
 
-// table returns a rollout as a table: the versions, then the failures.
-func (r rollout) table(p painter) string {
+// table formats a rollout: a summary, the chart versions, and the failures.
+func (r rolloutOutput) table(p painter) string {
 	text := p.paint(r.headline(), bold) + "\n"
 	if r.Total == 0 {
 		return text
 	}
-	lines := [][]string{{"VERSION", "TOTAL", "READY", "PROGRESSING", "FAILED", "WAITING", "HELD", "PAUSED"}}
+	rows := [][]string{{"VERSION", "TOTAL", "READY", "PROGRESSING", "FAILED", "WAITING", "HELD", "PAUSED"}}
 	for _, v := range r.Versions {
-		lines = append(lines, []string{
+		rows = append(rows, []string{
 			cmp.Or(v.Version, "none"), strconv.Itoa(v.Total), strconv.Itoa(v.Ready), strconv.Itoa(v.Progressing),
 			strconv.Itoa(v.Failed), strconv.Itoa(v.Waiting), strconv.Itoa(v.Held), strconv.Itoa(v.Paused),
 		})
@@ -123,7 +142,7 @@ func (r rollout) table(p painter) string {
 			fmt.Fprintf(&failed, "%s %s: %s\n", p.paint("failed", red), m.name(), m.Message)
 		}
 	}
-	text += "\n" + rows(lines...)
+	text += "\n" + table(rows...)
 	if failed.Len() > 0 {
 		text += "\n" + failed.String()
 	}

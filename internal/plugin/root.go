@@ -16,26 +16,26 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Names of the program: kubectl calls the one for a command, and the other for
-// what may follow on a command line.
 const (
+	// program is the file name under which kubectl finds the plugin, and completer
+	// the one under which kubectl asks it for completions.
 	program   = "kubectl-chartwright"
 	completer = "kubectl_complete-chartwright"
-	// shown is the command line of users.
-	shown = "kubectl chartwright"
+	// commandLine is what users type.
+	commandLine = "kubectl chartwright"
 )
 
-// Named reports whether a program of that path is the plugin.
+// Named reports whether a program with this path is the plugin.
 func Named(path string) bool {
 	name := filepath.Base(path)
 	return strings.HasPrefix(name, program) || strings.HasPrefix(name, completer)
 }
 
-// Run runs a whole command line, the program's name first, and returns the
-// exit code.
+// Run runs a command line, which starts with the name of the program, and returns
+// the exit code.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	streams.Out, streams.ErrOut = &terminalWriter{to: streams.Out}, &terminalWriter{to: streams.ErrOut}
-	root := newRoot(streams)
+	root := Command(streams)
 	words := args[1:]
 	if strings.HasPrefix(filepath.Base(args[0]), completer) {
 		words = append([]string{cobra.ShellCompRequestCmd}, words...)
@@ -48,49 +48,43 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	return exitCode(err)
 }
 
-// Command returns the root command, for the reference of the CLI.
-func Command(streams genericiooptions.IOStreams) *cobra.Command { return newRoot(streams) }
-
 // Exit codes.
 const (
 	exitDone = iota
-	// exitFailed: the command could not be carried out, or what was asked for
-	// was refused or has failed.
+	// exitFailed: the command failed, or the request was refused or failed.
 	exitFailed
-	// exitTimeout: what was asked for is still under way.
-	exitTimeout
+	// exitPending: the outcome is not known yet.
+	exitPending
 )
 
-// timeoutError means that --wait timed out before there was a verdict.
-type timeoutError struct{ message string }
+// pendingError means that the outcome is not known yet: --wait timed out, or check
+// found custom resources that are still progressing.
+type pendingError struct{ message string }
 
-func (e *timeoutError) Error() string { return e.message }
+func (e *pendingError) Error() string { return e.message }
 
 func exitCode(err error) int {
 	if err == nil {
 		return exitDone
 	}
-	if _, late := errors.AsType[*timeoutError](err); late {
-		return exitTimeout
+	if _, pending := errors.AsType[*pendingError](err); pending {
+		return exitPending
 	}
 	return exitFailed
 }
 
-func newRoot(streams genericiooptions.IOStreams) *cobra.Command {
+// Command returns the root command.
+func Command(streams genericiooptions.IOStreams) *cobra.Command {
 	s := &session{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), output: formatTable, color: colorAuto}
 	root := &cobra.Command{
 		Use:   program,
-		Short: "Look at the releases of Chartwright, and steer them",
-		Long: `Look at the custom resources of Chartwright and the Helm releases behind them,
-and steer them: with your own rights, by annotations of the custom resource.
+		Short: "Show and control the custom resources of Chartwright",
+		Long: `Show and control the custom resources of Chartwright and their Helm releases, with
+your permissions. Flags of kubectl such as --as, --user and --server work, too.
 
-KIND/NAME is as kubectl takes it: podset/web, podsets.app.example.com web, and
-short names. Flags of kubectl that say which cluster and who you are, such as
---user, --as and --server, work here, too.
-
-Exit codes: 0 what was asked for is done; 1 it was refused, has failed or could
-not be asked for; 2 it is not known yet, for the time of --wait was up.`,
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: shown},
+Exit codes: 0 done; 1 failed or refused; 2 outcome not known yet.`,
+		Example:       example("kubectl chartwright list -A", "kubectl chartwright status podset/web", "kubectl chartwright rollback podset/web --wait"),
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: commandLine},
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -98,20 +92,16 @@ not be asked for; 2 it is not known yet, for the time of --wait was up.`,
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	s.addFlags(root)
-	root.AddCommand(s.verbs()...)
+	WithVersion(root, &s.output)
+	root.AddCommand(
+		newList(s), newCheck(s), newStatus(s), newHistory(s), newDiff(s),
+		newRollback(s), newUnhold(s), newPause(s), newResume(s), newUnpause(s), newReconcile(s), newRollout(s),
+	)
 	return root
 }
 
-// verbs returns all of them, in the order of the help.
-func (s *session) verbs() []*cobra.Command {
-	return []*cobra.Command{
-		newStatus(s), newHistory(s), newDiff(s),
-		newRollback(s), newResume(s), newPause(s), newUnpause(s), newReconcile(s), newRollout(s),
-	}
-}
-
-// addFlags adds those that every verb has. Of kubectl's, help shows the few
-// that are used by the day.
+// addFlags adds the flags of all commands. The help shows only the most common
+// flags of kubectl.
 func (s *session) addFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	s.flags.AddFlags(flags)
@@ -123,12 +113,19 @@ func (s *session) addFlags(root *cobra.Command) {
 			flag.Hidden = true
 		}
 	}
-	ChoiceFlag(root, &s.output, "output", "o", "how to print: table, json or yaml", formatTable, formatJSON, formatYAML)
-	ChoiceFlag(root, &s.color, "color", "", "colors: auto, for a terminal and without NO_COLOR; always; never", colorAuto, colorAlways, colorNever)
+	for name, usage := range map[string]string{
+		"context": "context of the kubeconfig (default: the current context)", "kubeconfig": "kubeconfig file (default: $KUBECONFIG or ~/.kube/config)",
+		"namespace": "namespace of the custom resources (default: that of the context)",
+	} {
+		flags.Lookup(name).Usage = usage
+	}
+	ChoiceFlag(root, &s.output, "output", "o", "output format", formatTable, formatJSON, formatYAML)
+	ChoiceFlag(root, &s.color, "color", "", "colored output; auto: on a terminal, unless NO_COLOR is set", colorAuto, colorAlways, colorNever)
 	must(root.RegisterFlagCompletionFunc("namespace", s.completeNamespaces))
+	must(root.RegisterFlagCompletionFunc("context", s.completeContexts))
 }
 
-// must is for what can only fail where a flag's name is misspelled here.
+// must panics if a flag does not exist, which is a mistake in this program.
 func must(err error) {
 	if err != nil {
 		panic(err)
@@ -144,41 +141,69 @@ func (s *session) completeTarget(cmd *cobra.Command, args []string, typed string
 			words = append(words, kind+"/"+name)
 		}
 	case len(args) == 0:
-		words = s.kinds()
+		words = s.kindNames()
 	case len(args) == 1 && !strings.Contains(args[0], "/"):
 		words = s.names(cmd, args[0])
 	}
-	return starting(typed, words), cobra.ShellCompDirectiveNoFileComp
+	return startingWith(typed, words), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeKind completes a lone KIND.
+// completeKind completes a single KIND.
 func (s *session) completeKind(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return starting(typed, s.kinds()), cobra.ShellCompDirectiveNoFileComp
+	return startingWith(typed, s.kindNames()), cobra.ShellCompDirectiveNoFileComp
 }
 
-// kinds returns the kinds that may be ours. Discovery does not tell whose a
-// kind is: they are those of groups that are nobody's of Kubernetes, and have a
-// status. What cannot be found out is no help, and no error either.
-func (s *session) kinds() []string {
-	resources, err := s.resourcesFor("patch")
+// completeNamespaces completes -n.
+func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if s.connect() != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	namespaces := s.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+	return startingWith(typed, namesOf(cmd, namespaces)), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeContexts completes --context.
+func (s *session) completeContexts(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	if config, err := s.flags.ToRawKubeConfigLoader().RawConfig(); err == nil {
+		for name := range config.Contexts {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return startingWith(typed, names), cobra.ShellCompDirectiveNoFileComp
+}
+
+// kindNames returns the names of kinds for completion. Without a connection it
+// returns none.
+func (s *session) kindNames() []string {
+	kinds, err := s.customKinds("patch")
 	if err != nil {
 		return nil
 	}
-	var found []string
-	for _, r := range resources {
-		if strings.Contains(r.Group, ".") && !strings.HasSuffix(r.Group, ".k8s.io") {
-			found = append(found, r.SingularName)
-		}
+	names := make([]string, len(kinds))
+	for i, kind := range kinds {
+		names[i] = kind.SingularName
 	}
-	slices.Sort(found)
-	return slices.Compact(found)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
-// resourcesFor returns the resources of the cluster that have a verb. A group
-// that does not answer leaves the others.
+// customKinds returns the kinds with a verb that may belong to Chartwright.
+// Discovery does not name the operator of a kind, so these are the kinds of all API
+// groups that are not part of Kubernetes.
+func (s *session) customKinds(verb string) ([]metav1.APIResource, error) {
+	resources, err := s.resourcesFor(verb)
+	return slices.DeleteFunc(resources, func(r metav1.APIResource) bool {
+		return !strings.Contains(r.Group, ".") || strings.HasSuffix(r.Group, ".k8s.io")
+	}), err
+}
+
+// resourcesFor returns the resources of the cluster that have a verb. It omits API
+// groups that cannot be discovered.
 func (s *session) resourcesFor(verb string) ([]metav1.APIResource, error) {
 	client, err := s.flags.ToDiscoveryClient()
 	if err != nil {
@@ -190,8 +215,8 @@ func (s *session) resourcesFor(verb string) ([]metav1.APIResource, error) {
 	}
 	var found []metav1.APIResource
 	for _, list := range lists {
-		gv, wrong := schema.ParseGroupVersion(list.GroupVersion)
-		if wrong != nil {
+		gv, parseErr := schema.ParseGroupVersion(list.GroupVersion)
+		if parseErr != nil {
 			continue
 		}
 		for _, r := range list.APIResources {
@@ -204,14 +229,6 @@ func (s *session) resourcesFor(verb string) ([]metav1.APIResource, error) {
 	return found, err
 }
 
-// completeNamespaces completes -n.
-func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	if s.connect() != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return starting(typed, names(cmd, s.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}))), cobra.ShellCompDirectiveNoFileComp
-}
-
 // names returns the names of the custom resources of a kind.
 func (s *session) names(cmd *cobra.Command, kind string) []string {
 	if s.connect() != nil {
@@ -221,11 +238,11 @@ func (s *session) names(cmd *cobra.Command, kind string) []string {
 	if err != nil {
 		return nil
 	}
-	return names(cmd, t.client)
+	return namesOf(cmd, t.client)
 }
 
-// names returns the names of the objects that can be listed.
-func names(cmd *cobra.Command, client dynamic.ResourceInterface) []string {
+// namesOf returns the names of the objects that the user can list.
+func namesOf(cmd *cobra.Command, client dynamic.ResourceInterface) []string {
 	list, err := client.List(cmd.Context(), metav1.ListOptions{})
 	if err != nil {
 		return nil
@@ -237,7 +254,7 @@ func names(cmd *cobra.Command, client dynamic.ResourceInterface) []string {
 	return names
 }
 
-// starting returns the words that start with the typed text.
-func starting(typed string, words []string) []string {
+// startingWith returns the words that start with the typed text.
+func startingWith(typed string, words []string) []string {
 	return slices.DeleteFunc(words, func(word string) bool { return !strings.HasPrefix(word, typed) })
 }

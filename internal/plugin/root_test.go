@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
@@ -19,43 +18,12 @@ func TestNamed(t *testing.T) {
 		"/kubectl-chartwright/chartwright":   false,
 	} {
 		if Named(path) != want {
-			t.Errorf("%s is the plugin: %v", path, !want)
+			t.Errorf("Named(%q) is %v", path, !want)
 		}
 	}
 }
 
-// TestHelp: every verb says what it does, by the name that people call it, with
-// an example, and completes what it takes.
-func TestHelp(t *testing.T) {
-	var look func(cmd *cobra.Command)
-	look = func(cmd *cobra.Command) {
-		if cmd.Name() == "help" || cmd.Name() == "completion" {
-			return
-		}
-		if !strings.HasPrefix(cmd.CommandPath(), "kubectl chartwright") || cmd.Short == "" || cmd.Long == "" {
-			t.Errorf("%s: %q, %q", cmd.CommandPath(), cmd.Short, cmd.Long)
-		}
-		if cmd.Runnable() && (cmd.Example == "" || cmd.ValidArgsFunction == nil) {
-			t.Errorf("%s has no example, or completes nothing", cmd.CommandPath())
-		}
-		for line := range strings.Lines(cmd.Long) {
-			if len(line) > 82 {
-				t.Errorf("%s: a line of %d characters: %s", cmd.CommandPath(), len(line), line)
-			}
-		}
-		for _, sub := range cmd.Commands() {
-			look(sub)
-		}
-	}
-	root := newRoot(genericiooptions.NewTestIOStreamsDiscard())
-	if len(root.Commands()) < 9 {
-		t.Errorf("there are %d verbs", len(root.Commands()))
-	}
-	look(root)
-}
-
-// TestRunTells: errors on standard error, and by the exit code.
-func TestRunTells(t *testing.T) {
+func TestRun_ErrorsAndExitCodes(t *testing.T) {
 	for _, test := range []struct {
 		args string
 		code int

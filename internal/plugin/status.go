@@ -17,61 +17,60 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// statusOutput is how a custom resource, its release and its objects are.
+// statusOutput is the output of status with -o json and yaml.
 type statusOutput struct {
 	Group     string `json:"group"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Ready is the status of the condition Ready, State the word in the column
-	// STATUS, and Message the condition's.
+	// Ready and Message are those of the condition Ready, State is the column STATUS of
+	// kubectl get.
 	Ready   metav1.ConditionStatus `json:"ready"`
 	State   string                 `json:"state"`
 	Message string                 `json:"message,omitempty"`
-	// Warning is the last warning about the custom resource, where it is not
-	// ready.
+	// Warning is the last warning event, unless the custom resource is ready.
 	Warning string `json:"warning,omitempty"`
-	// Conditions are the shown conditions beside Ready.
+	// Conditions are those of shownConditions that are True, and a failed Tested.
 	Conditions []metav1.Condition  `json:"conditions,omitempty"`
 	Release    *api.ReleaseStatus  `json:"release,omitempty"`
 	Rollback   *api.RollbackStatus `json:"rollback,omitempty"`
 	Update     *api.UpdateStatus   `json:"update,omitempty"`
-	// Objects are those of the release, as far as they could be found.
+	// Objects are the objects of the release that were found.
 	Objects []objectOutput `json:"objects"`
-	// Hooks are the hooks of the release that run or have failed, unless its newest
-	// revision is deployed.
+	// Hooks are running and failed hooks. They are empty while the newest revision is
+	// deployed.
 	Hooks []objectOutput `json:"hooks,omitempty"`
-	// Missing says what is not told for want of a right or of the record, a
-	// sentence each.
+	// Missing lists parts that are not shown, because a permission or the release record
+	// is missing.
 	Missing []string `json:"missing,omitempty"`
 }
 
-// objectOutput is how an object of a release is.
+// objectOutput is the state of an object of a release.
 type objectOutput struct {
 	objectRef
 
-	// Ready is True, False or, if that is not known, Unknown.
+	// Ready is True, False or Unknown.
 	Ready   metav1.ConditionStatus `json:"ready"`
 	Reason  string                 `json:"reason,omitempty"`
 	Message string                 `json:"message,omitempty"`
-	// Cause is why it is not ready, where that could be found out.
+	// Cause is why the object is not ready, if known.
 	Cause *causeOutput `json:"cause,omitempty"`
 	// uid is empty if the object was not read.
 	uid types.UID
 }
 
-// causeOutput is why an object is not ready, and at which object that shows: the
-// one itself, or one that it made.
+// causeOutput is why an object is not ready. It names the object itself or an object
+// that it created, such as a Pod.
 type causeOutput struct {
 	objectRef
 
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Warning is the last one about the object, if it adds something.
+	// Warning is the last warning event, if it adds something.
 	Warning string `json:"warning,omitempty"`
 }
 
-// shownConditions are the conditions that status shows while they are True.
+// shownConditions are shown while they are True.
 var shownConditions = []string{
 	api.ConditionHeld, api.ConditionPaused, api.ConditionDrifted, api.ConditionUpdateAvailable, api.ConditionRollbackRefused,
 	api.ConditionInvalidAnnotations, api.ConditionStatusFieldsFailed, api.ConditionRightsMissing, api.ConditionUnwatched,
@@ -80,30 +79,27 @@ var shownConditions = []string{
 func newStatus(s *session) *cobra.Command {
 	return s.onResource(&cobra.Command{
 		Use:   "status KIND/NAME",
-		Short: "Show a custom resource, its release and its objects as a tree",
-		Long: `Show a custom resource, its release and the objects of the release as a tree:
-what is ready, and of what is not, why: the pod that fails and the last warning
-about it. Unless the newest revision is deployed, the tree has its hooks, too,
-that run or have failed.
+		Short: "Show a custom resource, its release and its objects",
+		Long: `Show a custom resource, its release and the objects of the release as a tree. For
+objects that are not ready, the tree goes down to the failing Pod and the last
+warning. During an action, and after a failed one, it also shows hooks.
 
-The objects are those in the record of the release, which takes the right to get
-Secrets in its namespace. Without it they are found by their labels, as far as
-you may list their kinds. What you may not read is shown as the operator reports
-it, and the right that is missing is named.`,
-		Example: `  kubectl chartwright status podset/web
-  kubectl chartwright status podset web -o json`,
+Required permissions: get on the custom resource; get on Secrets for the release
+record; get on the objects; list on Jobs, Pods, ReplicaSets and Events. If one is
+missing, a note names it, and everything else is shown.`,
+		Example: example("kubectl chartwright status podset/web", "kubectl chartwright status podset web -o json"),
 	}, 0, func(ctx context.Context, _ target, cr *unstructured.Unstructured, _ []string) error {
 		out, err := s.status(ctx, cr)
 		if err != nil {
 			return err
 		}
-		return s.printNoting(out.Missing, out, func() string {
+		return s.printWithNotes(out.Missing, out, func() string {
 			return s.painter().tree(branch{name: "NAME", state: "READY", text: "STATUS"}, statusTree(out, time.Now()))
 		})
 	})
 }
 
-// status finds out how a custom resource and everything below it is.
+// status collects the state of a custom resource, its release and its objects.
 func (s *session) status(ctx context.Context, cr *unstructured.Unstructured) (statusOutput, error) {
 	status, gk := statusOf(cr), cr.GroupVersionKind().GroupKind()
 	out := statusOutput{
@@ -114,8 +110,8 @@ func (s *session) status(ctx context.Context, cr *unstructured.Unstructured) (st
 	if ready := meta.FindStatusCondition(status.Conditions, api.ConditionReady); ready != nil {
 		out.Ready, out.Message = ready.Status, oneLine(ready.Message)
 	}
-	if stale := unseen(cr, status); stale != "" {
-		out.Missing = append(out.Missing, stale)
+	if message := notObserved(cr, status); message != "" {
+		out.Missing = append(out.Missing, message)
 	}
 	search := &objectSearch{session: s, cr: cr, status: status}
 	if status.Release != nil {
@@ -129,14 +125,14 @@ func (s *session) status(ctx context.Context, cr *unstructured.Unstructured) (st
 	}
 	if out.Ready != metav1.ConditionTrue {
 		key := apply.Key{Group: gk.Group, Kind: gk.Kind, Namespace: cr.GetNamespace(), Name: cr.GetName()}
-		cause := search.why(ctx, key, cr.GetUID())
-		out.Warning = oneLine(joined("; ", cause.Event, cause.Message))
+		cause := search.cause(ctx, key, cr.GetUID())
+		out.Warning = oneLine(join("; ", cause.Event, cause.Message))
 	}
 	out.Missing = append(out.Missing, search.missing...)
 	return out, nil
 }
 
-// conditionsOf returns the conditions to show, in a fixed order.
+// conditionsOf returns the conditions to show, in the order of shownConditions.
 func conditionsOf(status api.Status) []metav1.Condition {
 	var found []metav1.Condition
 	for _, kind := range shownConditions {
@@ -157,7 +153,7 @@ func sortObjects(objects []objectOutput) {
 	})
 }
 
-// trueCondition returns a condition if it is true.
+// trueCondition returns a condition if it is True, else nil.
 func trueCondition(status api.Status, kind string) *metav1.Condition {
 	if c := meta.FindStatusCondition(status.Conditions, kind); c != nil && c.Status == metav1.ConditionTrue {
 		return c
@@ -165,15 +161,15 @@ func trueCondition(status api.Status, kind string) *metav1.Condition {
 	return nil
 }
 
-// oneLine makes a line of a text, for a column of a table.
+// oneLine replaces line breaks and repeated spaces by one space.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// unseen says that the operator does not report on the last edit of the spec,
-// empty where it does.
-func unseen(cr *unstructured.Unstructured, status api.Status) string {
+// notObserved returns a message while the status is older than the last edit of the
+// spec, else "".
+func notObserved(cr *unstructured.Unstructured, status api.Status) string {
 	if status.ObservedGeneration >= cr.GetGeneration() {
 		return ""
 	}
-	return fmt.Sprintf("the operator has not seen the last edit of the spec (it reports on generation %d of %d): if that lasts, look whether it runs",
+	return fmt.Sprintf("the operator did not observe the last edit of the spec yet (observed generation %d of %d): if this persists, check that it is running",
 		status.ObservedGeneration, cr.GetGeneration())
 }

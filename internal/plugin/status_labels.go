@@ -23,9 +23,8 @@ import (
 	"github.com/chartwright/chartwright/internal/inventory/diagnose"
 )
 
-// labeled returns the objects of the release that may be listed, by the label
-// that the operator puts on them. Which kinds to ask for is what a rules review
-// says, so that nothing is asked for in vain.
+// labeled finds the objects of the release by their owner label. A
+// SelfSubjectRulesReview determines which kinds the user can list.
 func (x *objectSearch) labeled(ctx context.Context) ([]objectOutput, error) {
 	kinds, err := x.listable(ctx)
 	if err != nil {
@@ -41,49 +40,49 @@ func (x *objectSearch) labeled(ctx context.Context) ([]objectOutput, error) {
 		for i := range list {
 			o := &list[i]
 			state := apply.StateOf(o.GroupVersionKind().GroupKind(), o)
-			// Other controllers copy labels; and some kinds are in two groups.
+			// Other controllers copy labels, and a kind can be served in two API groups.
 			if !state.Managed || seen[o.GetUID()] {
 				continue
 			}
 			seen[o.GetUID()] = true
 			f := objectOutput{objectRef: objectRef{state.Group, state.Kind, o.GetNamespace(), o.GetName()}}
-			f.judge(o)
+			f.setHealth(o)
 			all = append(all, f)
 		}
 	}
 	return x.reported(all), nil
 }
 
-// listable returns the resources that may be listed, as far as the API server
-// can tell.
+// listable returns the resources that the user can list, according to a
+// SelfSubjectRulesReview.
 func (x *objectSearch) listable(ctx context.Context) ([]metav1.APIResource, error) {
 	review, err := x.typed.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
 		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: x.status.Release.Namespace},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("find out what you may list: %w", err)
+		return nil, fmt.Errorf("review your permissions: %w", err)
 	}
 	resources, err := x.resourcesFor("list")
 	if err != nil {
-		return nil, fmt.Errorf("find the kinds of the cluster: %w", err)
+		return nil, fmt.Errorf("discover the kinds of the cluster: %w", err)
 	}
 	return slices.DeleteFunc(resources, func(r metav1.APIResource) bool {
-		return !mayList(review.Status.ResourceRules, r.Group, r.Name)
+		return !canList(review.Status.ResourceRules, r.Group, r.Name)
 	}), nil
 }
 
-// mayList reports whether rules allow listing all objects of a resource.
-func mayList(rules []authorizationv1.ResourceRule, group, resource string) bool {
-	have := make([]rbacv1.PolicyRule, len(rules))
+// canList reports whether rules allow listing all objects of a resource.
+func canList(rules []authorizationv1.ResourceRule, group, resource string) bool {
+	granted := make([]rbacv1.PolicyRule, len(rules))
 	for i, rule := range rules {
-		have[i] = rbacv1.PolicyRule{Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames}
+		granted[i] = rbacv1.PolicyRule{Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames}
 	}
-	need := rbacv1.PolicyRule{Verbs: []string{"list"}, APIGroups: []string{group}, Resources: []string{resource}}
-	covered, _ := validation.Covers(have, []rbacv1.PolicyRule{need})
+	required := rbacv1.PolicyRule{Verbs: []string{"list"}, APIGroups: []string{group}, Resources: []string{resource}}
+	covered, _ := validation.Covers(granted, []rbacv1.PolicyRule{required})
 	return covered
 }
 
-// list returns the objects of a kind that carry the label.
+// list returns the objects of a kind with the owner label.
 func (x *objectSearch) list(ctx context.Context, kind metav1.APIResource) ([]unstructured.Unstructured, error) {
 	namespace := metav1.NamespaceAll
 	if kind.Namespaced {
@@ -93,7 +92,7 @@ func (x *objectSearch) list(ctx context.Context, kind metav1.APIResource) ([]uns
 	list, err := x.dynamic.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set{api.LabelOwnerUID: string(x.cr.GetUID())}.String()})
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
-		// What is allowed in the namespace need not be beyond it.
+		// The review covers the namespace; cluster-scoped kinds can still be forbidden.
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("list %s: %w", resource.GroupResource(), err)
@@ -101,32 +100,32 @@ func (x *objectSearch) list(ctx context.Context, kind metav1.APIResource) ([]uns
 	return list.Items, nil
 }
 
-// reported adds the status that the operator reports for objects that could not
-// be listed.
+// reported adds the objects that are not ready according to the custom resource and
+// that could not be listed.
 func (x *objectSearch) reported(all []objectOutput) []objectOutput {
 	resources := x.status.Resources
 	if resources == nil {
 		return all
 	}
 	for _, o := range resources.NotReady {
-		there := slices.ContainsFunc(all, func(f objectOutput) bool {
+		listed := slices.ContainsFunc(all, func(f objectOutput) bool {
 			return f.Kind == o.Kind && f.Namespace == o.Namespace && f.Name == o.Name
 		})
-		if !there {
+		if !listed {
 			all = append(all, objectOutput{
 				objectRef: objectRef{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}, Ready: metav1.ConditionFalse, Reason: o.Reason, Message: oneLine(o.Message),
 			})
 		}
 	}
 	if more := int(resources.Total) - len(all); more > 0 {
-		x.lacks(fmt.Sprintf("%d of %d objects are not shown, since you may not list their kinds", more, resources.Total))
+		x.addMissing(fmt.Sprintf("%d of %d objects are not shown because you cannot list their kinds", more, resources.Total))
 	}
 	return all
 }
 
-// hooks returns the Jobs and Pods that hooks of the release have created and that
-// have not succeeded. They are found by their label: the record of the revision
-// may not be readable, and an earlier revision may have left some.
+// hooks returns the running and failed Jobs and Pods of hooks. It finds them by
+// their label, because the release record may not be readable, and because those of
+// earlier revisions may still exist.
 func (x *objectSearch) hooks(ctx context.Context) []objectOutput {
 	namespace := x.status.Release.Namespace
 	options := metav1.ListOptions{LabelSelector: api.LabelHookOwnerUID + "=" + string(x.cr.GetUID())}
@@ -144,7 +143,7 @@ func (x *objectSearch) hooks(ctx context.Context) []objectOutput {
 	if x.listed("list pods", namespace, err) {
 		for i := range pods.Items {
 			pod := &pods.Items[i]
-			// The pods of a Job have the labels of its template.
+			// Skip the Pods of Jobs, which have the same label.
 			if pod.Status.Phase == corev1.PodSucceeded || metav1.GetControllerOf(pod) != nil {
 				continue
 			}
@@ -159,22 +158,22 @@ func (x *objectSearch) hooks(ctx context.Context) []objectOutput {
 	return hooks
 }
 
-// listed reports whether a list was read, and notes why where it was not.
-func (x *objectSearch) listed(right, namespace string, err error) bool {
+// listed reports whether a list was read. If not, it notes the reason.
+func (x *objectSearch) listed(permission, namespace string, err error) bool {
 	switch {
 	case err == nil:
 		return true
 	case apierrors.IsForbidden(err):
-		need := permissionOf(right, namespace)
-		need.purpose = "to show the hooks that run or have failed"
-		x.lacks(need.Error())
+		missing := permissionOf(permission, namespace)
+		missing.purpose = "to show running and failed hooks"
+		x.addMissing(missing.Error())
 	default:
-		x.lacks("the hooks cannot be listed: " + oneLine(err.Error()))
+		x.addMissing("cannot list hooks: " + oneLine(err.Error()))
 	}
 	return false
 }
 
-// hookOf returns how the Job of a hook ended, if it has, and whether it succeeded.
+// hookOf returns the state of the Job of a hook, and whether it succeeded.
 func hookOf(job *batchv1.Job) (succeeded bool, hook objectOutput) {
 	hook = objectOutput{objectRef: objectRef{batchv1.GroupName, "Job", job.Namespace, job.Name}, Ready: metav1.ConditionUnknown}
 	for _, c := range job.Status.Conditions {
@@ -189,20 +188,20 @@ func hookOf(job *batchv1.Job) (succeeded bool, hook objectOutput) {
 	return false, hook
 }
 
-// explainHook adds how far a hook is that has not ended, and why.
+// explainHook adds the state of an unfinished hook, and the cause.
 func (x *objectSearch) explainHook(ctx context.Context, hook objectOutput, uid types.UID) objectOutput {
-	seen, err := diagnose.CheckHook(ctx, x.typed, apply.Key(hook.objectRef), uid, time.Now())
+	hookState, err := diagnose.CheckHook(ctx, x.typed, apply.Key(hook.objectRef), uid, time.Now())
 	if err != nil {
-		x.lacks(oneLine(err.Error()))
+		x.addMissing(oneLine(err.Error()))
 		return hook
 	}
 	if hook.Reason == "" {
-		hook.Reason = string(seen.State)
-		if seen.State.Idle() {
+		hook.Reason = string(hookState.State)
+		if hookState.State.Idle() {
 			hook.Ready = metav1.ConditionFalse
 		}
 	}
-	if cause := seen.Cause; cause.Known() {
+	if cause := hookState.Cause; cause.Known() {
 		hook.Cause = causeOf(cause)
 	}
 	return hook

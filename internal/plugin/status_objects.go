@@ -30,27 +30,26 @@ type objectSearch struct {
 	status api.Status
 
 	mu sync.Mutex
-	// missing names what is left out because a permission is missing.
+	// missing lists parts that are not shown.
 	missing []string
 }
 
-// atOnce is how many objects are read at a time, and diagnosed how many of
-// those that are not ready are looked into: each takes some more requests.
+// maxConcurrent limits concurrent requests. maxDiagnosed limits the search for causes,
+// which takes several requests for each object.
 const (
-	atOnce    = 8
-	diagnosed = api.NotReadyLimit
+	maxConcurrent = 8
+	maxDiagnosed  = api.NotReadyLimit
 )
 
-// objects returns those of the release: by its record or, where that may not be
-// read, by their labels.
+// objects returns the objects of the release. It finds them by the release record or,
+// if that cannot be read, by their labels.
 func (x *objectSearch) objects(ctx context.Context) ([]objectOutput, error) {
 	var all []objectOutput
 	stored, err := x.revision(ctx, x.status, deployedRevision(x.status))
 	if err == nil {
 		all = x.read(ctx, stored)
 	} else {
-		// A record that is gone or damaged is no reason to show nothing, either.
-		x.lacks(err.Error() + ". The objects are found by their labels instead, of the kinds that you may list")
+		x.addMissing(err.Error() + ". Objects are found by their labels instead, if you can list their kinds")
 		if all, err = x.labeled(ctx); err != nil {
 			return nil, err
 		}
@@ -60,7 +59,7 @@ func (x *objectSearch) objects(ctx context.Context) ([]objectOutput, error) {
 	return all, nil
 }
 
-func (x *objectSearch) lacks(what string) {
+func (x *objectSearch) addMissing(what string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !slices.Contains(x.missing, what) {
@@ -68,23 +67,30 @@ func (x *objectSearch) lacks(what string) {
 	}
 }
 
-// read reads the objects that a revision has.
+// read reads the objects of a revision.
 func (x *objectSearch) read(ctx context.Context, stored *release.Stored) []objectOutput {
 	all := make([]objectOutput, len(stored.Objects))
 	finished := release.FinishedJobs(stored.Inventory)
+	concurrently(len(all), func(i int) {
+		all[i] = x.readOne(ctx, stored.Objects[i].Unstructured, stored.Namespace)
+		all[i].finish(finished[apply.Key(all[i].objectRef)])
+	})
+	slices.Sort(x.missing)
+	return all
+}
+
+// concurrently calls do for 0 to n-1, with at most maxConcurrent calls at a time.
+func concurrently(n int, do func(i int)) {
 	var group sync.WaitGroup
-	slots := make(chan struct{}, atOnce)
-	for i, o := range stored.Objects {
+	slots := make(chan struct{}, maxConcurrent)
+	for i := range n {
 		group.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			all[i] = x.readOne(ctx, o.Unstructured, stored.Namespace)
-			all[i].finish(finished[apply.Key(all[i].objectRef)])
+			do(i)
 		})
 	}
 	group.Wait()
-	slices.Sort(x.missing)
-	return all
 }
 
 func (x *objectSearch) readOne(ctx context.Context, o *unstructured.Unstructured, namespace string) objectOutput {
@@ -92,40 +98,40 @@ func (x *objectSearch) readOne(ctx context.Context, o *unstructured.Unstructured
 	f := objectOutput{objectRef: objectRef{gvk.Group, gvk.Kind, o.GetNamespace(), o.GetName()}, Ready: metav1.ConditionUnknown}
 	mapping, err := x.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
-		f.Message = fmt.Sprintf("the cluster has no kind %s of %s", gvk.Kind, gvk.GroupVersion())
+		f.Message = fmt.Sprintf("kind %s of %s not found in the cluster", gvk.Kind, gvk.GroupVersion())
 		return f
 	}
 	f.Namespace = scoped(mapping, cmp.Or(o.GetNamespace(), namespace))
 	live, err := x.dynamic.Resource(mapping.Resource).Namespace(f.Namespace).Get(ctx, f.Name, metav1.GetOptions{})
 	switch {
 	case err == nil:
-		f.judge(live)
-		x.correct(&f)
+		f.setHealth(live)
+		x.applyReportedRules(&f)
 	case apierrors.IsNotFound(err):
-		f.Ready, f.Reason, f.Message = metav1.ConditionFalse, "Gone", "it is not there"
+		f.Ready, f.Reason, f.Message = metav1.ConditionFalse, "Gone", "object not found"
 	case apierrors.IsForbidden(err):
-		need := permission{verb: "get", resource: mapping.Resource.GroupResource(), namespace: f.Namespace, purpose: "to tell how they are"}
-		x.lacks(need.explain(err).Error() + ". They are shown as the operator reports them")
-		x.report(&f)
+		required := permission{verb: "get", resource: mapping.Resource.GroupResource(), namespace: f.Namespace, purpose: "to show their health"}
+		x.addMissing(required.explain(err).Error() + ". They are shown as in the status of the custom resource")
+		x.setReported(&f)
 	default:
 		f.Message = oneLine(err.Error())
 	}
 	return f
 }
 
-// finish sets the outcome of a Job that its ttlSecondsAfterFinished has deleted.
+// finish sets the outcome of a Job that was deleted after its ttlSecondsAfterFinished.
 func (f *objectOutput) finish(outcome string) {
 	switch {
 	case f.Reason != "Gone" || outcome == "":
 	case outcome == inventory.Complete:
 		f.Ready, f.Reason, f.Message = metav1.ConditionTrue, "", ""
 	default:
-		f.Reason, f.Message = "JobFailed", "the Job failed, and Kubernetes has deleted it after its ttlSecondsAfterFinished"
+		f.Reason, f.Message = "JobFailed", "the Job failed, and was deleted after its ttlSecondsAfterFinished"
 	}
 }
 
-// judge sets the health of an object that was read.
-func (f *objectOutput) judge(live *unstructured.Unstructured) {
+// setHealth sets the health of an object that was read.
+func (f *objectOutput) setHealth(live *unstructured.Unstructured) {
 	health := inventory.HealthOf(live, time.Now())
 	f.uid, f.Ready = live.GetUID(), metav1.ConditionTrue
 	if !health.Ready {
@@ -133,18 +139,19 @@ func (f *objectOutput) judge(live *unstructured.Unstructured) {
 	}
 }
 
-// correct takes the operator's report of an object where it follows from more
-// than the object, which this program does not know.
-func (x *objectSearch) correct(f *objectOutput) {
+// applyReportedRules replaces the health of an object by the reported one if it depends
+// on more than the object, such as on the health rules of the operator.
+func (x *objectSearch) applyReportedRules(f *objectOutput) {
 	reported := *f
-	x.report(&reported)
+	x.setReported(&reported)
 	if f.Ready == metav1.ConditionTrue && reported.Ready == metav1.ConditionFalse && inventory.DependsOnContext(reported.Reason) {
 		f.Ready, f.Reason, f.Message = reported.Ready, reported.Reason, reported.Message
 	}
 }
 
-// report sets the health that the operator reports for an object.
-func (x *objectSearch) report(f *objectOutput) {
+// setReported sets the health of an object that the status of the custom resource
+// reports.
+func (x *objectSearch) setReported(f *objectOutput) {
 	resources := x.status.Resources
 	if resources == nil {
 		return
@@ -156,22 +163,22 @@ func (x *objectSearch) report(f *objectOutput) {
 		}
 	}
 	if resources.Total-resources.Ready == int64(len(resources.NotReady)) {
-		// All that are not ready are named.
+		// The status names all objects that are not ready.
 		f.Ready = metav1.ConditionTrue
 	}
 }
 
 // explain adds the causes of objects that are not ready.
 func (x *objectSearch) explain(ctx context.Context, all []objectOutput) {
-	left := diagnosed
+	left := maxDiagnosed
 	for i := range all {
 		f := &all[i]
-		// Of one that is gone, or could not be read, there is nothing to be asked.
+		// Objects without a UID do not exist or could not be read.
 		if f.Ready != metav1.ConditionFalse || f.uid == "" || left == 0 {
 			continue
 		}
 		left--
-		cause := x.why(ctx, apply.Key(f.objectRef), f.uid)
+		cause := x.cause(ctx, apply.Key(f.objectRef), f.uid)
 		if !cause.Known() || cause.Event == "" && cause.Object == apply.Key(f.objectRef) && cause.Message == f.Message {
 			continue
 		}
@@ -186,12 +193,12 @@ func causeOf(cause diagnose.Cause) *causeOutput {
 	}
 }
 
-// why finds out why an object is not ready. What it takes that is forbidden is
-// noted; what fails otherwise is told in the answer's place.
-func (x *objectSearch) why(ctx context.Context, key apply.Key, uid types.UID) diagnose.Cause {
-	cause, lacked, err := diagnose.Find(ctx, x.typed, key, uid)
-	for _, right := range lacked {
-		x.lacks(permissionOf(right, key.Namespace).Error())
+// cause finds why an object is not ready. It notes missing permissions.
+// Any other error becomes the message of the cause.
+func (x *objectSearch) cause(ctx context.Context, key apply.Key, uid types.UID) diagnose.Cause {
+	cause, missing, err := diagnose.Find(ctx, x.typed, key, uid)
+	for _, permission := range missing {
+		x.addMissing(permissionOf(permission, key.Namespace).Error())
 	}
 	if err != nil && !cause.Known() {
 		cause.Message = err.Error()
@@ -199,10 +206,11 @@ func (x *objectSearch) why(ctx context.Context, key apply.Key, uid types.UID) di
 	return cause
 }
 
-// rightOf reads a right as package diagnose names it: "get deployments.apps".
+// permissionOf parses a permission in the format of package diagnose, such as
+// "get deployments.apps".
 func permissionOf(text, namespace string) *missingPermissionError {
 	verb, resource, _ := strings.Cut(text, " ")
 	return &missingPermissionError{permission: permission{
-		verb: verb, resource: schema.ParseGroupResource(resource), namespace: namespace, purpose: "to tell why objects are not ready",
+		verb: verb, resource: schema.ParseGroupResource(resource), namespace: namespace, purpose: "to find why objects are not ready",
 	}}
 }

@@ -20,30 +20,28 @@ import (
 	"github.com/chartwright/chartwright/internal/inventory"
 )
 
-// TestCorrect_TakesTheOperatorsReportOfRules: the plugin does not know the health
-// rules of the operator, and shows what follows from them.
-func TestCorrect_TakesTheOperatorsReportOfRules(t *testing.T) {
+// The plugin does not know the health rules of the operator.
+func TestApplyReportedRules_UsesReportedHealth(t *testing.T) {
 	for reason, want := range map[string]metav1.ConditionStatus{
 		"RuleNotReady": metav1.ConditionFalse, "RuleFailed": metav1.ConditionFalse, "RuleNotEvaluated": metav1.ConditionFalse,
 		"NotReported": metav1.ConditionFalse,
-		// The object was read after the report.
+		// This reason depends only on the object, which was read after the report.
 		"LessReady": metav1.ConditionTrue,
 	} {
 		x := &objectSearch{status: api.Status{Resources: &api.ResourcesStatus{
-			Total: 1, NotReady: []api.ObjectStatus{{Kind: "Widget", Name: "a", Reason: reason, Message: "it serves 1 of 3"}},
+			Total: 1, NotReady: []api.ObjectStatus{{Kind: "Widget", Name: "a", Reason: reason, Message: "1 of 3 replicas"}},
 		}}}
 		f := objectOutput{objectRef: objectRef{Kind: "Widget", Name: "a"}, Ready: metav1.ConditionTrue}
-		x.correct(&f)
+		x.applyReportedRules(&f)
 		if f.Ready != want || (f.Message == "") != (want == metav1.ConditionTrue) {
 			t.Errorf("%s: %+v", reason, f)
 		}
 	}
 }
 
-// TestStatus_FinishedJobThatIsGone: a Job that its TTL has deleted is reported as
-// it finished, and any other object that is gone as gone.
-func TestStatus_FinishedJobThatIsGone(t *testing.T) {
-	gone := objectOutput{objectRef: objectRef{Kind: "Job", Name: "migrate"}, Ready: metav1.ConditionFalse, Reason: "Gone", Message: "it is not there"}
+// A Job that was deleted after its TTL keeps its outcome.
+func TestFinish_DeletedJobKeepsOutcome(t *testing.T) {
+	gone := objectOutput{objectRef: objectRef{Kind: "Job", Name: "migrate"}, Ready: metav1.ConditionFalse, Reason: "Gone", Message: "object not found"}
 	for _, test := range []struct {
 		name, outcome string
 		object        objectOutput
@@ -53,7 +51,7 @@ func TestStatus_FinishedJobThatIsGone(t *testing.T) {
 		{"complete", inventory.Complete, gone, metav1.ConditionTrue, ""},
 		{"failed", inventory.Failed, gone, metav1.ConditionFalse, "JobFailed"},
 		{"not finished", "", gone, metav1.ConditionFalse, "Gone"},
-		{"finished and still there", inventory.Complete, objectOutput{Ready: metav1.ConditionTrue}, metav1.ConditionTrue, ""},
+		{"finished and not deleted", inventory.Complete, objectOutput{Ready: metav1.ConditionTrue}, metav1.ConditionTrue, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := test.object
@@ -65,7 +63,7 @@ func TestStatus_FinishedJobThatIsGone(t *testing.T) {
 	}
 }
 
-// hookMeta is the metadata of an object that a hook has created for an owner.
+// hookMeta returns the metadata of an object of a hook.
 func hookMeta(name, owner string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name), Labels: map[string]string{api.LabelHookOwnerUID: owner}}
 }
@@ -85,12 +83,11 @@ func hookPodOf(name, owner string, phase corev1.PodPhase) *corev1.Pod {
 func hooksSearch(objects ...runtime.Object) (*objectSearch, *fake.Clientset) {
 	client := fake.NewClientset(objects...)
 	cr := &unstructured.Unstructured{Object: map[string]any{}}
-	cr.SetUID("mine")
+	cr.SetUID("owner")
 	return &objectSearch{session: &session{typed: client}, cr: cr, status: api.Status{Release: &api.ReleaseStatus{Name: "web", Namespace: "shop"}}}, client
 }
 
-// TestStatusHooks: shown are the hooks of this release that run or have failed.
-func TestStatusHooks(t *testing.T) {
+func TestHooks_ReturnsRunningAndFailedHooksOfTheRelease(t *testing.T) {
 	pod := hookPodOf("stuck-1", "", corev1.PodPending)
 	yes := true
 	pod.Labels = map[string]string{"job-name": "stuck"}
@@ -99,10 +96,10 @@ func TestStatusHooks(t *testing.T) {
 		Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "Back-off"},
 	}}}
 	x, _ := hooksSearch(
-		hookJobOf("stuck", "mine"), pod, hookJobOf("new", "mine"), hookJobOf("theirs", "theirs"),
-		hookJobOf("done", "mine", batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}),
-		hookJobOf("failed", "mine", batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded", Message: "no more\ntries"}),
-		hookPodOf("test", "mine", corev1.PodFailed), hookPodOf("passed", "mine", corev1.PodSucceeded),
+		hookJobOf("stuck", "owner"), pod, hookJobOf("new", "owner"), hookJobOf("foreign", "other-owner"),
+		hookJobOf("done", "owner", batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}),
+		hookJobOf("failed", "owner", batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded", Message: "retries\nexhausted"}),
+		hookPodOf("test", "owner", corev1.PodFailed), hookPodOf("passed", "owner", corev1.PodSucceeded),
 	)
 	var got []string
 	for _, hook := range x.hooks(t.Context()) {
@@ -113,7 +110,7 @@ func TestStatusHooks(t *testing.T) {
 		got = append(got, line)
 	}
 	want := []string{
-		"Job failed False BackoffLimitExceeded no more tries",
+		"Job failed False BackoffLimitExceeded retries exhausted",
 		"Job new Unknown Starting",
 		"Job stuck False Stuck; stuck-1 ImagePullBackOff",
 		"Pod test False Failed; test Failed",
@@ -122,20 +119,19 @@ func TestStatusHooks(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if len(x.missing) > 0 {
-		t.Errorf("missing are %q", x.missing)
+		t.Errorf("missing is %q", x.missing)
 	}
 }
 
-// TestStatusHooks_Forbidden: a missing permission is named, and the rest is shown.
-func TestStatusHooks_Forbidden(t *testing.T) {
-	x, client := hooksSearch(hookPodOf("test", "mine", corev1.PodRunning))
+func TestHooks_NamesMissingPermissionAndReturnsTheRest(t *testing.T) {
+	x, client := hooksSearch(hookPodOf("test", "owner", corev1.PodRunning))
 	client.PrependReactor("list", "jobs", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, "", nil)
 	})
 	if hooks := x.hooks(t.Context()); len(hooks) != 1 || hooks[0].Name != "test" {
-		t.Errorf("hooks are %+v", hooks)
+		t.Errorf("got hooks %+v", hooks)
 	}
 	if len(x.missing) != 1 || !strings.Contains(x.missing[0], "list jobs.batch in namespace shop") {
-		t.Errorf("missing are %q", x.missing)
+		t.Errorf("missing is %q", x.missing)
 	}
 }

@@ -19,7 +19,7 @@ func TestStatusTree(t *testing.T) {
 	at := metav1.NewTime(now.Add(-3 * time.Minute))
 	out := statusOutput{
 		Kind: "PodSet", Namespace: "shop", Name: "web", Ready: metav1.ConditionFalse, State: "Held (rev 2)", Message: "1 of 4 objects are ready", Warning: "UpgradeFailed: no",
-		Conditions: []metav1.Condition{{Type: "Held", Status: "True", Reason: "RolledBack", Message: "Revision 2\nruns again"}},
+		Conditions: []metav1.Condition{{Type: "Held", Status: "True", Reason: "RolledBack", Message: "Revision 2\nis held"}},
 		Release:    &api.ReleaseStatus{Name: "web", Namespace: "shop", Revision: 4, Status: "deployed", Chart: "podset-1.0.0", AppVersion: "9", LastDeployed: &at},
 		Objects: []objectOutput{
 			{objectRef: objectRef{Kind: "ConfigMap", Namespace: "other", Name: "web"}, Ready: metav1.ConditionTrue},
@@ -29,7 +29,7 @@ func TestStatusTree(t *testing.T) {
 			{objectRef: objectRef{Kind: "Job", Namespace: "shop", Name: "web"}, Ready: metav1.ConditionFalse, Reason: "Failed", Cause: &causeOutput{
 				objectRef: objectRef{Kind: "Job", Namespace: "shop", Name: "web"}, Reason: "Deadline", Warning: "Late",
 			}},
-			{objectRef: objectRef{Kind: "Thing", Name: "web"}, Ready: metav1.ConditionUnknown},
+			{objectRef: objectRef{Kind: "Widget", Name: "web"}, Ready: metav1.ConditionUnknown},
 		},
 		Hooks: []objectOutput{
 			{objectRef: objectRef{Kind: "Job", Namespace: "shop", Name: "up"}, Ready: metav1.ConditionFalse, Reason: "Stuck", Cause: &causeOutput{
@@ -42,7 +42,7 @@ func TestStatusTree(t *testing.T) {
 NAME                       READY    STATUS
 PodSet shop/web            False    Held (rev 2): 1 of 4 objects are ready
 ├─ last warning                     UpgradeFailed: no
-├─ Held                             RolledBack: Revision 2 runs again
+├─ Held                             RolledBack: Revision 2 is held
 └─ Release web                      revision 4, deployed, chart podset-1.0.0, app 9, 3m ago
    ├─ ConfigMap other/web  True
    ├─ Deployment web       False    LessReplicas: 0/2
@@ -51,7 +51,7 @@ PodSet shop/web            False    Held (rev 2): 1 of 4 objects are ready
    ├─ Job web              False    Failed
    │  ├─ cause                      Deadline
    │  └─ last warning               Late
-   ├─ Thing web            Unknown
+   ├─ Widget web           Unknown
    └─ Hook Job up          False    Stuck
       └─ Pod up-1          False    ImagePullBackOff
 `
@@ -59,28 +59,28 @@ PodSet shop/web            False    Held (rev 2): 1 of 4 objects are ready
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	out.Release = nil
-	if tree := statusTree(out, now); len(tree.below) != 2 {
-		t.Errorf("without a release it is %+v", tree)
+	if tree := statusTree(out, now); len(tree.children) != 2 {
+		t.Errorf("without a release, the tree is %+v", tree)
 	}
 }
 
-func TestConditionsWorthKnowing(t *testing.T) {
+func TestConditionsOf_ReturnsShownConditions(t *testing.T) {
 	var status api.Status
-	for _, c := range []struct{ kind, is string }{
-		{"Ready", "False"}, {"Tested", "False"}, {"RightsMissing", "True"}, {"Deployed", "True"}, {"Paused", "False"}, {"UpdateAvailable", "True"}, {"Held", "True"}, {"Theirs", "True"},
+	for _, c := range []struct{ kind, status string }{
+		{"Ready", "False"}, {"Tested", "False"}, {"RightsMissing", "True"}, {"Deployed", "True"}, {"Paused", "False"}, {"UpdateAvailable", "True"}, {"Held", "True"}, {"Foreign", "True"},
 	} {
-		status.Conditions = append(status.Conditions, metav1.Condition{Type: c.kind, Status: metav1.ConditionStatus(c.is)})
+		status.Conditions = append(status.Conditions, metav1.Condition{Type: c.kind, Status: metav1.ConditionStatus(c.status)})
 	}
 	var got []string
 	for _, c := range conditionsOf(status) {
 		got = append(got, c.Type)
 	}
 	if want := "Held UpdateAvailable RightsMissing Tested"; strings.Join(got, " ") != want {
-		t.Errorf("shown are %v, expected %s", got, want)
+		t.Errorf("got %v, want %s", got, want)
 	}
 }
 
-func TestMayList(t *testing.T) {
+func TestCanList(t *testing.T) {
 	rule := func(verbs, groups, resources string, names ...string) authorizationv1.ResourceRule {
 		return authorizationv1.ResourceRule{Verbs: strings.Split(verbs, " "), APIGroups: strings.Split(groups, " "), Resources: strings.Split(resources, " "), ResourceNames: names}
 	}
@@ -88,21 +88,21 @@ func TestMayList(t *testing.T) {
 		rule authorizationv1.ResourceRule
 		want bool
 	}{
-		"the very one":      {rule("get list", "batch apps", "jobs deployments"), true},
-		"all":               {rule("*", "*", "*"), true},
-		"another verb":      {rule("get", "apps", "deployments"), false},
-		"another group":     {rule("list", "batch", "deployments"), false},
-		"another resource":  {rule("list", "apps", "deployments/scale"), false},
-		"some names of it":  {rule("list", "apps", "deployments", "web"), false},
-		"nothing of a kind": {authorizationv1.ResourceRule{}, false},
+		"same resource":   {rule("get list", "batch apps", "jobs deployments"), true},
+		"all resources":   {rule("*", "*", "*"), true},
+		"other verb":      {rule("get", "apps", "deployments"), false},
+		"other group":     {rule("list", "batch", "deployments"), false},
+		"other resource":  {rule("list", "apps", "deployments/scale"), false},
+		"some names only": {rule("list", "apps", "deployments", "web"), false},
+		"empty rule":      {authorizationv1.ResourceRule{}, false},
 	} {
-		if got := mayList([]authorizationv1.ResourceRule{rule("list", "", "pods"), test.rule}, "apps", "deployments"); got != test.want {
+		if got := canList([]authorizationv1.ResourceRule{rule("list", "", "pods"), test.rule}, "apps", "deployments"); got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
 
-func TestReport(t *testing.T) {
+func TestSetReported(t *testing.T) {
 	notReady := api.ObjectStatus{Kind: "Deployment", Namespace: "shop", Name: "web", Reason: "LessReplicas", Message: "0/2"}
 	for _, test := range []struct {
 		name      string
@@ -110,40 +110,40 @@ func TestReport(t *testing.T) {
 		object    objectOutput
 		want      metav1.ConditionStatus
 	}{
-		{"nothing is reported", nil, objectOutput{objectRef: objectRef{Kind: "Deployment", Name: "web"}}, metav1.ConditionUnknown},
-		{"named", &api.ResourcesStatus{Total: 2, Ready: 1, NotReady: []api.ObjectStatus{notReady}}, objectOutput{objectRef: objectRef{Kind: "Deployment", Namespace: "shop", Name: "web"}}, metav1.ConditionFalse},
-		{"others are named", &api.ResourcesStatus{Total: 2, Ready: 1, NotReady: []api.ObjectStatus{notReady}}, objectOutput{objectRef: objectRef{Kind: "Deployment", Namespace: "shop", Name: "api"}}, metav1.ConditionTrue},
-		{"not all are named", &api.ResourcesStatus{Total: 20, Ready: 1, NotReady: []api.ObjectStatus{notReady}}, objectOutput{objectRef: objectRef{Kind: "Job", Namespace: "shop", Name: "web"}}, metav1.ConditionUnknown},
+		{"nothing reported", nil, objectOutput{objectRef: objectRef{Kind: "Deployment", Name: "web"}}, metav1.ConditionUnknown},
+		{"object reported", &api.ResourcesStatus{Total: 2, Ready: 1, NotReady: []api.ObjectStatus{notReady}}, objectOutput{objectRef: objectRef{Kind: "Deployment", Namespace: "shop", Name: "web"}}, metav1.ConditionFalse},
+		{"only other objects reported", &api.ResourcesStatus{Total: 2, Ready: 1, NotReady: []api.ObjectStatus{notReady}}, objectOutput{objectRef: objectRef{Kind: "Deployment", Namespace: "shop", Name: "api"}}, metav1.ConditionTrue},
+		{"list of reported objects is cut off", &api.ResourcesStatus{Total: 20, Ready: 1, NotReady: []api.ObjectStatus{notReady}}, objectOutput{objectRef: objectRef{Kind: "Job", Namespace: "shop", Name: "web"}}, metav1.ConditionUnknown},
 	} {
 		x := &objectSearch{status: api.Status{Resources: test.resources}}
 		f := test.object
 		f.Ready = metav1.ConditionUnknown
-		x.report(&f)
+		x.setReported(&f)
 		if f.Ready != test.want || (f.Reason != "") != (test.want == metav1.ConditionFalse) {
-			t.Errorf("%s: it is %+v", test.name, f)
+			t.Errorf("%s: got %+v", test.name, f)
 		}
 	}
 }
 
-func TestRightOf(t *testing.T) {
+func TestPermissionOf(t *testing.T) {
 	for text, want := range map[string]permission{
 		"list events":          {verb: "list", resource: schema.GroupResource{Resource: "events"}},
 		"get deployments.apps": {verb: "get", resource: schema.GroupResource{Group: "apps", Resource: "deployments"}},
 	} {
-		want.namespace, want.purpose = "shop", "to tell why objects are not ready"
+		want.namespace, want.purpose = "shop", "to find why objects are not ready"
 		if got := permissionOf(text, "shop").permission; got != want {
-			t.Errorf("%s is %+v", text, got)
+			t.Errorf("%s: got %+v", text, got)
 		}
 	}
 }
 
-func TestUnseenEdit(t *testing.T) {
+func TestNotObserved_NamesGenerations(t *testing.T) {
 	cr := &unstructured.Unstructured{}
 	cr.SetGeneration(4)
-	if said := unseen(cr, api.Status{ObservedGeneration: 4}); said != "" {
-		t.Errorf("of what is up to date it says %q", said)
+	if message := notObserved(cr, api.Status{ObservedGeneration: 4}); message != "" {
+		t.Errorf("observed generation is current: got %q", message)
 	}
-	if said := unseen(cr, api.Status{ObservedGeneration: 3}); !strings.Contains(said, "generation 3 of 4") {
-		t.Errorf("it says %q", said)
+	if message := notObserved(cr, api.Status{ObservedGeneration: 3}); !strings.Contains(message, "generation 3 of 4") {
+		t.Errorf("observed generation is old: got %q", message)
 	}
 }

@@ -14,25 +14,25 @@ import (
 func statusTree(out statusOutput, now time.Time) branch {
 	root := branch{
 		name:  apply.Key{Kind: out.Kind, Namespace: out.Namespace, Name: out.Name}.String(),
-		state: string(out.Ready), paint: paintOf(out.Ready), text: joined(": ", out.State, out.Message),
+		state: string(out.Ready), paint: paintOf(out.Ready), text: join(": ", out.State, out.Message),
 	}
 	root.add("last warning", out.Warning)
 	for _, c := range out.Conditions {
-		root.below = append(root.below, branch{name: c.Type, text: joined(": ", c.Reason, oneLine(c.Message))})
+		root.children = append(root.children, branch{name: c.Type, text: join(": ", c.Reason, oneLine(c.Message))})
 	}
 	if out.Release == nil {
 		return root
 	}
 	release := branch{name: "Release " + out.Release.Name, text: releaseText(out.Release, now)}
 	for _, object := range out.Objects {
-		release.below = append(release.below, objectTree(object, out.Release.Namespace))
+		release.children = append(release.children, objectTree(object, out.Release.Namespace))
 	}
 	for _, hook := range out.Hooks {
-		below := objectTree(hook, out.Release.Namespace)
-		below.name = "Hook " + below.name
-		release.below = append(release.below, below)
+		child := objectTree(hook, out.Release.Namespace)
+		child.name = "Hook " + child.name
+		release.children = append(release.children, child)
 	}
-	root.below = append(root.below, release)
+	root.children = append(root.children, release)
 	return root
 }
 
@@ -50,35 +50,34 @@ func releaseText(release *api.ReleaseStatus, now time.Time) string {
 	return text
 }
 
-// objectTree is an object and, where it is not ready, the object at which that
-// shows.
+// objectTree returns an object and why it is not ready.
 func objectTree(object objectOutput, namespace string) branch {
 	b := branch{
 		name:  object.short(namespace),
-		state: string(object.Ready), paint: paintOf(object.Ready), text: joined(": ", object.Reason, object.Message),
+		state: string(object.Ready), paint: paintOf(object.Ready), text: join(": ", object.Reason, object.Message),
 	}
 	cause := object.Cause
 	if cause == nil {
 		return b
 	}
 	if cause.Kind == object.Kind && cause.Name == object.Name {
-		b.add("cause", joined(": ", cause.Reason, cause.Message))
+		b.add("cause", join(": ", cause.Reason, cause.Message))
 		b.add("last warning", cause.Warning)
 		return b
 	}
 	inner := branch{
 		name:  cause.short(namespace),
-		state: string(metav1.ConditionFalse), paint: red, text: joined(": ", cause.Reason, cause.Message),
+		state: string(metav1.ConditionFalse), paint: red, text: join(": ", cause.Reason, cause.Message),
 	}
 	inner.add("last warning", cause.Warning)
-	b.below = []branch{inner}
+	b.children = []branch{inner}
 	return b
 }
 
-// add adds a line below a branch, unless its text is empty.
+// add adds a child without a state, unless text is empty.
 func (b *branch) add(name, text string) {
 	if text != "" {
-		b.below = append(b.below, branch{name: name, text: text})
+		b.children = append(b.children, branch{name: name, text: text})
 	}
 }
 
@@ -93,8 +92,8 @@ func paintOf(ready metav1.ConditionStatus) paint {
 	}
 }
 
-// joined puts two texts together, where both are there.
-func joined(separator, first, second string) string {
+// join joins two texts, and omits the separator if one of them is empty.
+func join(separator, first, second string) string {
 	if first == "" || second == "" {
 		return first + second
 	}

@@ -24,16 +24,17 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// target is the custom resource that a command line names, or a kind: then it has
-// no name.
+// target is the custom resource or, without a name, the kind that a command line
+// names.
 type target struct {
 	mapping *meta.RESTMapping
-	// namespace is empty for kinds without namespaces, and for all namespaces.
+	// namespace is empty for cluster-scoped kinds, and for all namespaces.
 	namespace, name string
 	client          dynamic.ResourceInterface
 }
 
-// session is shared by all verbs: the streams, the flags, and what connect sets.
+// session is the state that all commands share. connect sets the fields from config
+// on.
 type session struct {
 	genericiooptions.IOStreams
 	flags  *genericclioptions.ConfigFlags
@@ -44,20 +45,20 @@ type session struct {
 	dynamic dynamic.Interface
 	typed   kubernetes.Interface
 	mapper  meta.RESTMapper
-	// namespace is that of -n or of the context; namespaceSet: of -n.
+	// namespace is that of -n or else of the context. namespaceSet: it is that of -n.
 	namespace    string
 	namespaceSet bool
 }
 
-// connect reads the kubeconfig and creates the clients. It makes no request.
+// connect reads the kubeconfig and creates the clients. It sends no request.
 func (s *session) connect() (err error) {
 	if s.namespace, s.namespaceSet, err = s.flags.ToRawKubeConfigLoader().Namespace(); err != nil {
-		return fmt.Errorf("find the namespace: %w", err)
+		return fmt.Errorf("read the namespace from the kubeconfig: %w", err)
 	}
 	if s.config, err = s.flags.ToRESTConfig(); err != nil {
-		return fmt.Errorf("find the cluster: %w", err)
+		return fmt.Errorf("read the kubeconfig: %w", err)
 	}
-	// The limits of kubectl: one user's requests need no throttling.
+	// The limits of kubectl.
 	s.config.QPS, s.config.Burst = 50, 300
 	s.config.WarningHandler = rest.NewWarningWriter(s.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	if s.dynamic, err = dynamic.NewForConfig(s.config); err != nil {
@@ -70,12 +71,12 @@ func (s *session) connect() (err error) {
 	return err
 }
 
-// onResource completes a command whose first words name a custom resource, and
-// which up to more words follow. The custom resource is read before run is called.
-func (s *session) onResource(cmd *cobra.Command, more int, run func(ctx context.Context, t target, cr *unstructured.Unstructured, rest []string) error) *cobra.Command {
+// onResource makes cmd a command on one custom resource, which it reads before it
+// calls run. At most extra arguments can follow KIND/NAME.
+func (s *session) onResource(cmd *cobra.Command, extra int, run func(ctx context.Context, t target, cr *unstructured.Unstructured, rest []string) error) *cobra.Command {
 	cmd.ValidArgsFunction = s.completeTarget
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		words, rest, err := split(args, more)
+		words, rest, err := split(args, extra)
 		if err != nil {
 			return err
 		}
@@ -95,8 +96,7 @@ func (s *session) onResource(cmd *cobra.Command, more int, run func(ctx context.
 	return cmd
 }
 
-// onKind completes a command that takes a kind, in all namespaces unless -n is
-// given.
+// onKind makes cmd a command on one kind, in all namespaces unless -n is set.
 func (s *session) onKind(cmd *cobra.Command, run func(ctx context.Context, t target) error) *cobra.Command {
 	cmd.ValidArgsFunction = s.completeKind
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -122,8 +122,7 @@ func (s *session) onKind(cmd *cobra.Command, run func(ctx context.Context, t tar
 	return cmd
 }
 
-// target finds what KIND/NAME or KIND NAME names. It makes no request for the
-// custom resource.
+// target resolves KIND/NAME or KIND NAME. It does not read the custom resource.
 func (s *session) target(words []string) (target, error) {
 	found, err := resource.NewBuilder(s.flags).Unstructured().RequireObject(false).
 		NamespaceParam(s.namespace).DefaultNamespace().
@@ -133,12 +132,12 @@ func (s *session) target(words []string) (target, error) {
 		return target{}, err
 	}
 	if len(found) != 1 {
-		return target{}, errors.New("expected one custom resource, by KIND/NAME")
+		return target{}, errors.New("expected one custom resource as KIND/NAME")
 	}
 	return s.at(found[0].Mapping, s.namespace, found[0].Name), nil
 }
 
-// kind finds a kind by any of its names.
+// kind resolves any name of a kind.
 func (s *session) kind(word, namespace string) (target, error) {
 	mapping, err := resource.NewBuilder(s.flags).Unstructured().ResourceTypes(word).SelectAllParam(true).Do().ResourceMapping()
 	if err != nil {
@@ -149,27 +148,27 @@ func (s *session) kind(word, namespace string) (target, error) {
 
 func (s *session) at(mapping *meta.RESTMapping, namespace, name string) target {
 	t := target{mapping: mapping, namespace: scoped(mapping, namespace), name: name}
-	// Without a namespace, it is a client for the whole cluster.
 	t.client = s.dynamic.Resource(mapping.Resource).Namespace(t.namespace)
 	return t
 }
 
-// split parts the words that name a custom resource from those after it.
-func split(args []string, more int) (words, rest []string, err error) {
+// split separates the arguments that name a custom resource from the arguments after
+// them, at most extra.
+func split(args []string, extra int) (words, rest []string, err error) {
 	n := 2
 	if len(args) > 0 && strings.Contains(args[0], "/") {
 		n = 1
 	}
 	switch {
 	case len(args) < n:
-		return nil, nil, errors.New("expected a custom resource, by KIND/NAME")
-	case len(args) > n+more:
-		return nil, nil, fmt.Errorf("%q is one word too many", args[n+more])
+		return nil, nil, errors.New(`expected a custom resource as KIND/NAME, such as "podset/web"`)
+	case len(args) > n+extra:
+		return nil, nil, fmt.Errorf("unexpected argument %q", args[n+extra])
 	}
 	return args[:n], args[n:], nil
 }
 
-// scoped returns the namespace where a kind has one, and none where it has not.
+// scoped returns the namespace, or "" if the kind is cluster-scoped.
 func scoped(mapping *meta.RESTMapping, namespace string) string {
 	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
 		return ""
@@ -177,52 +176,52 @@ func scoped(mapping *meta.RESTMapping, namespace string) string {
 	return namespace
 }
 
-// String names the target as kubectl does: podset.app.example.com/web.
+// String returns the name in the format of kubectl: podset.app.example.com/web.
 func (t target) String() string {
 	return strings.ToLower(t.mapping.GroupVersionKind.Kind) + strings.TrimSuffix("."+t.mapping.GroupVersionKind.Group, ".") + "/" + t.name
 }
 
-// resource is the kind as rules of a Role name it.
+// resource returns the kind as RBAC rules name it.
 func (t target) resource() schema.GroupResource { return t.mapping.Resource.GroupResource() }
 
-// need returns a permission on the custom resource, or on those of the kind.
+// need returns the permission for a verb on the custom resource or the kind.
 func (t target) need(verb, purpose string) permission {
 	if t.namespace == "" && t.mapping.Scope.Name() == meta.RESTScopeNameNamespace {
-		purpose += " in all namespaces (with -n, in one)"
+		purpose += " in all namespaces (-n selects one)"
 	}
 	return permission{verb: verb, resource: t.resource(), namespace: t.namespace, purpose: purpose}
 }
 
-// get reads the custom resource. It fails where no operator of ours looks
-// after it.
+// get reads the custom resource. It returns an error if Chartwright does not manage
+// it.
 func (t target) get(ctx context.Context) (*unstructured.Unstructured, error) {
 	cr, err := t.read(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if !managed(cr) {
-		return nil, fmt.Errorf("no operator of Chartwright looks after %s: it has neither the finalizer %s nor the status of one. "+
-			"Is the kind one of the operator's, and does the operator run?", t, api.Finalizer)
+		return nil, fmt.Errorf("%s is not managed by Chartwright: it has neither the finalizer %s nor a status; "+
+			"check that the operator serves this kind and is running", t, api.Finalizer)
 	}
 	return cr, nil
 }
 
-// read is get for whatever the custom resource is.
+// read reads the custom resource without the check of get.
 func (t target) read(ctx context.Context) (*unstructured.Unstructured, error) {
 	cr, err := t.client.Get(ctx, t.name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err) && t.namespace != "":
-		return nil, fmt.Errorf("there is no %s in namespace %s", t, t.namespace)
+		return nil, fmt.Errorf("%s not found in namespace %s", t, t.namespace)
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("there is no %s", t)
+		return nil, fmt.Errorf("%s not found", t)
 	case err != nil:
-		return nil, t.need("get", "to read it").explain(err)
+		return nil, t.need("get", "to read the custom resource").explain(err)
 	}
 	return cr, nil
 }
 
-// managed tells whether an operator of ours has taken a custom resource up. One
-// whose first spec was refused has no finalizer yet, but a status.
+// managed reports whether Chartwright manages a custom resource. If its first spec
+// was refused, it has a status but no finalizer.
 func managed(cr *unstructured.Unstructured) bool {
 	if slices.Contains(cr.GetFinalizers(), api.Finalizer) {
 		return true
@@ -232,8 +231,8 @@ func managed(cr *unstructured.Unstructured) bool {
 		meta.FindStatusCondition(status.Conditions, api.ConditionDeployed) != nil
 }
 
-// statusOf reads what the operator reports. What somebody else wrote into it
-// and cannot be understood counts as absent.
+// statusOf decodes the status. It returns an empty status if that fails, because
+// other clients can write the status, too.
 func statusOf(cr *unstructured.Unstructured) api.Status {
 	var status api.Status
 	content, ok := cr.Object["status"].(map[string]any)
@@ -243,13 +242,13 @@ func statusOf(cr *unstructured.Unstructured) api.Status {
 	return status
 }
 
-// permission is a permission that a verb needs.
+// permission is a permission that a command requires.
 type permission struct {
 	verb     string
 	resource schema.GroupResource
-	// namespace is empty for all of them, and for what has none.
+	// namespace is empty for all namespaces and for cluster-scoped resources.
 	namespace string
-	// purpose completes "you need it …": "to read the revisions of the release".
+	// purpose completes "which is required …", such as "to pause reconciliation".
 	purpose string
 }
 
@@ -259,21 +258,21 @@ type missingPermissionError struct {
 	cause error
 }
 
-// Error names the permission, its purpose, and the rule that grants it.
+// Error names the permission, its purpose, and the RBAC rule that grants it.
 func (e *missingPermissionError) Error() string {
 	where := ""
 	if e.namespace != "" {
 		where = fmt.Sprintf(" in namespace %s", e.namespace)
 	}
-	return fmt.Sprintf("you may not %s %s%s, which you need %s. The rule that allows it: {apiGroups: [%q], resources: [%q], verbs: [%q]}",
+	return fmt.Sprintf("missing permission to %s %s%s, which is required %s; required rule: {apiGroups: [%q], resources: [%q], verbs: [%q]}",
 		e.verb, e.resource, where, e.purpose, e.resource.Group, e.resource.Resource, e.verb)
 }
 
 // Unwrap returns the error of the API server.
 func (e *missingPermissionError) Unwrap() error { return e.cause }
 
-// explain returns an error that names the permission if the API server has refused
-// the request. It adds the request to any other error.
+// explain returns an error that names the permission if err is Forbidden. It adds
+// the request to any other error.
 func (p permission) explain(err error) error {
 	switch {
 	case err == nil:
@@ -284,8 +283,8 @@ func (p permission) explain(err error) error {
 	return fmt.Errorf("%s %s: %w", p.verb, p.resource, err)
 }
 
-// isMissingPermission reports whether an error is about a missing permission, so
-// that the rest can still be shown.
+// isMissingPermission reports whether a permission is missing. The caller can then
+// still show everything else.
 func isMissingPermission(err error) bool {
 	_, ok := errors.AsType[*missingPermissionError](err)
 	return ok

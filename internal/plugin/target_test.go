@@ -14,7 +14,7 @@ import (
 func TestSplit(t *testing.T) {
 	for _, test := range []struct {
 		args        string
-		more        int
+		extra       int
 		words, rest []string
 		err         string
 	}{
@@ -24,10 +24,10 @@ func TestSplit(t *testing.T) {
 		{"podset web 2", 1, []string{"podset", "web"}, []string{"2"}, ""},
 		{"", 1, nil, nil, "expected a custom resource"},
 		{"podset", 1, nil, nil, "expected a custom resource"},
-		{"podset/web 2 3", 1, nil, nil, `"3" is one word too many`},
-		{"podset web 2", 0, nil, nil, `"2" is one word too many`},
+		{"podset/web 2 3", 1, nil, nil, `unexpected argument "3"`},
+		{"podset web 2", 0, nil, nil, `unexpected argument "2"`},
 	} {
-		words, rest, err := split(strings.Fields(test.args), test.more)
+		words, rest, err := split(strings.Fields(test.args), test.extra)
 		if test.err != "" {
 			if err == nil || !strings.Contains(err.Error(), test.err) {
 				t.Errorf("%q: %v, want %q", test.args, err, test.err)
@@ -40,22 +40,22 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-func TestExplain(t *testing.T) {
-	need := permission{verb: "patch", resource: schema.GroupResource{Group: "app.example.com", Resource: "podsets"}, namespace: "shop", purpose: "to pause it"}
-	refused := apierrors.NewForbidden(need.resource, "web", errors.New("no"))
-	err := need.explain(refused)
-	want := `you may not patch podsets.app.example.com in namespace shop, which you need to pause it. The rule that allows it: {apiGroups: ["app.example.com"], resources: ["podsets"], verbs: ["patch"]}`
-	if err == nil || err.Error() != want || !isMissingPermission(fmt.Errorf("first: %w", err)) || !errors.Is(err, refused) || !lasting(err) {
-		t.Errorf("it says %v", err)
+func TestExplain_NamesTheMissingPermission(t *testing.T) {
+	required := permission{verb: "patch", resource: schema.GroupResource{Group: "app.example.com", Resource: "podsets"}, namespace: "shop", purpose: "to pause reconciliation"}
+	refused := apierrors.NewForbidden(required.resource, "web", errors.New("no"))
+	err := required.explain(refused)
+	want := `missing permission to patch podsets.app.example.com in namespace shop, which is required to pause reconciliation; required rule: {apiGroups: ["app.example.com"], resources: ["podsets"], verbs: ["patch"]}`
+	if err == nil || err.Error() != want || !isMissingPermission(fmt.Errorf("first: %w", err)) || !errors.Is(err, refused) || !permanent(err) {
+		t.Errorf("got %v", err)
 	}
-	need.namespace = ""
-	if err := need.explain(refused); strings.Contains(err.Error(), "namespace") {
-		t.Errorf("it says %v", err)
+	required.namespace = ""
+	if err := required.explain(refused); strings.Contains(err.Error(), "namespace") {
+		t.Errorf("got %v", err)
 	}
-	if err := need.explain(errors.New("no route")); isMissingPermission(err) || lasting(err) || err.Error() != "patch podsets.app.example.com: no route" {
-		t.Errorf("it says %v", err)
+	if err := required.explain(errors.New("no route")); isMissingPermission(err) || permanent(err) || err.Error() != "patch podsets.app.example.com: no route" {
+		t.Errorf("got %v", err)
 	}
-	if need.explain(nil) != nil {
-		t.Error("nothing is an error")
+	if required.explain(nil) != nil {
+		t.Error("no error becomes an error")
 	}
 }

@@ -12,18 +12,18 @@ import (
 	"golang.org/x/term"
 )
 
-// terminalWriter writes text that may quote what tenants wrote: control
-// characters and characters that change the direction of text arrive as \u001b
-// and the like, so that no message can move the cursor, hide text or set the
-// title of a terminal. Newlines, tabs and the colors of paint pass.
+// terminalWriter escapes control characters and characters that change the direction of
+// text, such as \u001b. Output can quote text from tenants, which must not move the
+// cursor, hide text or set the title of a terminal. Newlines, tabs and the colors of
+// paint are not escaped.
 type terminalWriter struct {
 	to io.Writer
-	// rest is the beginning of a character whose end is in the next write.
+	// rest is an incomplete character at the end of the last write.
 	rest []byte
 }
 
-// Fd returns the file descriptor of what it writes to, for the check whether
-// that is a terminal, or one that is never a terminal.
+// Fd returns the file descriptor of the output, for the check whether it is a terminal.
+// If the output is not a file, it returns an invalid descriptor.
 func (w *terminalWriter) Fd() uintptr {
 	if file, ok := w.to.(interface{ Fd() uintptr }); ok {
 		return file.Fd()
@@ -31,7 +31,8 @@ func (w *terminalWriter) Fd() uintptr {
 	return ^uintptr(0)
 }
 
-// Write writes all of the text but an incomplete character at its end.
+// Write writes the escaped text. An incomplete character at the end waits for the next
+// write.
 func (w *terminalWriter) Write(text []byte) (int, error) {
 	safe, rest := escaped(slices.Concat(w.rest, text))
 	w.rest = rest
@@ -41,11 +42,11 @@ func (w *terminalWriter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// colors are the only escape sequences that pass.
+// colors are the only escape sequences that are not escaped.
 var colors = []paint{red, green, yellow, cyan, bold, unpainted}
 
-// escaped returns a text with unsafe characters escaped, and the incomplete
-// character at its end, if there is one.
+// escaped returns the text with escaped characters, and the incomplete character at its
+// end.
 func escaped(text []byte) (safe, rest []byte) {
 	for utf8.FullRune(text) {
 		r, size := utf8.DecodeRune(text)
@@ -77,7 +78,7 @@ const (
 	colorNever  = "never"
 )
 
-// paint is a color of terminals, by its ANSI sequence.
+// paint is an ANSI escape sequence for a color.
 type paint string
 
 const (
@@ -91,15 +92,16 @@ const (
 	unpainted paint = "\x1b[0m"
 )
 
-// painter colors text, or leaves it as it is.
+// painter colors text if on is set.
 type painter struct{ on bool }
 
-// painter returns one for the output.
+// painter returns the painter for standard output.
 func (s *session) painter() painter {
 	return painter{colored(s.color, s.Out, os.Getenv("NO_COLOR"))}
 }
 
-// colored decides by the flag, the stream and https://no-color.org.
+// colored reports whether to color the output, according to --color, the stream and
+// https://no-color.org.
 func colored(mode string, w io.Writer, noColor string) bool {
 	if mode != colorAuto {
 		return mode == colorAlways

@@ -9,14 +9,14 @@ import (
 
 func TestTerminalWriter_EscapesControlCharacters(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
-		{"plain text", "Ready: größer\tas it is\n", "Ready: größer\tas it is\n"},
-		{"our colors", string(red) + "failed" + string(unpainted), string(red) + "failed" + string(unpainted)},
-		{"the title of the window", "\x1b]0;OWNED\x07", `\u001b]0;OWNED\u0007`},
-		{"a cleared screen", "\x1b[2J\x1b[8m", `\u001b[2J\u001b[8m`},
-		{"a carriage return", "fine\rOWNED", `fine\u000dOWNED`},
-		{"a C1 control sequence", "\u009b2J", `\u009b2J`},
-		{"a change of direction", "a\u202eb\u2066c", `a\u202eb\u2066c`},
-		{"bytes that are no characters", "a\xffb", "a\uFFFDb"},
+		{"plain text", "Ready: größer\ttext\n", "Ready: größer\ttext\n"},
+		{"colors of the plugin", string(red) + "failed" + string(unpainted), string(red) + "failed" + string(unpainted)},
+		{"window title", "\x1b]0;OWNED\x07", `\u001b]0;OWNED\u0007`},
+		{"clear screen", "\x1b[2J\x1b[8m", `\u001b[2J\u001b[8m`},
+		{"carriage return", "fine\rOWNED", `fine\u000dOWNED`},
+		{"C1 control sequence", "\u009b2J", `\u009b2J`},
+		{"change of direction", "a\u202eb\u2066c", `a\u202eb\u2066c`},
+		{"invalid UTF-8", "a\xffb", "a\uFFFDb"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var whole, pieces bytes.Buffer
@@ -26,8 +26,9 @@ func TestTerminalWriter_EscapesControlCharacters(t *testing.T) {
 			if whole.String() != test.want {
 				t.Errorf("%q, want %q", whole.String(), test.want)
 			}
-			// No escape gets through in two pieces. A color is written in one.
-			if test.name == "our colors" {
+			// An escape sequence in several writes is escaped, too. The plugin writes each color at
+			// once.
+			if test.name == "colors of the plugin" {
 				return
 			}
 			byByte := &terminalWriter{to: &pieces}
@@ -43,7 +44,7 @@ func TestTerminalWriter_EscapesControlCharacters(t *testing.T) {
 	}
 }
 
-func TestColors(t *testing.T) {
+func TestColored_FlagTerminalAndNoColor(t *testing.T) {
 	terminal, err := os.Open("/dev/ptmx")
 	if err != nil {
 		t.Skip(err)

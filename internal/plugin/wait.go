@@ -16,47 +16,48 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/chartwright/chartwright/internal/api"
-	"github.com/chartwright/chartwright/internal/api/annotations"
 )
 
-// reconnectDelay is the time between a broken connection and the next attempt.
+// reconnectDelay is the delay before a failed read or watch is retried.
 const reconnectDelay = time.Second
 
-// await watches a custom resource until there is a verdict, and notes each change
-// of its state from the state before. After the timeout the verdict is unknown.
+// await watches a custom resource until the outcome of a request is known, and notes
+// each change of the state, starting with the state before the request. After the
+// timeout, the outcome is unknown.
 func (s *session) await(ctx context.Context, t target, before api.Status, r request, timeout time.Duration) (v verdict, status api.Status, err error) {
-	told := ""
-	tell := func(status api.Status) {
-		if says := situation(status); says != told {
-			told = says
-			s.note("%s  %s", time.Now().Format(time.TimeOnly), says)
+	noted := ""
+	noteState := func(status api.Status) {
+		if state := stateOf(status); state != noted {
+			noted = state
+			s.note("%s  %s", time.Now().Format(time.TimeOnly), state)
 		}
 	}
-	tell(before)
-	look := func(cr *unstructured.Unstructured) bool {
-		status = statusOf(cr)
-		tell(status)
-		v = r.judge(r.value, cr, status)
-		return v.state != endOpen
-	}
-	late, err := retryUntil(ctx, timeout, func(ctx context.Context) (bool, error) { return t.watch(ctx, look) })
-	if late {
-		v = verdict{endUnknown, fmt.Sprintf("not known after %s, when it was %s", timeout, told)}
+	noteState(before)
+	timedOut, err := retryUntil(ctx, timeout, func(ctx context.Context) (bool, error) {
+		return t.watch(ctx, func(cr *unstructured.Unstructured) bool {
+			status = statusOf(cr)
+			noteState(status)
+			v = r.judge(r.value, cr, status)
+			return v.outcome != outcomeOpen
+		})
+	})
+	if timedOut {
+		v = verdict{outcomeUnknown, fmt.Sprintf("timed out after %s; last state: %s", timeout, noted)}
 	}
 	return v, status, err
 }
 
-// retryUntil watches until there is a verdict, a lasting error, or no time left.
-// It reconnects broken connections.
-func retryUntil(ctx context.Context, timeout time.Duration, try func(context.Context) (enough bool, err error)) (late bool, err error) {
+// retryUntil calls try until it is done, fails with a permanent error, or the timeout
+// has passed. It retries after temporary errors, such as a broken connection.
+func retryUntil(ctx context.Context, timeout time.Duration, try func(context.Context) (done bool, err error)) (timedOut bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err = wait.PollUntilContextCancel(ctx, reconnectDelay, true, func(ctx context.Context) (bool, error) {
-		enough, err := try(ctx)
-		if err != nil && !lasting(err) {
+		done, err := try(ctx)
+		if err != nil && !permanent(err) {
 			return false, nil
 		}
-		return enough, err
+		return done, err
 	})
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return true, nil
@@ -64,14 +65,14 @@ func retryUntil(ctx context.Context, timeout time.Duration, try func(context.Con
 	return false, err
 }
 
-// watch shows a custom resource as it is and each time that it changes, until
-// look has seen enough or the watch ends.
-func (t target) watch(ctx context.Context, look func(*unstructured.Unstructured) bool) (enough bool, err error) {
+// watch calls visit for the current custom resource and after each change, until
+// visit returns true or the watch ends.
+func (t target) watch(ctx context.Context, visit func(*unstructured.Unstructured) (done bool)) (done bool, err error) {
 	cr, err := t.read(ctx)
 	if err != nil {
 		return false, err
 	}
-	if look(cr) {
+	if visit(cr) {
 		return true, nil
 	}
 	changes, err := t.client.Watch(ctx, metav1.ListOptions{
@@ -83,161 +84,161 @@ func (t target) watch(ctx context.Context, look func(*unstructured.Unstructured)
 	}
 	return follow(changes, func(cr *unstructured.Unstructured, deleted bool) (bool, error) {
 		if deleted {
-			return false, errGone
+			return false, errDeleted
 		}
-		return look(cr), nil
+		return visit(cr), nil
 	})
 }
 
-// follow calls look for each change until it has seen enough or the watch ends. A
-// watch that ends is started again from the current state.
-func follow(changes watch.Interface, look func(cr *unstructured.Unstructured, deleted bool) (enough bool, err error)) (bool, error) {
+// follow calls visit for each change until it is done or the watch ends. The caller
+// then reads the current state and watches again.
+func follow(changes watch.Interface, visit func(cr *unstructured.Unstructured, deleted bool) (done bool, err error)) (bool, error) {
 	defer changes.Stop()
 	for event := range changes.ResultChan() {
 		cr, ok := event.Object.(*unstructured.Unstructured)
 		if !ok || event.Type == watch.Error {
 			return false, nil
 		}
-		if enough, err := look(cr, event.Type == watch.Deleted); enough || err != nil {
-			return enough, err
+		if done, err := visit(cr, event.Type == watch.Deleted); done || err != nil {
+			return done, err
 		}
 	}
 	return false, nil
 }
 
-var errGone = errors.New("the custom resource was deleted meanwhile")
+var errDeleted = errors.New("the custom resource was deleted while waiting")
 
-// lasting reports whether an error would not go away by another attempt.
-func lasting(err error) bool {
-	if errors.Is(err, errGone) || isMissingPermission(err) {
+// permanent reports whether a retry cannot help.
+func permanent(err error) bool {
+	if errors.Is(err, errDeleted) || isMissingPermission(err) {
 		return true
 	}
-	answer, is := errors.AsType[*apierrors.StatusError](err)
-	if !is {
+	refused, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok {
 		return false
 	}
-	code := answer.ErrStatus.Code
+	code := refused.ErrStatus.Code
 	return code >= 400 && code < 500 && !apierrors.IsTooManyRequests(err) && !apierrors.IsResourceExpired(err)
 }
 
-// end is how something ended that was asked for.
-type end string
+// outcome is the outcome of a request.
+type outcome string
 
 const (
-	endOpen   end = ""
-	endDone   end = "Done"
-	endFailed end = "Failed"
-	// endUnknown: --wait timed out.
-	endUnknown end = "Unknown"
+	outcomeOpen   outcome = ""
+	outcomeDone   outcome = "Done"
+	outcomeFailed outcome = "Failed"
+	// outcomeUnknown: --wait timed out.
+	outcomeUnknown outcome = "Unknown"
 )
 
-// verdict is the outcome of a request by the status.
+// verdict is the outcome of a request according to the status.
 type verdict struct {
-	state   end
+	outcome outcome
 	message string
 }
 
-// err is what the program ends with.
-func (v verdict) err(what string) error {
-	switch v.state {
-	case endDone:
+// err returns the verdict as the error with which the program exits.
+func (v verdict) err(subject string) error {
+	switch v.outcome {
+	case outcomeDone:
 		return nil
-	case endUnknown:
-		return &timeoutError{what + ": " + v.message}
+	case outcomeUnknown:
+		return &pendingError{subject + ": " + v.message}
 	default:
-		return fmt.Errorf("%s: %s", what, v.message)
+		return fmt.Errorf("%s: %s", subject, v.message)
 	}
 }
 
-// judge decides how a request ended. value is that of its annotation.
+// judge determines the outcome of a request. value is the value of its annotation.
 type judge func(value string, cr *unstructured.Unstructured, status api.Status) verdict
 
-// situation is a status in one line.
-func situation(status api.Status) string {
+// stateOf returns state and message of a status in one line.
+func stateOf(status api.Status) string {
 	ready := meta.FindStatusCondition(status.Conditions, api.ConditionReady)
 	if ready == nil {
-		return "nothing is reported yet"
+		return "no status reported yet"
 	}
 	return status.State + ": " + ready.Message
 }
 
-// answeredThen waits until the operator has answered a request, by repeating its
-// value, and leaves the verdict to then.
-func answeredThen(answer func(*api.AnsweredStatus) string, then func(api.Status) verdict) judge {
+const deleting = "the custom resource is being deleted"
+
+// answeredThen returns a judge that waits until .status.answered repeats the value of
+// the request, and then calls next.
+func answeredThen(answer func(*api.AnsweredStatus) string, next func(api.Status) verdict) judge {
 	return func(value string, cr *unstructured.Unstructured, status api.Status) verdict {
 		switch {
 		case cr.GetDeletionTimestamp() != nil:
-			return verdict{endFailed, "it is being deleted"}
+			return verdict{outcomeFailed, deleting}
 		case status.Answered != nil && answer(status.Answered) == value:
-			return then(status)
-		case annotations.Parse(cr.GetAnnotations()).Pause != annotations.PauseNot:
-			return verdict{endFailed, `it is paused, and nothing is changed until "kubectl chartwright unpause"; what you asked for is done then`}
+			return next(status)
+		case isPaused(cr):
+			return verdict{outcomeFailed, `reconciliation is paused; the request takes effect after "` + commandLine + ` resume"`}
 		default:
 			return verdict{}
 		}
 	}
 }
 
-// settled is the verdict once the operator has done its part: whether what runs
-// is ready.
+// settled returns the verdict for the condition Ready, once the request was answered.
 func settled(status api.Status) verdict {
 	ready := meta.FindStatusCondition(status.Conditions, api.ConditionReady)
 	switch {
 	case ready == nil, ready.Status == metav1.ConditionUnknown:
 		return verdict{}
 	case ready.Status == metav1.ConditionTrue:
-		return verdict{endDone, ready.Message}
+		return verdict{outcomeDone, ready.Message}
 	case slices.Contains([]string{api.ReasonProgressing, api.ReasonPaused}, ready.Reason):
 		return verdict{}
 	default:
-		return verdict{endFailed, ready.Reason + ": " + ready.Message}
+		return verdict{outcomeFailed, ready.Reason + ": " + ready.Message}
 	}
 }
 
-// judgeRollback waits for a rollback to be refused, to fail, or to be ready.
+// judgeRollback waits until a rollback is refused, has failed, or is ready.
 var judgeRollback = answeredThen(rollbackAnswer, func(status api.Status) verdict {
 	if refused := trueCondition(status, api.ConditionRollbackRefused); refused != nil {
-		return verdict{endFailed, "refused: " + refused.Message}
+		return verdict{outcomeFailed, "refused: " + refused.Message}
 	}
 	v := settled(status)
-	if v.state == endDone && status.Rollback == nil {
-		return verdict{endFailed, "nothing is held: the spec was edited after the request and is followed, or somebody asked for something else"}
+	if v.outcome == outcomeDone && status.Rollback == nil {
+		return verdict{outcomeFailed, "no revision is held: the spec was edited after the request, or another request followed"}
 	}
 	return v
 })
 
-// judgeResume waits for what the spec asks for to run.
-var judgeResume = answeredThen(rollbackAnswer, settled)
+// judgeUnhold waits until the spec is deployed.
+var judgeUnhold = answeredThen(rollbackAnswer, settled)
 
-// judgeReconcile waits for everything to be verified.
+// judgeReconcile waits until all resources are applied and ready.
 var judgeReconcile = answeredThen(func(a *api.AnsweredStatus) string { return a.ReconcileRequestedAt }, func(status api.Status) verdict {
 	if drifted := meta.FindStatusCondition(status.Conditions, api.ConditionDrifted); drifted != nil && drifted.Reason == api.ReasonRepairFailed {
-		return verdict{endFailed, drifted.Reason + ": " + drifted.Message}
+		return verdict{outcomeFailed, drifted.Reason + ": " + drifted.Message}
 	}
 	return settled(status)
 })
 
 func rollbackAnswer(a *api.AnsweredStatus) string { return a.RollbackTo }
 
-// judgePause waits until nothing is changed any more: what was under way goes
-// on to its end.
+// judgePause waits until the pause is in effect and the running action has finished.
 func judgePause(_ string, cr *unstructured.Unstructured, status api.Status) verdict {
 	if paused := trueCondition(status, api.ConditionPaused); paused != nil {
-		return verdict{endDone, paused.Message}
+		return verdict{outcomeDone, paused.Message}
 	}
-	if annotations.Parse(cr.GetAnnotations()).Pause == annotations.PauseNot {
-		return verdict{endFailed, "somebody has ended the pause meanwhile"}
+	if !isPaused(cr) {
+		return verdict{outcomeFailed, "another client ended the pause"}
 	}
 	return verdict{}
 }
 
-// judgeUnpause waits for what the pause kept from being done.
-func judgeUnpause(_ string, cr *unstructured.Unstructured, status api.Status) verdict {
+// judgeResume waits until the operator has done what the pause delayed.
+func judgeResume(_ string, cr *unstructured.Unstructured, status api.Status) verdict {
 	switch {
-	case annotations.Parse(cr.GetAnnotations()).Pause != annotations.PauseNot:
-		return verdict{endFailed, "somebody has paused it again"}
+	case isPaused(cr):
+		return verdict{outcomeFailed, "another client paused the custom resource again"}
 	case cr.GetDeletionTimestamp() != nil:
-		return verdict{endFailed, "it is being deleted"}
+		return verdict{outcomeFailed, deleting}
 	case meta.IsStatusConditionTrue(status.Conditions, api.ConditionPaused):
 		return verdict{}
 	default:

@@ -127,7 +127,7 @@ func TestGitTools_KeepWritesOfTheCLI(t *testing.T) {
 				t.Errorf("finalizers are %v", live.GetFinalizers())
 			}
 			env.WaitCondition(web, "Ready", metav1.ConditionFalse, "Paused")
-			byCLI(env, kind, "unpause", name)
+			byCLI(env, kind, "resume", name)
 			env.WaitRevision(web, 2)
 		})
 	}

@@ -117,7 +117,7 @@ func TestPlugin_Diff(t *testing.T) {
 	})
 	t.Run("nothing", func(t *testing.T) {
 		output := diff(reader, "--revision", "3..3")
-		if output.Code != 0 || output.Stdout != "" || output.Stderr != "No object differs between revision 3 (pieces-0.1.0) and revision 3 (pieces-0.1.0).\n" {
+		if output.Code != 0 || output.Stdout != "" || output.Stderr != "No differences between revision 3 (pieces-0.1.0) and revision 3 (pieces-0.1.0).\n" {
 			t.Errorf("the output is %+v", output)
 		}
 	})
@@ -146,8 +146,10 @@ func TestPlugin_Diff(t *testing.T) {
    name: web-a
 `, "FILE", name)
 		}
+		expect(t, diff(reader, "-f", file, "--watches-file", watches), want(file))
+		// --spec is the former name of -f.
 		expect(t, diff(reader, "--spec", file, "--watches-file", watches), want(file))
-		output := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "--spec", "-", "--chart", harness.Chart("pieces"))
+		output := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "-f", "-", "--chart", harness.Chart("pieces"))
 		expect(t, output, want("standard input"))
 		// The diff does not change the resource.
 		env.For(t).ExpectRevisions("web", "1 superseded, 2 superseded, 3 deployed")
@@ -157,7 +159,7 @@ func TestPlugin_Diff(t *testing.T) {
 		env.Annotate(web("").Obj(), "rollback-to", "1")
 		env.WaitRevision(web("").Obj(), 4)
 		// b is in the spec of revision 1, but not in the current spec.
-		output := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "--spec", "-", "--watches-file", watches)
+		output := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "-f", "-", "--watches-file", watches)
 		all.WriteString(output.Stdout + output.Stderr)
 		expectContains(t, "the output", output.Stdout, "- text: one + text: three", "--- ConfigMap web-b, revision 4 (pieces-0.1.0) +++ /dev/null", "- text: '*** (before)' + text: '*** (after)'")
 		if strings.Contains(output.Stdout, "web-fixed") || output.Stderr != "" {
@@ -174,9 +176,9 @@ func TestPlugin_Diff(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, "templates", "more.yaml"), []byte(template), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		output := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "--spec", "-", "--chart", folder)
-		expectContains(t, "the note", output.Stderr, "Note: chart pieces-0.1.0, as it is here, gives something else than revision 4", "very same values", "ConfigMap more")
-		broken := reader.ChartwrightWith("breaks: true\n", "diff", "piece/web", "--spec", "-", "--chart", folder)
+		output := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "-f", "-", "--chart", folder)
+		expectContains(t, "the note", output.Stderr, "Note: the local chart pieces-0.1.0 renders other objects than revision 4", "from the same values", "ConfigMap more")
+		broken := reader.ChartwrightWith("breaks: true\n", "diff", "piece/web", "-f", "-", "--chart", folder)
 		if broken.Code != 1 {
 			t.Errorf("exit code %d", broken.Code)
 		}
@@ -190,12 +192,12 @@ func TestPlugin_Diff(t *testing.T) {
 			args     []string
 			wantText string
 		}{
-			{fewer, "", nil, "you may not get secrets in namespace " + env.Namespace + ", which you need to read revision 3 of release web. The rule that allows it: " + `{apiGroups: [""], resources: ["secrets"], verbs: ["get"]}`},
-			{reader, "", []string{"--revision", "9"}, "revision 9 of release web is not stored; there are 1, 2, 3, 4"},
-			{reader, "", []string{"--revision", "one"}, `"one" is no revision`},
-			{reader, "", []string{"--chart", "."}, "expected --spec, too"},
-			{reader, "a: b", []string{"--spec", "-"}, "the chart of Piece." + kind.Group + " is not known here"},
-			{reader, "apiVersion: v1\nkind: Pod\n", []string{"--spec", "-"}, "it holds a Pod: expected a Piece." + kind.Group},
+			{fewer, "", nil, "missing permission to get secrets in namespace " + env.Namespace + ", which is required to read revision 3 of release web; required rule: " + `{apiGroups: [""], resources: ["secrets"], verbs: ["get"]}`},
+			{reader, "", []string{"--revision", "9"}, "revision 9 of release web not found; stored revisions: 1, 2, 3, 4"},
+			{reader, "", []string{"--revision", "one"}, `invalid revision "one"`},
+			{reader, "", []string{"--chart", "."}, "--chart and --watches-file require -f FILE"},
+			{reader, "a: b", []string{"-f", "-"}, "no chart for Piece." + kind.Group + " found"},
+			{reader, "apiVersion: v1\nkind: Pod\n", []string{"-f", "-"}, "found kind Pod: expected Piece." + kind.Group},
 		} {
 			output := test.who.ChartwrightWith(test.stdin, append([]string{"diff", "piece/web"}, test.args...)...)
 			all.WriteString(output.Stdout + output.Stderr)

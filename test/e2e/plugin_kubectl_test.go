@@ -43,11 +43,13 @@ func TestPlugin_KubectlFindsAndCompletes(t *testing.T) {
 		{[]string{"rollback", ""}, []string{"hooks", "podset"}, []string{"deployment", "customresourcedefinition"}},
 		{[]string{"rollback", kind.Resource() + "/"}, []string{kind.Resource() + "/web", kind.Resource() + "/shop"}, nil},
 		{[]string{"rollback", kind.Resource() + "/w"}, []string{kind.Resource() + "/web"}, []string{kind.Resource() + "/shop"}},
-		{[]string{"unpause", kind.Resource(), ""}, []string{"web", "shop"}, nil},
-		{[]string{"unpause", kind.Resource(), "web", ""}, nil, []string{"web"}},
+		{[]string{"resume", kind.Resource(), ""}, []string{"web", "shop"}, nil},
+		{[]string{"resume", kind.Resource(), "web", ""}, nil, []string{"web"}},
 		{[]string{"rollout", "pause", ""}, []string{"hooks"}, nil},
 		{[]string{"pause", "-o", ""}, []string{"table", "json", "yaml"}, nil},
 		{[]string{"pause", "--color", ""}, []string{"auto", "always", "never"}, nil},
+		{[]string{"list", ""}, []string{"hooks"}, nil},
+		{[]string{"un"}, []string{"unhold"}, []string{"unpause"}},
 	} {
 		output := c.Kubectl(append([]string{"__complete", "chartwright"}, test.typed...)...)
 		words := strings.Fields(output.Stdout)

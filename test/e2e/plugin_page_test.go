@@ -25,16 +25,18 @@ type desk struct {
 
 // desks are the sections of the page by title.
 var desks = map[string]func(t *testing.T) desk{
-	"Rights": func(t *testing.T) desk {
+	"Permissions": func(t *testing.T) desk {
 		d := podSetDesk(t)
 		d.user = d.env.NewUser(d.kind.On("get", "list", "watch"))
 		return d
 	},
+	"List":                podSetDesk,
+	"Check":               podSetDesk,
 	"Status":              statusDesk,
 	"History":             historyDesk,
 	"Diff":                diffDesk,
-	"Rollback and resume": podSetDesk,
-	"Pause and unpause":   podSetDesk,
+	"Rollback and unhold": podSetDesk,
+	"Pause and resume":    podSetDesk,
 	"Reconcile":           podSetDesk,
 	"Rollout":             rolloutDesk,
 }

@@ -70,10 +70,10 @@ func TestPlugin_Rollout(t *testing.T) {
 	// and pauses nothing.
 	for _, verb := range []string{"pause", "resume"} {
 		c.ends(1, []string{"rollout", verb, r.kind.Resource()},
-			"you may not patch customresourcedefinitions.apiextensions.k8s.io, which you need to "+verb+" the rollout.")
+			"missing permission to patch customresourcedefinitions.apiextensions.k8s.io, which is required to "+verb+" the rollout;")
 	}
 	c.Grant(onDefinition(r.kind, "get", "patch"))
-	c.does([]string{"rollout", "pause", r.kind.Resource(), "-n", r.Namespace, "--wait"}, "is paused; none waits")
+	c.does([]string{"rollout", "pause", r.kind.Resource(), "-n", r.Namespace, "--wait"}, "is paused; no custom resource is waiting")
 	expectRolloutPaused(t, r, true)
 
 	r.serve("0.2.0")
@@ -84,15 +84,15 @@ func TestPlugin_Rollout(t *testing.T) {
 	if paused.Paused == nil || !*paused.Paused || paused.To != "0.2.0" || paused.Phases["waiting"] != 3 || len(paused.Versions) != 1 || paused.Versions[0]["version"] != "0.1.0" {
 		t.Errorf("while it is paused: %+v", paused)
 	}
-	c.ends(1, []string{"rollout", r.kind.Resource(), "-n", r.Namespace, "--wait"}, "it is paused, and 3 wait")
-	c.does([]string{"rollout", r.kind.Resource(), "-n", r.Namespace}, "The rollout of "+r.kind.Resource()+" to 0.2.0 is paused; 3 wait.")
+	c.ends(1, []string{"rollout", "status", r.kind.Resource(), "-n", r.Namespace, "--wait"}, "paused, 3 waiting")
+	c.does([]string{"rollout", "status", r.kind.Resource(), "-n", r.Namespace}, "The rollout of "+r.kind.Resource()+" to 0.2.0 is paused; 3 waiting.")
 
-	stopped := c.ends(1, []string{"rollout", "resume", r.kind.Resource(), "-n", r.Namespace, "--wait"}, "it has stopped: 1 failed, and 1 wait")
+	stopped := c.ends(1, []string{"rollout", "resume", r.kind.Resource(), "-n", r.Namespace, "--wait"}, "stopped, 1 failed, 1 waiting")
 	expectRolloutPaused(t, r, false)
 	if !strings.Contains(stopped.Stderr, "1 of 5 ready") {
 		t.Errorf("the progress output is\n%s", stopped.Stderr)
 	}
-	for _, wantText := range []string{"to 0.2.0 has stopped", "failed " + r.Namespace + "/web-20: ", "VERSION", "0.1.0", "0.2.0"} {
+	for _, wantText := range []string{"to 0.2.0 is stopped", "failed " + r.Namespace + "/web-20: ", "VERSION", "0.1.0", "0.2.0"} {
 		if !strings.Contains(stopped.Stdout, wantText) {
 			t.Errorf("%q is missing in the output:\n%s", wantText, stopped.Stdout)
 		}
@@ -112,8 +112,8 @@ func TestPlugin_Rollout(t *testing.T) {
 	// After the chart is fixed, the rollout completes.
 	r.SetSpec(r.cr("web-20").Set("account", "default").Obj())
 	r.WaitReady(crs[3])
-	c.does([]string{"rollout", r.kind.Resource(), "-n", r.Namespace, "--wait", "--to", "0.2.0"}, "none waits for a chart")
-	c.ends(2, []string{"rollout", r.kind.Resource(), "-n", r.Namespace, "--wait", "--to", "0.3.0", "--timeout", "1s"}, "not at its end after 1s")
+	c.does([]string{"rollout", "status", r.kind.Resource(), "-n", r.Namespace, "--wait", "--to", "0.2.0"}, "no custom resource is waiting")
+	c.ends(2, []string{"rollout", "status", r.kind.Resource(), "-n", r.Namespace, "--wait", "--to", "0.3.0", "--timeout", "1s"}, "not finished after 1s")
 	if counts, err := r.versions(t.Context()); err != nil || counts["0.2.0"] != 3 {
 		t.Errorf("chart versions are %v, %v", counts, err)
 	}

@@ -118,10 +118,10 @@ func TestPlugin_Status(t *testing.T) {
 	t.Run("by labels", func(t *testing.T) {
 		output := runExpecting(t, lister, []string{"status", kind.Resource() + "/bad"}, "Deployment bad False LessAvailable: Available: 0/1")
 		expectContains(t, "the note", output.Stderr,
-			"you may not get secrets in namespace "+env.Namespace+", which you need to read revision 1 of release bad",
+			"missing permission to get secrets in namespace "+env.Namespace+", which is required to read revision 1 of release bad",
 			`{apiGroups: [""], resources: ["secrets"], verbs: ["get"]}`, "found by their labels", "1 of 2 objects are not shown",
-			"you may not get deployments.apps in namespace "+env.Namespace+", which you need to tell why objects are not ready",
-			"you may not list events in namespace "+env.Namespace)
+			"missing permission to get deployments.apps in namespace "+env.Namespace+", which is required to find why objects are not ready",
+			"missing permission to list events in namespace "+env.Namespace)
 		if found := strings.Join(objectsOf(t, lister, kind.Resource()+"/good"), ", "); found != "Deployment good True" {
 			t.Errorf("the objects are %s", found)
 		}
@@ -129,14 +129,14 @@ func TestPlugin_Status(t *testing.T) {
 	t.Run("as the operator reports", func(t *testing.T) {
 		output := runExpecting(t, keeper, []string{"status", kind.Resource() + "/bad"}, "Deployment bad False", "Job bad True")
 		expectContains(t, "the note", output.Stderr,
-			"you may not get deployments.apps in namespace "+env.Namespace, "you may not get jobs.batch in namespace "+env.Namespace, "as the operator reports them")
+			"missing permission to get deployments.apps in namespace "+env.Namespace, "missing permission to get jobs.batch in namespace "+env.Namespace, "as in the status of the custom resource")
 	})
 	t.Run("not at all", func(t *testing.T) {
 		output := unprivileged.Chartwright("status", kind.Resource()+"/bad")
 		if output.Code != 1 || output.Stdout != "" {
 			t.Errorf("exit code %d:\n%s", output.Code, output.Stdout)
 		}
-		expectContains(t, "the error", output.Stderr, "Error: you may not get "+kind.Resource()+" in namespace "+env.Namespace+", which you need to read it")
+		expectContains(t, "the error", output.Stderr, "Error: missing permission to get "+kind.Resource()+" in namespace "+env.Namespace+", which is required to read the custom resource")
 	})
 	t.Run("an unreadable record", func(t *testing.T) {
 		env := env.For(t)
@@ -150,7 +150,7 @@ func TestPlugin_Status(t *testing.T) {
 		env.Annotate(good, "pause", "true")
 		env.WaitCondition(good, "Paused", "True", api.ReasonPaused)
 		env.Kubectl("delete", "job", "good")
-		runExpecting(t, reader, []string{"status", kind.Resource() + "/good"}, "├─ Paused Paused: Paused by the annotation", "└─ Job good False Gone: it is not there")
+		runExpecting(t, reader, []string{"status", kind.Resource() + "/good"}, "├─ Paused Paused: Paused by the annotation", "└─ Job good False Gone: object not found")
 	})
 }
 
@@ -172,7 +172,7 @@ func TestPlugin_History(t *testing.T) {
 	runExpecting(t, reader, []string{"history", kind.Resource() + "/web"}, header, "s deployed plain-1.2.3 4.5 - Upgrade complete", "s superseded plain-1.2.3 4.5 previous Upgrade complete", "s superseded plain-1.2.3 4.5 yes Install complete")
 	env.Annotate(web, "rollback-to", "1")
 	env.WaitStatus(web, "held", func(status api.Status) error { return heldAt(status, 4, 1) })
-	runExpecting(t, reader, []string{"history", kind.Resource() + "/web"}, "4 ", "deployed plain-1.2.3 4.5 - Rollback to 1", "1 ", "yes Install complete; held: it runs again")
+	runExpecting(t, reader, []string{"history", kind.Resource() + "/web"}, "4 ", "deployed plain-1.2.3 4.5 - Rollback to 1", "1 ", "yes Install complete; held")
 
 	type revision struct {
 		Revision             int64
@@ -186,7 +186,7 @@ func TestPlugin_History(t *testing.T) {
 		missing []string
 	}{
 		{"with permission to list records", reader, nil},
-		{"without permission to list records", fewer, []string{"you may not list secrets in namespace " + env.Namespace, "It is not known which revisions became ready"}},
+		{"without permission to list records", fewer, []string{"missing permission to list secrets in namespace " + env.Namespace, "Without it, the output does not show which revisions became ready"}},
 	} {
 		output := runExpecting(t, who.user, []string{"history", kind.Resource() + "/web", "-o", "json"})
 		var out struct {

@@ -88,7 +88,7 @@ func TestPlugin_Requests(t *testing.T) {
 			if err := heldAt(web.env.Status(web.cr), 4, 2); err != nil {
 				web.t.Error(err)
 			}
-			c.does([]string{"resume", target, "--wait"}, "Revision 5 of release "+web.name+" is deployed")
+			c.does([]string{"unhold", target, "--wait"}, "Revision 5 of release "+web.name+" is deployed")
 			web.follows(5, "three")
 		}},
 		{"rollback to a revision, repeatedly", func(c caller, web ownedRelease, _ string) {
@@ -114,31 +114,31 @@ func TestPlugin_Requests(t *testing.T) {
 			}
 			web.follows(3, "three")
 		}},
-		{"rollback from a failing upgrade, and resume it", func(c caller, web ownedRelease, target string) {
+		{"rollback from a failing upgrade, and unhold", func(c caller, web ownedRelease, target string) {
 			web.edit("four", map[string]any{"post-upgrade": map[string]any{"fail": true}})
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
 			c.does([]string{"rollback", target, "--wait"}, "a rollback to revision 3")
 			if err := heldAt(web.env.Status(web.cr), 5, 3); err != nil {
 				web.t.Error(err)
 			}
-			c.ends(1, []string{"resume", target, "--wait"}, target, "UpgradeFailed: ")
+			c.ends(1, []string{"unhold", target, "--wait"}, target, "UpgradeFailed: ")
 		}},
-		{"pause, waiting request, unpause", func(c caller, web ownedRelease, target string) {
+		{"pause, waiting request, resume", func(c caller, web ownedRelease, target string) {
 			c.does([]string{"pause", target, "--wait"}, "Paused by the annotation")
 			web.edit("four", nil)
 			web.paused(metav1.ConditionFalse)
-			c.ends(1, []string{"rollback", target, "--wait"}, "is paused", "unpause")
+			c.ends(1, []string{"rollback", target, "--wait"}, "is paused", "resume")
 			web.env.ExpectRevisions(web.name, "1 superseded, 2 superseded, 3 deployed")
 			// The rollback waits, too. The spec has been edited since the
 			// request, but the release is held nevertheless.
-			c.does([]string{"unpause", target, "--wait"}, "held")
+			c.does([]string{"resume", target, "--wait"}, "held")
 			web.held(4, 2, "two")
 		}},
 		{"pause including deletion", func(c caller, web ownedRelease, target string) {
 			c.does([]string{"pause", target, "--including-deletion", "--wait"})
 			web.env.Delete(web.cr)
 			web.paused(metav1.ConditionFalse)
-			if result := c.reads(0, "unpause", target); result.Outcome != "Asked" || result.Value != "" {
+			if result := c.reads(0, "resume", target); result.Outcome != "Asked" || result.Value != "" {
 				web.t.Errorf("the result is %+v", result)
 			}
 			web.env.WaitGone(web.cr, harness.ConfigMap(web.name))
@@ -206,7 +206,7 @@ func TestPlugin_TimesOut(t *testing.T) {
 	operator.Stop()
 	c := callerOf(env, kind)
 	target := kind.Resource() + "/web"
-	c.ends(2, []string{"rollback", target, "1", "--wait", "--timeout", "1s"}, "not known after 1s, when it was Deployed: Revision 1")
+	c.ends(2, []string{"rollback", target, "1", "--wait", "--timeout", "1s"}, "timed out after 1s; last state: Deployed: Revision 1")
 	if result := c.reads(2, "reconcile", target, "--wait", "--timeout", "1s"); result.Outcome != "Unknown" {
 		t.Errorf("the result is %+v", result)
 	}
@@ -216,7 +216,7 @@ func TestPlugin_TimesOut(t *testing.T) {
 	if annotations := env.Get(web.cr).GetAnnotations(); annotations[api.AnnotationPause] != "true" {
 		t.Errorf("the annotations are %v", annotations)
 	}
-	c.does([]string{"unpause", target}, "no longer paused")
+	c.does([]string{"resume", target}, "resumed")
 	if annotations := env.Get(web.cr).GetAnnotations(); annotations[api.AnnotationPause] != "" {
 		t.Errorf("the annotations are %v", annotations)
 	}
@@ -231,7 +231,7 @@ func TestPlugin_MissingPermissions(t *testing.T) {
 	web := oneRevision(env, kind, "web")
 	target := kind.Resource() + "/web"
 	missing := func(verb, purpose string) string {
-		return fmt.Sprintf("you may not %s %s in namespace %s, which you need %s. The rule that allows it: {apiGroups: [%q], resources: [%q], verbs: [%q]}",
+		return fmt.Sprintf("missing permission to %s %s in namespace %s, which is required %s; required rule: {apiGroups: [%q], resources: [%q], verbs: [%q]}",
 			verb, kind.Resource(), env.Namespace, purpose, kind.Group, "hookses", verb)
 	}
 	for _, test := range []struct {
@@ -240,12 +240,12 @@ func TestPlugin_MissingPermissions(t *testing.T) {
 		args     []string
 		wantText string
 	}{
-		{"no get", []string{"patch"}, []string{"pause", target}, missing("get", "to read it")},
-		{"no patch", []string{"get", "watch"}, []string{"rollback", target, "1"}, missing("patch", "to ask for a rollback")},
-		{"no patch to resume", []string{"get"}, []string{"resume", target}, missing("patch", "to end a hold")},
-		{"no patch to reconcile", []string{"get"}, []string{"reconcile", target}, missing("patch", "to ask for it")},
+		{"no get", []string{"patch"}, []string{"pause", target}, missing("get", "to read the custom resource")},
+		{"no patch", []string{"get", "watch"}, []string{"rollback", target, "1"}, missing("patch", "to request a rollback")},
+		{"no patch to unhold", []string{"get"}, []string{"unhold", target}, missing("patch", "to release the hold")},
+		{"no patch to reconcile", []string{"get"}, []string{"reconcile", target}, missing("patch", "to request a reconciliation")},
 		{"no watch", []string{"get", "patch"}, []string{"reconcile", target, "--wait"}, missing("watch", "to wait for the outcome")},
-		{"no list", []string{"get"}, []string{"rollout", kind.Resource(), "-n", env.Namespace}, missing("list", "to see the rollout")},
+		{"no list", []string{"get"}, []string{"rollout", "status", kind.Resource(), "-n", env.Namespace}, missing("list", "to show the rollout")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			env := env.For(t)
@@ -257,8 +257,8 @@ func TestPlugin_MissingPermissions(t *testing.T) {
 		})
 	}
 	t.Run("all namespaces", func(t *testing.T) {
-		callerOf(env.For(t), kind).ends(1, []string{"rollout", kind.Resource()},
-			"you may not list "+kind.Resource()+", which you need to see the rollout in all namespaces (with -n, in one).")
+		callerOf(env.For(t), kind).ends(1, []string{"rollout", "status", kind.Resource()},
+			"missing permission to list "+kind.Resource()+", which is required to show the rollout in all namespaces (-n selects one);")
 	})
 	if set := env.Get(web.cr).GetAnnotations(); set[api.AnnotationPause] != "" || set[api.AnnotationRollbackTo] != "" {
 		t.Errorf("something was written: %v", set)
@@ -276,19 +276,20 @@ func TestPlugin_RefusesInvalidCommands(t *testing.T) {
 	env.Create(lone)
 	c := callerOf(env, kind)
 	for _, test := range []struct{ args, wantText string }{
-		{"pause unserved/web", "no operator of Chartwright looks after unserved." + kind.Group + "/web"},
-		{"pause unserved/other", "there is no unserved." + kind.Group + "/other in namespace " + env.Namespace},
+		{"pause unserved/web", "unserved." + kind.Group + "/web is not managed by Chartwright"},
+		{"pause unserved/other", "unserved." + kind.Group + "/other not found in namespace " + env.Namespace},
 		{"pause nothing/web", `the server doesn't have a resource type "nothing"`},
-		{"pause unserved", "expected a custom resource, by KIND/NAME"},
-		{"pause", "expected a custom resource, by KIND/NAME"},
-		{"pause unserved web more", `"more" is one word too many`},
-		{"rollback unserved/web 2 more", `"more" is one word too many`},
-		{"rollback unserved/web two", `"two" is no revision`},
-		{"rollback unserved/web 0", `"0" is no revision`},
-		{"rollback unserved/web none", `"kubectl chartwright resume"`},
+		{"pause unserved", "expected a custom resource as KIND/NAME"},
+		{"pause", "expected a custom resource as KIND/NAME"},
+		{"pause unserved web more", `unexpected argument "more"`},
+		{"rollback unserved/web 2 more", `unexpected argument "more"`},
+		{"rollback unserved/web two", `invalid revision "two"`},
+		{"rollback unserved/web 0", `invalid revision "0"`},
+		{"rollback unserved/web none", `"kubectl chartwright unhold"`},
 		{"pause unserved/web -o xml", "expected table, json or yaml"},
 		{"pause unserved/web --color loud", "expected auto, always or never"},
-		{"rollout", `expected a kind, such as "kubectl chartwright rollout podset"`},
+		{"rollout status", `expected a kind, such as "kubectl chartwright rollout status podset"`},
+		{"rollout", `expected a command, such as "kubectl chartwright rollout status podset"`},
 		{"rollout pause", `expected a kind, such as "kubectl chartwright rollout pause podset"`},
 		{"rollout pause nothing", `the server doesn't have a resource type "nothing"`},
 		{"stop unserved/web", `unknown command "stop" for "kubectl chartwright"`},

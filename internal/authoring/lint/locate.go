@@ -53,7 +53,7 @@ func objectTexts(text, kind string) []objectText {
 	var edge, indented []objectText
 	for i, line := range lines {
 		switch match := kindLine.FindStringSubmatch(line); {
-		case match == nil || match[2] != kind:
+		case len(match) < 3 || match[2] != kind:
 		case match[1] == "":
 			edge = append(edge, describe(lines, i))
 		default:

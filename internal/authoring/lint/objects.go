@@ -71,9 +71,10 @@ func (c *check) objects() error {
 
 // identify returns the objects of a render with their locations in the templates.
 func (c *check) identify(rendered *chart.Rendered, r release, clusterScoped func(schema.GroupKind) bool) []foundObject {
-	var found []foundObject
+	objects := slices.Concat(rendered.Objects, rendered.Hooks)
+	found := make([]foundObject, 0, len(objects))
 	counts := map[string]int{}
-	for i, o := range slices.Concat(rendered.Objects, rendered.Hooks) {
+	for i, o := range objects {
 		s := foundObject{RenderedObject: o, hook: i >= len(rendered.Objects)}
 		s.kind = o.GroupVersionKind().GroupKind()
 		s.name = o.GetName()

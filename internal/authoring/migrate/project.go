@@ -65,7 +65,8 @@ func Read(dir string, expand func(map[string]string) error) (*Project, error) {
 			return nil, err
 		}
 	}
-	return p, p.readKinds()
+	err := p.readKinds()
+	return p, err
 }
 
 // readFiles reads the files that exist.
@@ -150,7 +151,7 @@ func (p *Project) Findings(o Options) ([]Finding, error) {
 	p.cutoverFindings(f)
 	f.topic = topicBehavior
 	for _, b := range behaviors {
-		f.addf(Changes, "", "%s: %s; until now: %s", b.what, b.is, b.was).Do = b.do
+		f.addf(Changes, "", "%s: %s. Until now: %s", b.what, b.is, b.was).Do = b.do
 	}
 	checks := []func(*finder, catalog.Kind) error{p.entryFindings, p.definitionFindings, p.chartFindings, p.sampleFindings}
 	if !o.Live {

@@ -26,8 +26,8 @@ const (
 
 // File is a file in a plan.
 type File struct {
-	Path string
-	Op   Op
+	Path string `json:"path"`
+	Op   Op     `json:"op"`
 }
 
 // Plan is a set of changes to files. Its methods read the planned content, so each step

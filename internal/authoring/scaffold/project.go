@@ -167,5 +167,6 @@ func (p Project) Bundle(ctx context.Context, folder string, options bundle.Optio
 	if err := plan.generated(filepath.Join(filepath.Dir(folder), "bundle.Dockerfile"), made.Dockerfile); err != nil {
 		return nil, err
 	}
-	return plan, plan.generatedFiles(filepath.Join(folder, "manifests"), crdFile, manifests)
+	err = plan.generatedFiles(filepath.Join(folder, "manifests"), crdFile, manifests)
+	return plan, err
 }

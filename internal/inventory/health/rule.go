@@ -35,26 +35,26 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 // and message may be empty. It returns all errors.
 func Compile(ready, failed, message string) (*Rule, []expression.Error) {
 	rule := &Rule{ownGeneration: strings.Contains(ready+failed, "observedGeneration")}
-	var mistakes []expression.Error
-	field := func(name, text string, gives *cel.Type) (program cel.Program) {
+	var errs []expression.Error
+	field := func(name, text string, resultType *cel.Type) (program cel.Program) {
 		if text == "" {
 			return nil
 		}
-		program, err := compile(text, gives)
+		program, err := compile(text, resultType)
 		if err != nil {
-			mistakes = append(mistakes, expression.Error{Field: name, Message: err.Error()})
+			errs = append(errs, expression.Error{Field: name, Message: err.Error()})
 		}
 		return program
 	}
 	rule.ready, rule.failed = field("ready", ready, cel.BoolType), field("failed", failed, cel.BoolType)
 	rule.message = field("message", message, cel.StringType)
-	if len(mistakes) > 0 {
-		return nil, mistakes
+	if len(errs) > 0 {
+		return nil, errs
 	}
 	return rule, nil
 }
 
-func compile(text string, gives *cel.Type) (cel.Program, error) {
+func compile(text string, resultType *cel.Type) (cel.Program, error) {
 	env, err := environment()
 	if err != nil {
 		return nil, fmt.Errorf("set up CEL: %w", err)
@@ -64,8 +64,8 @@ func compile(text string, gives *cel.Type) (cel.Program, error) {
 		return nil, err
 	}
 	// CEL does not know the types of the fields of an object.
-	if actual := ast.OutputType(); !actual.IsExactType(gives) && !actual.IsExactType(cel.DynType) {
-		return nil, fmt.Errorf("got an expression of type %s, want %s", actual, gives)
+	if actual := ast.OutputType(); !actual.IsExactType(resultType) && !actual.IsExactType(cel.DynType) {
+		return nil, fmt.Errorf("got an expression of type %s, want %s", actual, resultType)
 	}
 	return expression.Program(env, ast)
 }

@@ -16,26 +16,26 @@ func compiled(t *testing.T, ready, failed, message string) *Rule {
 
 func TestRule_Evaluate(t *testing.T) {
 	const (
-		isReady  = "self.status.stage == 'up'"
-		isFailed = "self.status.stage == 'broken'"
-		says     = "'stage ' + self.status.stage"
+		isReady     = "self.status.stage == 'up'"
+		isFailed    = "self.status.stage == 'broken'"
+		explanation = "'stage ' + self.status.stage"
 	)
 	for _, test := range []struct {
-		name                  string
-		ready, failed, says   string
-		status                string
-		want, reason, message string
+		name                       string
+		ready, failed, explanation string
+		status                     string
+		want, reason, message      string
 	}{
-		{"ready", isReady, isFailed, says, "{stage: up}", "ready", "", ""},
-		{"not ready", isReady, isFailed, says, "{stage: warming}", "progressing", "RuleNotReady", "stage warming"},
-		{"failed", isReady, isFailed, says, "{stage: broken}", "failed", "RuleFailed", "stage broken"},
-		{"missing field is no failure", isReady, isFailed, says, "{}", "waiting", "RuleNotEvaluated", "no such key: stage"},
-		{"missing status is no failure", isReady, isFailed, says, "", "waiting", "RuleNotEvaluated", "no such key: status"},
-		{"failed cannot be evaluated", isReady, "self.status.fault != ''", says, "{stage: up}", "ready", "", ""},
+		{"ready", isReady, isFailed, explanation, "{stage: up}", "ready", "", ""},
+		{"not ready", isReady, isFailed, explanation, "{stage: warming}", "progressing", "RuleNotReady", "stage warming"},
+		{"failed", isReady, isFailed, explanation, "{stage: broken}", "failed", "RuleFailed", "stage broken"},
+		{"missing field is no failure", isReady, isFailed, explanation, "{}", "waiting", "RuleNotEvaluated", "no such key: stage"},
+		{"missing status is no failure", isReady, isFailed, explanation, "", "waiting", "RuleNotEvaluated", "no such key: status"},
+		{"failed cannot be evaluated", isReady, "self.status.fault != ''", explanation, "{stage: up}", "ready", "", ""},
 		{"message cannot be evaluated", isReady, "", "self.status.text", "{stage: warming}", "progressing", "RuleNotReady", "ready is false"},
 		{"no message", isReady, "", "", "{stage: warming}", "progressing", "RuleNotReady", "ready is false"},
 		{"not a boolean", "self.status.stage", "", "", "{stage: up}", "waiting", "RuleNotEvaluated", "got a value of type string, want bool"},
-		{"status for an older spec", isReady, isFailed, says, "{stage: up, observedGeneration: 1}", "progressing", "LatestGenerationNotObserved", "generation 1, want 2"},
+		{"status for an older spec", isReady, isFailed, explanation, "{stage: up, observedGeneration: 1}", "progressing", "LatestGenerationNotObserved", "generation 1, want 2"},
 		{"rule that reads observedGeneration", isReady + " && self.status.observedGeneration > 0", "", "", "{stage: up, observedGeneration: 1}", "ready", "", ""},
 		{"too expensive", "range.all(a, range.all(b, range.all(c, a + b + c >= 0)))", "", "", "{}", "waiting", "RuleNotEvaluated", "takes too long"},
 		{"metadata", "self.metadata.name == 'a' && self.kind == 'Widget'", "", "", "", "ready", "", ""},
@@ -47,7 +47,7 @@ func TestRule_Evaluate(t *testing.T) {
 			if test.status != "" {
 				text += "status: " + test.status
 			}
-			got := Evaluate(parse(t, text), Kind{Rule: compiled(t, ready, test.failed, test.says)})
+			got := Evaluate(parse(t, text), Kind{Rule: compiled(t, ready, test.failed, test.explanation)})
 			if named(got) != test.want || got.Reason != test.reason || !strings.Contains(got.Message, test.message) {
 				t.Errorf("got %s: %+v", named(got), got)
 			}

@@ -23,22 +23,22 @@ const (
 	phasePaused      = "paused"
 )
 
-// rollout is what "rollout KIND" prints with -o json and yaml.
-type rollout struct {
-	// Kind is as rules of a Role name it: podsets.app.example.com.
+// rolloutOutput is the output of rollout status with -o json and yaml.
+type rolloutOutput struct {
+	// Kind is the name in RBAC rules: podsets.app.example.com.
 	Kind string `json:"kind"`
-	// Namespace is empty for all of them.
+	// Namespace is empty for all namespaces.
 	Namespace string `json:"namespace,omitempty"`
-	// Paused is whether the kind's definition says so, and absent where it may
-	// not be read.
+	// Paused reports whether the CRD pauses the rollout. It is nil if the CRD cannot be
+	// read.
 	Paused *bool `json:"paused,omitempty"`
-	// To is the version of the chart that some wait for.
+	// To is the chart version that custom resources wait for.
 	To    string `json:"to,omitempty"`
 	Total int    `json:"total"`
-	// Phases counts all, Versions those of each version of the chart.
+	// Phases counts all custom resources, Versions those of each chart version.
 	Phases   phases          `json:"phases"`
 	Versions []versionPhases `json:"versions"`
-	// Resources are all of them, by namespace and name.
+	// Resources are sorted by namespace and name.
 	Resources []rolloutMember `json:"resources"`
 }
 
@@ -52,8 +52,8 @@ type phases struct {
 	Paused      int `json:"paused"`
 }
 
-// versionPhases counts those of one version of the chart, which is empty for
-// those that have no release.
+// versionPhases counts the custom resources with one chart version. The version is
+// empty for those without a release.
 type versionPhases struct {
 	Version string `json:"version"`
 	Total   int    `json:"total"`
@@ -64,15 +64,15 @@ type versionPhases struct {
 type rolloutMember struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Version is that of the chart of the newest revision.
+	// Version is the chart version of the newest revision.
 	Version string `json:"version,omitempty"`
 	Phase   string `json:"phase"`
-	// To is the version that is to come, Reason why it has not, and Place the
-	// place in the line where it waits in one.
+	// To is the next chart version, Reason why it is not deployed yet, and Place the
+	// position in the queue.
 	To     string `json:"to,omitempty"`
 	Reason string `json:"reason,omitempty"`
 	Place  int64  `json:"place,omitempty"`
-	// Message is that of the condition behind the phase.
+	// Message is that of the condition that determines the phase.
 	Message string `json:"message,omitempty"`
 }
 
@@ -83,10 +83,10 @@ func (m rolloutMember) name() string {
 	return m.Namespace + "/" + m.Name
 }
 
-// member reads what a custom resource has to say in a rollout. The first that
-// applies counts: who is paused or held has no part in it, and who waits may be
-// ready all the while.
-func member(cr *unstructured.Unstructured) rolloutMember {
+// memberOf returns the phase of a custom resource in a rollout. Paused and held custom
+// resources take no part in it. A waiting one can be ready at the same time and counts
+// as waiting.
+func memberOf(cr *unstructured.Unstructured) rolloutMember {
 	status := statusOf(cr)
 	m := rolloutMember{Namespace: cr.GetNamespace(), Name: cr.GetName(), Phase: phaseProgressing}
 	if status.Release != nil {
@@ -107,14 +107,14 @@ func member(cr *unstructured.Unstructured) rolloutMember {
 		m.Phase, m.Message = phaseFailed, held.Message
 	case held != nil:
 		m.Phase, m.Message = phaseHeld, held.Message
-	case update != nil && waits(update.Reason):
+	case update != nil && isWaiting(update.Reason):
 		m.Phase, m.Message = phaseWaiting, update.Message
 	case ready == nil:
 	default:
-		switch v := settled(status); v.state {
-		case endDone:
+		switch v := settled(status); v.outcome {
+		case outcomeDone:
 			m.Phase = phaseReady
-		case endFailed:
+		case outcomeFailed:
 			m.Phase, m.Message = phaseFailed, v.message
 		default:
 			m.Message = ready.Message
@@ -123,8 +123,8 @@ func member(cr *unstructured.Unstructured) rolloutMember {
 	return m
 }
 
-// failedOtherVersion tells whether the revision that failed before a hold was of
-// another version of the chart, so that it is the new chart that has failed.
+// failedOtherVersion reports whether the revision that failed before the rollback had
+// another chart version, which means that the upgrade to the new chart failed.
 func failedOtherVersion(status api.Status) bool {
 	if status.Rollback == nil || status.Release == nil {
 		return false
@@ -134,15 +134,15 @@ func failedOtherVersion(status api.Status) bool {
 	})
 }
 
-// waits tells the reasons for which a chart that is to come has not: by the
-// others, it will not without somebody's doing.
-func waits(reason string) bool {
+// isWaiting reports whether the rollout delays the new chart. For any other reason of
+// UpdateAvailable, a user must act first.
+func isWaiting(reason string) bool {
 	return slices.Contains([]string{api.ReasonWaiting, api.ReasonRolloutStopped, api.ReasonRolloutPaused}, reason)
 }
 
-// count sums up the custom resources of a kind.
-func count(members []rolloutMember) rollout {
-	r := rollout{Total: len(members), Resources: slices.Clone(members), Versions: []versionPhases{}}
+// summarize counts the custom resources of a kind.
+func summarize(members []rolloutMember) rolloutOutput {
+	r := rolloutOutput{Total: len(members), Resources: slices.Clone(members), Versions: []versionPhases{}}
 	slices.SortFunc(r.Resources, func(a, b rolloutMember) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
@@ -185,30 +185,31 @@ func (p *phases) add(phase string) {
 	}
 }
 
-// because reports whether some wait for a reason.
-func (r rollout) because(reason string) bool {
+// waitsFor reports whether a custom resource waits for this reason.
+func (r rolloutOutput) waitsFor(reason string) bool {
 	return slices.ContainsFunc(r.Resources, func(m rolloutMember) bool { return m.Phase == phaseWaiting && m.Reason == reason })
 }
 
-// paused reports whether the rollout is paused, by the CRD or by those that wait.
-func (r rollout) paused() bool {
-	return r.Paused != nil && *r.Paused || r.because(api.ReasonRolloutPaused)
+// paused reports whether the rollout is paused, according to the CRD or to a waiting
+// custom resource.
+func (r rolloutOutput) paused() bool {
+	return r.Paused != nil && *r.Paused || r.waitsFor(api.ReasonRolloutPaused)
 }
 
-// headline is the rollout in one line.
-func (r rollout) headline() string {
+// headline summarizes the rollout in one line.
+func (r rolloutOutput) headline() string {
 	switch {
 	case r.Total == 0:
-		return "There are no " + r.Kind + "."
+		return "No " + r.Kind + " found."
 	case r.Phases.Waiting == 0 && r.paused():
-		return fmt.Sprintf("The rollout of %s is paused; none waits for a chart.", r.Kind)
+		return fmt.Sprintf("The rollout of %s is paused; no custom resource is waiting.", r.Kind)
 	case r.Phases.Waiting == 0:
-		return fmt.Sprintf("No rollout of %s: none waits for a chart.", r.Kind)
-	case r.because(api.ReasonRolloutStopped):
-		return fmt.Sprintf("The rollout of %s to %s has stopped: one has failed, and %d wait.", r.Kind, r.To, r.Phases.Waiting)
+		return fmt.Sprintf("No rollout of %s in progress; no custom resource is waiting.", r.Kind)
+	case r.waitsFor(api.ReasonRolloutStopped):
+		return fmt.Sprintf("The rollout of %s to %s is stopped because an upgrade failed; %d waiting.", r.Kind, r.To, r.Phases.Waiting)
 	case r.paused():
-		return fmt.Sprintf("The rollout of %s to %s is paused; %d wait.", r.Kind, r.To, r.Phases.Waiting)
+		return fmt.Sprintf("The rollout of %s to %s is paused; %d waiting.", r.Kind, r.To, r.Phases.Waiting)
 	default:
-		return fmt.Sprintf("Rollout of %s to %s: %d wait.", r.Kind, r.To, r.Phases.Waiting)
+		return fmt.Sprintf("Rollout of %s to %s in progress; %d waiting.", r.Kind, r.To, r.Phases.Waiting)
 	}
 }
