@@ -124,7 +124,7 @@ func TestCRD_OfWatchesFile(t *testing.T) {
 	if strings.Contains(stdout, "Warning") {
 		t.Error("stdout contains warnings")
 	}
-	if want := "Warning: Box: spec: if: not checked by the API server, but by Helm before it renders\n"; stderr != want {
+	if want := "Warning: Box: spec: if: not checked by the API server, only by Helm before it renders the chart\n"; stderr != want {
 		t.Errorf("stderr %q, want %q", stderr, want)
 	}
 	if _, _, err := crdCommand(t, "--watches-file", filepath.Join(dir, "none.yaml")); err == nil {
@@ -166,15 +166,15 @@ func before(t *testing.T, watchesFile string) string {
 }
 
 const wantDiff = `boxes.example.com: 7 breaking changes
-  BREAKING  EnumNarrowed     spec.color: "green" is no longer possible
-  BREAKING  NullableRemoved  spec.size: null was possible
-  BREAKING  PatternChanged   spec.tag: it has to match ^v
-  BREAKING  PropertyRemoved  spec.old: it is removed, and values are dropped
-  BREAKING  RangeNarrowed    spec.size: minimum 1 becomes 2
-  BREAKING  RequiredAdded    spec.size: it is required now
-  BREAKING  TypeChanged      spec.name: type string becomes integer
-  harmless  PropertyAdded    spec.new: it is new
-  harmless  Widened          spec.color: "blue" is possible, too
+  BREAKING  EnumNarrowed     spec.color: "green" is no longer allowed
+  BREAKING  NullableRemoved  spec.size: null is no longer allowed
+  BREAKING  PatternChanged   spec.tag: must match ^v
+  BREAKING  PropertyRemoved  spec.old: removed, values are dropped
+  BREAKING  RangeNarrowed    spec.size: minimum changed from 1 to 2
+  BREAKING  RequiredAdded    spec.size: now required
+  BREAKING  TypeChanged      spec.name: type changed from string to integer
+  harmless  PropertyAdded    spec.new: added
+  harmless  Widened          spec.color: "blue" is now allowed
 `
 
 func TestCRDDiff_ReportsBreakingChanges(t *testing.T) {
@@ -237,7 +237,7 @@ func TestCRDDiff_AddedAndRemovedKinds(t *testing.T) {
 	}
 	// A changed plural is a change of the same kind.
 	stdout, _, err = crdCommand(t, "--watches-file", boxes(t, strings.Replace(boxEntry, "chart", "plural: boxen, chart", 1), boxSchema), "--diff", dir)
-	if stdout != "boxes.example.com: 1 breaking change\n  BREAKING  NamesChanged  plural boxes becomes boxen\n" || err == nil {
+	if stdout != "boxes.example.com: 1 breaking change\n  BREAKING  NamesChanged  plural changed from boxes to boxen\n" || err == nil {
 		t.Errorf("%v\n%s", err, stdout)
 	}
 	// The same change in several versions gives one line.
@@ -291,10 +291,10 @@ func TestCRDDiff_RefusesInvalidInput(t *testing.T) {
 		want string
 	}{
 		{[]string{"--diff", filepath.Join(dir, "nowhere")}, "--diff: stat "},
-		{[]string{"--diff", filepath.Join(dir, "none")}, "none: no CustomResourceDefinition in it"},
-		{[]string{"--diff", filepath.Join(dir, "none", "kustomization.yaml")}, "kustomization.yaml: no CustomResourceDefinition in it"},
+		{[]string{"--diff", filepath.Join(dir, "none")}, "none: contains no CustomResourceDefinition"},
+		{[]string{"--diff", filepath.Join(dir, "none", "kustomization.yaml")}, "kustomization.yaml: contains no CustomResourceDefinition"},
 		{[]string{"--diff", filepath.Join(dir, "broken")}, "a.yaml: error converting YAML"},
-		{[]string{"--diff", filepath.Join(dir, "old")}, "a.json: boxes.example.com is of apiextensions.k8s.io/v1beta1: expected apiextensions.k8s.io/v1"},
+		{[]string{"--diff", filepath.Join(dir, "old")}, "a.json: boxes.example.com: apiVersion is apiextensions.k8s.io/v1beta1, want apiextensions.k8s.io/v1"},
 		{[]string{"--diff", filepath.Join(dir, "wrong")}, "a.yaml: boxes.example.com: "},
 		{[]string{"--diff", dir, "--output-dir", dir}, "--diff and --output-dir cannot be combined"},
 		{[]string{"--diff", dir, "-o", "xml"}, `expected json or yaml`},

@@ -184,7 +184,7 @@ func TestRun_RefusesInvalidOptions(t *testing.T) {
 			file + ":5: the entry has no chart",
 		}},
 		{"missing watches file", []string{"--watches-file", filepath.Join(folder, "none")}, []string{"no such file"}},
-		{"empty watches file", []string{"--watches-file", empty}, []string{"the watches file names no kind"}},
+		{"empty watches file", []string{"--watches-file", empty}, []string{"no kinds to serve"}},
 		{"invalid options", []string{"--operator-name", "No Name", "--max-concurrent-reconciles", "0", "--max-concurrent-actions", "-1", "--reconcile-period", "-1s", "--min-reconcile-period", "99ms"}, []string{
 			`--operator-name "No Name"`, "--max-concurrent-reconciles is 0", "--max-concurrent-actions is -1", "--reconcile-period is -1s",
 			"--min-reconcile-period is 99ms: expected 100ms or more",
@@ -193,9 +193,9 @@ func TestRun_RefusesInvalidOptions(t *testing.T) {
 			`--pprof-bind-address ":6060": expected a loopback address, 127.0.0.1, [::1] or localhost`,
 		}},
 		{"metrics without TLS on all addresses", []string{"--metrics-bind-address", ":8080", "--metrics-secure=false"}, []string{
-			`--metrics-secure=false: metrics without TLS are served on a loopback address alone`,
+			`--metrics-secure=false: metrics without TLS require a loopback address`,
 		}},
-		{"token without TLS", []string{"--metrics-require-rbac"}, []string{"--metrics-require-rbac: without TLS a token"}},
+		{"token without TLS", []string{"--metrics-require-rbac"}, []string{"--metrics-require-rbac: without TLS tokens"}},
 		{"missing certificate", []string{"--metrics-bind-address", ":8443", "--metrics-cert-path", folder}, []string{
 			"expected a certificate tls.crt and its key tls.key: open " + filepath.Join(folder, "tls.crt"),
 		}},
@@ -225,7 +225,7 @@ func TestRun_RefusesInvalidOptions(t *testing.T) {
 func TestRun_RefusesInvalidNamespace(t *testing.T) {
 	t.Setenv(watchNamespace, "team-a team-b")
 	code, _, stderr := program(t, "run")
-	if want := `$WATCH_NAMESPACE: "team-a team-b" is no namespace`; code != 1 || !strings.Contains(stderr, want) {
+	if want := `$WATCH_NAMESPACE: "team-a team-b" is not a namespace name`; code != 1 || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, expected %q:\n%s", code, want, stderr)
 	}
 }

@@ -1,7 +1,7 @@
 package api
 
-// Annotations on a custom resource by which users send requests to the operator. Package
-// annotations parses their values.
+// Annotations on a custom resource. Users set them to send requests to the operator.
+// Package annotations parses their values.
 const (
 	// AnnotationRollbackTo requests a rollback to an earlier revision.
 	AnnotationRollbackTo = Domain + "/rollback-to"

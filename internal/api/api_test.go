@@ -9,7 +9,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-func TestPending(t *testing.T) {
+func TestPending_ByStatus(t *testing.T) {
 	for status, want := range map[string]bool{
 		api.StatusPendingInstall: true, api.StatusPendingUpgrade: true, api.StatusPendingRollback: true,
 		api.StatusDeployed: false, api.StatusSuperseded: false, api.StatusFailed: false,
@@ -21,8 +21,8 @@ func TestPending(t *testing.T) {
 	}
 }
 
-// TestKeys: users write some of these, and the API server must take all.
-func TestKeys(t *testing.T) {
+// TestKeys_AreQualifiedNames checks keys that the API server must accept.
+func TestKeys_AreQualifiedNames(t *testing.T) {
 	for _, key := range []string{
 		api.Finalizer, api.LabelOwnerUID, api.LabelHookOwnerUID, api.LabelOperator, api.AnnotationOwner, api.AnnotationApplied,
 		api.LabelRevision, api.LabelAction, api.LabelInputDigest, api.LabelChartDigest, api.LabelValuesDigest,

@@ -1,163 +1,159 @@
 package api
 
-// Condition types on a custom resource. Reconciling and Stalled follow the
-// kstatus convention: they are present only while they are True.
+// Condition types on a custom resource. Reconciling and Stalled follow the kstatus
+// convention: they are present only while they are True.
 const (
-	// ConditionReady is True when the newest revision is what the spec asks for,
-	// and all its objects are ready.
+	// ConditionReady is True when the newest revision matches the spec and all its
+	// resources are ready.
 	ConditionReady = "Ready"
-	// ConditionReconciling is True while the operator works towards the spec;
-	// absent otherwise.
-	ConditionReconciling = "Reconciling"
-	// ConditionStalled is True while only a person can help, for example by
-	// correcting the spec; absent otherwise. Retrying goes on all the same.
-	ConditionStalled = "Stalled"
-	// ConditionDeployed is True while some revision of the release is
-	// deployed, even if it is not the one that the spec asks for.
-	ConditionDeployed = "Deployed"
-	// ConditionRightsMissing is True while the operator's role lacks rules that
-	// every custom resource of the kind needs; its reason is ReasonForbidden.
-	// Ready tells whether anything has failed for that yet; the message has the
-	// rules to add. Absent otherwise.
-	ConditionRightsMissing = "RightsMissing"
-	// ConditionUnwatched is True while the release has objects of a kind that the
-	// operator cannot watch; its reason is ReasonWatchFailed. Drift of these objects
-	// is not detected, and they count as ready. The message lists the kinds, and why
-	// each cannot be watched; the operator tries again. Absent otherwise.
-	ConditionUnwatched = "Unwatched"
-	// ConditionDrifted is True while an object of the release is not what the
-	// release says; absent otherwise.
-	ConditionDrifted = "Drifted"
-	// ConditionHeld is True while an earlier revision runs, whatever the spec
-	// says; the message tells from where, since when, and what ends it. Absent
+	// ConditionReconciling is True while the operator reconciles the spec; absent
 	// otherwise.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is True while the operator cannot proceed without a user, for
+	// example until the spec is corrected; absent otherwise. The operator still retries.
+	ConditionStalled = "Stalled"
+	// ConditionDeployed is True while a revision of the release is deployed, even if it
+	// does not match the spec.
+	ConditionDeployed = "Deployed"
+	// ConditionRightsMissing is True while the operator's role lacks RBAC rules that every
+	// custom resource of the kind needs; its reason is ReasonForbidden. The message lists
+	// the rules to add. Ready shows whether a missing rule has made an action fail. Absent
+	// otherwise.
+	ConditionRightsMissing = "RightsMissing"
+	// ConditionUnwatched is True while the release has resources of a kind that the
+	// operator cannot watch; its reason is ReasonWatchFailed. The operator does not detect
+	// drift of these resources, and counts them as ready. The message lists the kinds and,
+	// for each, why it cannot be watched. The operator retries. Absent otherwise.
+	ConditionUnwatched = "Unwatched"
+	// ConditionDrifted is True while a managed resource differs from the release; absent
+	// otherwise.
+	ConditionDrifted = "Drifted"
+	// ConditionHeld is True while the release is held at an earlier revision, whatever the
+	// spec says. The message names the previous revision, the time of the rollback, and how
+	// to end the hold. Absent otherwise.
 	ConditionHeld = "Held"
-	// ConditionPaused is True while nothing is changed, as an annotation asks;
-	// absent otherwise.
+	// ConditionPaused is True while an annotation pauses the custom resource; absent
+	// otherwise.
 	ConditionPaused = "Paused"
-	// ConditionUpdateAvailable is True while the operator has another chart for
-	// the kind than the release runs, and it is not this resource's turn; absent
+	// ConditionUpdateAvailable is True while the operator has another chart for the kind
+	// than the release uses, and the upgrade of this custom resource waits; absent
 	// otherwise.
 	ConditionUpdateAvailable = "UpdateAvailable"
-	// ConditionTested tells how the chart's tests went on the newest revision:
-	// True where they passed, False where they failed, absent where they were
-	// not run.
+	// ConditionTested is the result of the chart's tests on the newest revision: True if
+	// they passed, False if they failed, absent if they did not run.
 	ConditionTested = "Tested"
-	// ConditionRollbackRefused is True while the annotation asks for a revision
-	// that cannot be had; absent otherwise. The message lists those that can.
+	// ConditionRollbackRefused is True while the annotation requests a rollback to a
+	// revision that is not available; absent otherwise. The message lists the available
+	// revisions.
 	ConditionRollbackRefused = "RollbackRefused"
-	// ConditionInvalidAnnotations is True while an annotation has a value that
-	// cannot be understood, or a key of ours that nobody knows; absent otherwise.
+	// ConditionInvalidAnnotations is True while an annotation has an invalid value or an
+	// unknown key with Chartwright's prefix; absent otherwise.
 	ConditionInvalidAnnotations = "InvalidAnnotations"
-	// ConditionStatusFieldsFailed is True while a status field of the kind's own
-	// cannot be computed, and is therefore not there; the message names it, and
-	// nothing else is concerned. Absent otherwise.
+	// ConditionStatusFieldsFailed is True while a status field of the watches entry cannot
+	// be computed, so that the status lacks the field. The message names the field. The
+	// release is not affected. Absent otherwise.
 	ConditionStatusFieldsFailed = "StatusFieldsFailed"
 )
 
 // Reasons of Ready, Reconciling and Stalled.
 const (
-	// ReasonDeployed: all is as the spec asks.
+	// ReasonDeployed: the newest revision is deployed and matches the spec.
 	ReasonDeployed = "Deployed"
-	// ReasonInstalling: the first revision is being installed.
+	// ReasonInstalling: the operator installs the first revision.
 	ReasonInstalling = "Installing"
-	// ReasonUpgrading: a new revision is being installed.
+	// ReasonUpgrading: the operator installs a new revision.
 	ReasonUpgrading = "Upgrading"
 	// ReasonUninstalling: the custom resource is being deleted.
 	ReasonUninstalling = "Uninstalling"
-	// ReasonInvalidValues: the chart's values.schema.json refuses the spec, and the
-	// message has the path; or the spec exceeds a limit.
+	// ReasonInvalidValues: the chart's values.schema.json rejects the spec, and the message
+	// has the path; or the spec exceeds a limit.
 	ReasonInvalidValues = "InvalidValues"
 	// ReasonRenderFailed: a template of the chart fails with these values.
 	ReasonRenderFailed = "RenderFailed"
-	// ReasonInstallFailed: the last try to install ended in an error; it is tried
-	// again.
+	// ReasonInstallFailed: the last attempt to install failed. The operator retries.
 	ReasonInstallFailed = "InstallFailed"
-	// ReasonUpgradeFailed: the last try to upgrade ended in an error; it is tried
-	// again.
+	// ReasonUpgradeFailed: the last attempt to upgrade failed. The operator retries.
 	ReasonUpgradeFailed = "UpgradeFailed"
-	// ReasonAdopting: a release that no operator made, but the helm CLI did, is
-	// being taken over.
+	// ReasonAdopting: the operator adopts a release that was created by the helm CLI.
 	ReasonAdopting = "Adopting"
-	// ReasonAdoptionFailed: the last try to take it over ended in an error.
+	// ReasonAdoptionFailed: the last attempt to adopt the release failed. The operator
+	// retries.
 	ReasonAdoptionFailed = "AdoptionFailed"
-	// ReasonNotAllowed: the kind's allow block in the watches file forbids what
-	// the chart would do with these values; the message names the rule.
+	// ReasonNotAllowed: the kind's allow block in watches.yaml forbids a resource or a
+	// lookup of the chart with these values; the message names the rule.
 	ReasonNotAllowed = "NotAllowed"
-	// ReasonRefused: the API server refuses an object of the new revision;
-	// nothing was changed.
+	// ReasonRefused: the API server rejects a resource of the new revision. Nothing was
+	// changed.
 	ReasonRefused = "ObjectRefused"
-	// ReasonUninstallFailed: the last try to uninstall ended in an error; it is
-	// tried again.
+	// ReasonUninstallFailed: the last attempt to uninstall failed. The operator retries.
 	ReasonUninstallFailed = "UninstallFailed"
-	// ReasonInterrupted: an action was cut short and will be done again.
+	// ReasonInterrupted: an action was interrupted. The operator runs it again.
 	ReasonInterrupted = "Interrupted"
-	// ReasonAborted: a person has aborted the last action by an annotation. It is
-	// not tried again until the spec is edited or the annotation is removed.
+	// ReasonAborted: a user has aborted the last action by an annotation. The operator does
+	// not retry until the spec is edited or the annotation is removed.
 	ReasonAborted = "Aborted"
-	// ReasonNameConflict: both release names that the custom resource may use
-	// belong to others.
+	// ReasonNameConflict: both release names that the custom resource may use are in use by
+	// other releases.
 	ReasonNameConflict = "ReleaseNameConflict"
-	// ReasonObjectConflict: an object of the chart exists and is not owned by the release.
+	// ReasonObjectConflict: a resource of the chart exists and is not owned by the release.
 	ReasonObjectConflict = "ObjectConflict"
 	// ReasonTooLarge: the release does not fit into a Secret.
 	ReasonTooLarge = "ReleaseTooLarge"
-	// ReasonLocked: somebody else's operation on the release, such as helm
-	// upgrade, is under way.
+	// ReasonLocked: another client, such as helm upgrade, runs an operation on the release.
 	ReasonLocked = "Locked"
-	// ReasonRollingBack: an earlier revision is being brought back.
+	// ReasonRollingBack: the operator rolls back to an earlier revision.
 	ReasonRollingBack = "RollingBack"
-	// ReasonRollbackFailed: the last try to bring it back ended in an error.
+	// ReasonRollbackFailed: the last attempt to roll back failed. The operator retries.
 	ReasonRollbackFailed = "RollbackFailed"
-	// ReasonPaused: a change waits for the pause to end. It is the reason of the
-	// condition ConditionPaused, too.
+	// ReasonPaused: a change waits for the end of the pause. It is also the reason of the
+	// condition ConditionPaused.
 	ReasonPaused = "Paused"
-	// ReasonOrphaning: the custom resource is being deleted, and its release
-	// stays.
+	// ReasonOrphaning: the custom resource is being deleted, and the operator keeps its
+	// release.
 	ReasonOrphaning = "Orphaning"
-	// ReasonWaitingForObjects: the release is uninstalled, and some of its
-	// objects are not gone yet.
+	// ReasonWaitingForObjects: the release is uninstalled, and some of its resources are
+	// still being deleted.
 	ReasonWaitingForObjects = "WaitingForObjects"
-	// ReasonProgressing: the release is deployed, and some of its objects are
-	// not ready yet.
+	// ReasonProgressing: the release is deployed, and some of its resources are not ready
+	// yet.
 	ReasonProgressing = "Progressing"
-	// ReasonProgressDeadlineExceeded: some of its objects should have been ready
-	// by now; the message says which is not, and why.
+	// ReasonProgressDeadlineExceeded: some resources were not ready before the progress
+	// deadline; the message names them and the reason.
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
-	// ReasonObjectFailed: an object will not become ready unless somebody does
-	// something about it.
+	// ReasonObjectFailed: a resource has failed and will not become ready without a change.
 	ReasonObjectFailed = "ObjectFailed"
 )
 
 // Reasons of UpdateAvailable.
 const (
-	// ReasonWaiting: others are before it.
+	// ReasonWaiting: the custom resource waits in the rollout queue.
 	ReasonWaiting = "Waiting"
-	// ReasonRolloutStopped: the upgrade of another has failed.
+	// ReasonRolloutStopped: the rollout stopped because the upgrade of another custom
+	// resource failed.
 	ReasonRolloutStopped = "RolloutStopped"
-	// ReasonRolloutPaused: a person has stopped the rollout.
+	// ReasonRolloutPaused: a user has paused the rollout.
 	ReasonRolloutPaused = "RolloutPaused"
-	// ReasonHeld: an earlier revision is held.
+	// ReasonHeld: the release is held at an earlier revision.
 	ReasonHeld = "Held"
-	// ReasonDowngradeRefused: the chart is older than the release's, and the
-	// kind allows no downgrade. It is a reason of Ready, too, where the spec
-	// cannot be followed for that.
+	// ReasonDowngradeRefused: the chart is older than the chart of the release, and the
+	// kind allows no downgrade. It is also a reason of Ready, if the spec cannot be applied
+	// for that reason.
 	ReasonDowngradeRefused = "DowngradeRefused"
 )
 
 // Reasons of Held.
 const (
-	// ReasonRolledBack: a person asked for it.
+	// ReasonRolledBack: a user requested the rollback.
 	ReasonRolledBack = "RolledBack"
-	// ReasonRolledBackAfterFailure: the kind's onFailure asked for it.
+	// ReasonRolledBackAfterFailure: the onFailure policy of the kind rolled back.
 	ReasonRolledBackAfterFailure = "RolledBackAfterFailure"
 )
 
 // Reasons of Tested.
 const (
-	// ReasonTestsPassed: all of the chart's tests have ended well.
+	// ReasonTestsPassed: all tests of the chart passed.
 	ReasonTestsPassed = "TestsPassed"
-	// ReasonTestsFailed: one has not; the message has its error.
+	// ReasonTestsFailed: a test failed; the message has its error.
 	ReasonTestsFailed = "TestsFailed"
 )
 
@@ -165,22 +161,22 @@ const (
 const (
 	// ReasonNoSuchRevision: the revision is not stored, or was never deployed.
 	ReasonNoSuchRevision = "NoSuchRevision"
-	// ReasonInvalidValue: the message names the annotation, and what was expected.
+	// ReasonInvalidValue: the message names the annotation and what was expected.
 	ReasonInvalidValue = "InvalidValue"
-	// ReasonRecordUntrusted: the release record of the revision is not what this
-	// operator has written, and the chart does not render all of its objects.
+	// ReasonRecordUntrusted: the release record of the revision has no valid signature of
+	// this operator, and the chart does not render all of its resources.
 	ReasonRecordUntrusted = "RecordUntrusted"
 )
 
 // Reasons of Drifted.
 const (
-	// ReasonDriftDetected: damaged objects are being repaired, or the kind's
-	// drift mode is to warn only.
+	// ReasonDriftDetected: managed resources have drifted. The operator corrects them,
+	// unless the drift mode of the kind is Warn.
 	ReasonDriftDetected = "DriftDetected"
-	// ReasonDriftFight: somebody damages an object again and again; it is
-	// repaired ever more slowly.
+	// ReasonDriftFight: another client changes a managed resource again and again. The
+	// operator corrects it with increasing delays.
 	ReasonDriftFight = "DriftFight"
-	// ReasonRepairFailed: the last repair ended in an error.
+	// ReasonRepairFailed: the last drift correction failed.
 	ReasonRepairFailed = "RepairFailed"
 )
 
@@ -197,15 +193,15 @@ const ReasonExpressionFailed = "ExpressionFailed"
 const (
 	// ReasonInstallSuccessful: the first revision is deployed.
 	ReasonInstallSuccessful = "InstallSuccessful"
-	// ReasonUpgradeSuccessful: a later one is.
+	// ReasonUpgradeSuccessful: a later revision is deployed.
 	ReasonUpgradeSuccessful = "UpgradeSuccessful"
 	// ReasonNotInstalled: no revision is deployed.
 	ReasonNotInstalled = "NotInstalled"
 )
 
-// Event reasons. One event is written per transition. Where an action failed
-// for a known cause, and for the states that no action has brought about, the
-// condition's reason is the event's, too.
+// Event reasons. The operator emits one event per transition. An event about a failed
+// action with a known cause, or about a state that no action has caused, has the reason of
+// the condition.
 const (
 	EventInstalled          = "Installed"
 	EventUpgraded           = "Upgraded"
@@ -251,21 +247,20 @@ const (
 	EventKindBroken    = "KindBroken"
 	EventRightsMissing = ConditionRightsMissing
 	EventCRDOutdated   = "CRDOutdated"
-	// EventSigningKeyUnusable: the key that signs release records cannot be read,
-	// stored or used.
+	// EventSigningKeyUnusable: the operator cannot read, store or use the key that signs
+	// release records.
 	EventSigningKeyUnusable = "SigningKeyUnusable"
-	// EventSigningKeyRestored: the Secret of the key was deleted, and was created
-	// again with the same key.
+	// EventSigningKeyRestored: the Secret of the key was deleted, and the operator has
+	// created it again with the same key.
 	EventSigningKeyRestored = "SigningKeyRestored"
 )
 
-// Reasons of Ready where values cannot be had from a Secret or ConfigMap that
-// the kind's watches entry names.
+// Reasons of Ready if values cannot be read from a Secret or ConfigMap of valuesFrom.
 const (
-	// ReasonValuesSourceMissing: the object is not there, or lacks the key.
+	// ReasonValuesSourceMissing: the object or its key does not exist.
 	ReasonValuesSourceMissing = "ValuesSourceMissing"
-	// ReasonValuesSourceInvalid: what the key holds cannot be made into values.
+	// ReasonValuesSourceInvalid: the content of the key is not valid values.
 	ReasonValuesSourceInvalid = "ValuesSourceInvalid"
-	// ReasonValuesSourceForbidden: the operator may not read the object.
+	// ReasonValuesSourceForbidden: the operator lacks the permission to read the object.
 	ReasonValuesSourceForbidden = "ValuesSourceForbidden"
 )

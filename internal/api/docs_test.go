@@ -12,15 +12,15 @@ import (
 	"testing"
 )
 
-// TestDocsNameEveryEvent by the word that kubectl describe shows.
-func TestDocsNameEveryEvent(t *testing.T) {
+// TestDocsEvents_AreComplete expects docs/observing.md to name every event, and no other.
+func TestDocsEvents_AreComplete(t *testing.T) {
 	text, err := os.ReadFile("../../docs/observing.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	values, events := constants(t)
 	for name, value := range values {
-		// One that is another's word has no value of its own.
+		// The constant of an event can refer to another constant.
 		for strings.HasPrefix(value, "=") {
 			value = values[value[1:]]
 		}
@@ -31,7 +31,7 @@ func TestDocsNameEveryEvent(t *testing.T) {
 	page, _, _ := strings.Cut(string(text), "## /readyz")
 	for _, word := range firstColumns(page) {
 		if !slices.Contains(slices.Collect(maps.Values(values)), word) {
-			t.Errorf("docs/observing.md names the event %s, which there is not", word)
+			t.Errorf("docs/observing.md names the event %s, which does not exist", word)
 		}
 	}
 	if len(events) < 20 {
@@ -39,8 +39,9 @@ func TestDocsNameEveryEvent(t *testing.T) {
 	}
 }
 
-// TestDocsAnnotations: docs/annotations.md names all that people may write.
-func TestDocsAnnotations(t *testing.T) {
+// TestDocsAnnotations_AreComplete expects docs/annotations.md to name every annotation
+// that users can set, and no other.
+func TestDocsAnnotations_AreComplete(t *testing.T) {
 	text, err := os.ReadFile("../../docs/annotations.md")
 	if err != nil {
 		t.Fatal(err)
@@ -59,9 +60,9 @@ func TestDocsAnnotations(t *testing.T) {
 	}
 	known := slices.Collect(maps.Values(annotationKeys(t)))
 	for _, word := range firstColumns(string(text)) {
-		// Those of other operators stand there in full.
+		// The page lists annotations of other operators with their prefixes.
 		if !slices.Contains(known, word) && !strings.Contains(word, "/") {
-			t.Errorf("docs/annotations.md names %s, which there is not", word)
+			t.Errorf("docs/annotations.md names %s, which does not exist", word)
 		}
 	}
 	if count < 15 {
@@ -69,7 +70,7 @@ func TestDocsAnnotations(t *testing.T) {
 	}
 }
 
-// firstColumns returns the words in code of the first columns of tables.
+// firstColumns returns the words in backticks in the first columns of tables.
 func firstColumns(page string) (words []string) {
 	for line := range strings.SplitSeq(page, "\n") {
 		cell, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
@@ -85,8 +86,8 @@ func firstColumns(page string) (words []string) {
 	return words
 }
 
-// annotationKeys returns the annotations by the constants' names, without the
-// prefix that all have in common.
+// annotationKeys returns the annotations by the names of their constants, without their
+// common prefix.
 func annotationKeys(t *testing.T) map[string]string {
 	t.Helper()
 	keys := map[string]string{}
@@ -112,8 +113,9 @@ func annotationKeys(t *testing.T) map[string]string {
 	return keys
 }
 
-// constants returns those of the package by their name, "=" and a name for one
-// that is equal to another, and which of them are events.
+// constants returns the values of the package's constants by name, and which of the
+// constants are events. The value of a constant that refers to another one is "=" and its
+// name.
 func constants(t *testing.T) (values map[string]string, events map[string]bool) {
 	t.Helper()
 	values, events = map[string]string{}, map[string]bool{}

@@ -12,17 +12,17 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// named is a constant in the comment of another.
-var named = regexp.MustCompile(`\b(Condition|Reason)[A-Z]\w+`)
+// constantName matches the name of a constant in the comment of another constant.
+var constantName = regexp.MustCompile(`\b(Condition|Reason)[A-Z]\w+`)
 
-// TestDocsStatus: docs/status.md has the conditions and reasons as they are, in
-// the words of the comments here.
-func TestDocsStatus(t *testing.T) {
+// TestDocsStatus_ListsConditionsAndReasons compares the tables in docs/status.md with the
+// comments in conditions.go, from which they are generated.
+func TestDocsStatus_ListsConditionsAndReasons(t *testing.T) {
 	testenv.Part(t, "status.md", "conditions and reasons", reference(t))
 }
 
-// reference writes a table of the conditions, and one of each group of reasons
-// under the heading that the group has as its comment.
+// reference returns a table of the conditions and, for each group of reasons, a table with
+// the comment of the group as its heading.
 func reference(t *testing.T) string {
 	t.Helper()
 	values, _ := constants(t)
@@ -45,33 +45,33 @@ func reference(t *testing.T) string {
 			}
 			switch {
 			case strings.HasPrefix(name, "Condition"):
-				fmt.Fprintf(&conditions, "| `%s` | %s |\n", values[name], said(t, name, comment, values))
+				fmt.Fprintf(&conditions, "| `%s` | %s |\n", values[name], description(t, name, comment, values))
 			case strings.HasPrefix(name, "Reason") && len(group.Specs) == 1:
-				fmt.Fprintf(&single, "| `%s` | %s |\n", values[name], said(t, name, comment, values))
+				fmt.Fprintf(&single, "| `%s` | %s |\n", values[name], description(t, name, comment, values))
 			case strings.HasPrefix(name, "Reason"):
 				if !headed {
 					fmt.Fprintf(&reasons, "\n### %s\n\n| reason | what happened |\n|---|---|\n", strings.TrimSuffix(oneLine(group.Doc.Text()), "."))
 					headed = true
 				}
-				fmt.Fprintf(&reasons, "| `%s` | %s |\n", values[name], said(t, name, comment, values))
+				fmt.Fprintf(&reasons, "| `%s` | %s |\n", values[name], description(t, name, comment, values))
 			}
 		}
 	}
-	return "\n## Conditions\n\n| condition | what it tells |\n|---|---|\n" + conditions.String() + "\n## Reasons\n" + reasons.String() +
+	return "\n## Conditions\n\n| condition | meaning |\n|---|---|\n" + conditions.String() + "\n## Reasons\n" + reasons.String() +
 		"\n### Other reasons\n\n| reason | what happened |\n|---|---|\n" + single.String() + "\n"
 }
 
-// said is what the comment of a constant says, with the words of users in the
-// place of names.
-func said(t *testing.T, name string, comment *ast.CommentGroup, values map[string]string) string {
+// description returns the comment of a constant, in which names of constants are replaced
+// by their values.
+func description(t *testing.T, name string, comment *ast.CommentGroup, values map[string]string) string {
 	t.Helper()
 	text, ok := strings.CutPrefix(oneLine(comment.Text()), name)
 	if !ok {
-		t.Errorf("the comment of %s does not begin with its name: docs/status.md is made of it", name)
+		t.Errorf("the comment of %s does not begin with its name: docs/status.md is generated from it", name)
 	}
 	text = strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(text, ":"), " "), "is ")
 	text = strings.ToUpper(text[:1]) + text[1:]
-	text = named.ReplaceAllStringFunc(text, func(other string) string { return "`" + values[other] + "`" })
+	text = constantName.ReplaceAllStringFunc(text, func(other string) string { return "`" + values[other] + "`" })
 	return strings.TrimSuffix(text, ".")
 }
 

@@ -25,33 +25,32 @@ import (
 type Kind struct {
 	watches.Watch
 	Chart *chart.Chart
-	// Overrides win over the spec of every custom resource. Nobody may change
-	// it; values.Merge copies from it.
+	// Overrides take precedence over the spec of every custom resource. They must not be
+	// changed; values.Merge copies from them.
 	Overrides map[string]any
-	// Sources are ValuesFrom with their names as templates.
+	// Sources are ValuesFrom with parsed names.
 	Sources []Source
-	// Namespace is where the release goes; nil means the custom resource's own
-	// namespace.
+	// Namespace is the namespace of the release; nil means that of the custom resource.
 	Namespace *Template
-	// CreateNamespace tells, for a custom resource, whether an install makes
-	// the namespace; nil means that none does.
+	// CreateNamespace is whether an install creates the namespace; nil means that it does
+	// not.
 	CreateNamespace *Template
-	// ServiceAccount is in whose name objects are written; nil means the
-	// operator's own.
+	// ServiceAccount is the account that the operator impersonates to write managed
+	// resources; nil means that it uses its own.
 	ServiceAccount *Template
-	// Fields are Status, compiled, and Observes Observe with its labels as
-	// templates.
+	// Fields are the compiled expressions of Status. Observes is Observe with parsed
+	// labels.
 	Fields   kindstatus.Fields
 	Observes []Observe
-	// HealthRules are Health, compiled.
+	// HealthRules are the compiled rules of Health.
 	HealthRules health.Rules
-	// Defaults are the chart's default values, where Fields speak of values.
-	// Nobody may change them.
+	// Defaults are the chart's default values, if Fields read values. They must not be
+	// changed.
 	Defaults map[string]any
 }
 
-// FromFS reads a watches file and its charts from a file system, such as the
-// one that is embedded in the binary.
+// FromFS reads a watches file and its charts from a file system, such as the files embedded
+// in the binary.
 func FromFS(fsys fs.FS, name string) ([]Kind, error) {
 	data, err := fs.ReadFile(fsys, name)
 	if err != nil {
@@ -78,7 +77,7 @@ func FromFile(name string) ([]Kind, error) {
 
 // OpenChart loads a chart from a folder or a .tgz on disk.
 func OpenChart(name string) (*chart.Chart, error) {
-	// The base of a path that ends in ".." names no folder.
+	// The base of a path that ends in ".." is not a name in its parent.
 	name, err := filepath.Abs(name)
 	if err != nil {
 		return nil, err
@@ -86,11 +85,11 @@ func OpenChart(name string) (*chart.Chart, error) {
 	return open(os.DirFS(filepath.Dir(name)), filepath.Base(name))
 }
 
-// FromText reads a watches file whose text is at hand. The name is used in messages
-// only; chart loads the chart at the path that an entry names.
+// FromText reads a watches file from memory. The name is only used in messages; chart loads
+// the chart at the path of an entry.
 //
-// FromText parses the file and adds what is wrong with charts and overrides to
-// what is wrong with the file itself. The error is of type watches.LineErrors.
+// FromText reports the problems of the file together with those of charts and overrides.
+// The error is of type watches.LineErrors.
 func FromText(name string, data []byte, chart func(path string) (*chart.Chart, error)) ([]Kind, error) {
 	entries, err := watches.Parse(name, data)
 	var problems watches.LineErrors
@@ -105,7 +104,8 @@ func FromText(name string, data []byte, chart func(path string) (*chart.Chart, e
 	return kinds, problems.Err()
 }
 
-// complete makes an entry a kind, as far as nothing is wrong with it.
+// complete returns the kind of an entry, and its problems. With problems the kind is
+// incomplete.
 func complete(entry watches.Watch, chart func(path string) (*chart.Chart, error)) (kind Kind, problems watches.LineErrors) {
 	report := func(path string, err error) {
 		if err != nil {
@@ -156,12 +156,13 @@ func open(fsys fs.FS, name string) (*chart.Chart, error) {
 
 func explain(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return errors.New("not found: expected a chart's folder or .tgz, relative to the watches file")
+		return errors.New("not found: expected the path of a chart folder or .tgz, relative to the watches file")
 	}
 	return err
 }
 
-// overrides expands the texts and sets each at its path, typed as --set does.
+// overrides expands the override values and sets each at its path, with the type that
+// helm's --set infers.
 func overrides(texts map[string]string) (map[string]any, error) {
 	set := map[string]any{}
 	for _, at := range slices.Sorted(maps.Keys(texts)) {
@@ -176,10 +177,9 @@ func overrides(texts map[string]string) (map[string]any, error) {
 	return set, nil
 }
 
-// Find reads the kinds of a watches file. With no name it is the one of the
-// working folder, which is how an operator project is built and run, and else
-// the embedded one. A file that is there and cannot be used is an error: other
-// kinds than those that are meant must not be served instead.
+// Find reads the kinds of a watches file. If the name is empty, it reads the file in the
+// working directory, as in an operator project, or else the embedded one. An existing file
+// with problems is an error, so that the operator never serves other kinds than intended.
 func Find(watchesFile string) ([]Kind, error) {
 	file, err := FindFile(watchesFile)
 	if err != nil {
@@ -191,8 +191,7 @@ func Find(watchesFile string) ([]Kind, error) {
 	return FromFile(file)
 }
 
-// FindFile returns the path of the file that Find reads, empty for the embedded
-// one.
+// FindFile returns the path of the file that Find reads, empty for the embedded file.
 func FindFile(watchesFile string) (string, error) {
 	if watchesFile != "" {
 		return watchesFile, nil
@@ -203,6 +202,6 @@ func FindFile(watchesFile string) (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
 	default:
-		return "", fmt.Errorf("look for the watches file: %w", err)
+		return "", fmt.Errorf("find the watches file: %w", err)
 	}
 }

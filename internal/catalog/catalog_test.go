@@ -30,7 +30,7 @@ func chart(name string) map[string]string {
 	}
 }
 
-// write puts files under a folder.
+// write writes files to a folder.
 func write(t *testing.T, folder string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
@@ -70,7 +70,7 @@ func entry(kind, chart string, more ...string) string {
 	return "- version: v1\n  kind: " + kind + "\n  chart: " + chart + "\n" + strings.Join(more, "")
 }
 
-func TestEmbedded(t *testing.T) {
+func TestFromFS_EmbeddedFiles(t *testing.T) {
 	kinds, err := catalog.FromFS(chartwright.Files, chartwright.WatchesFile)
 	if err != nil {
 		t.Fatal(err)
@@ -93,8 +93,8 @@ func TestEmbedded(t *testing.T) {
 	}
 }
 
-// TestSourcesAgree: a chart is the same wherever it is read from.
-func TestSourcesAgree(t *testing.T) {
+// TestFromFS_SameDigestAsFromFile reads a chart from both sources.
+func TestFromFS_SameDigestAsFromFile(t *testing.T) {
 	embedded, err := catalog.FromFS(chartwright.Files, chartwright.WatchesFile)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestSourcesAgree(t *testing.T) {
 	}
 }
 
-func TestFromFileFindsCharts(t *testing.T) {
+func TestFromFile_FindsCharts(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, "ops", "charts", "inside"), chart("inside"))
 	write(t, filepath.Join(root, "elsewhere"), chart("elsewhere"))
@@ -158,8 +158,8 @@ func TestFromFileFindsCharts(t *testing.T) {
 	})
 }
 
-// TestFromFileInTheChartsOwnFolder: a chart may bring its watches file along.
-func TestFromFileInTheChartsOwnFolder(t *testing.T) {
+// TestFromFile_InChartFolder reads a watches file in the folder of its chart.
+func TestFromFile_InChartFolder(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, chart("own"))
 	write(t, root, map[string]string{"watches.yaml": entry("Own", "."), "deploy/watches.yaml": entry("Own", "..")})
@@ -171,7 +171,7 @@ func TestFromFileInTheChartsOwnFolder(t *testing.T) {
 	}
 }
 
-func TestFromFSReadsArchives(t *testing.T) {
+func TestFromFS_ReadsArchives(t *testing.T) {
 	fsys := fstest.MapFS{
 		"ops/watches.yaml": {Data: []byte(entry("Packed", "../packed.tgz"))},
 		"packed.tgz":       {Data: archive(t, "packed", chart("packed"))},
@@ -228,7 +228,7 @@ func TestProblems(t *testing.T) {
 		line int
 		text string
 	}{
-		{6, "chart nowhere: not found: expected a chart's folder or .tgz, relative to the watches file"},
+		{6, "chart nowhere: not found: expected the path of a chart folder or .tgz, relative to the watches file"},
 		{9, "chart empty: "},
 		{12, "chart broken: "},
 		{15, "chart versionless: validation: chart.metadata.version is required"},
@@ -249,7 +249,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-func TestAMissingFile(t *testing.T) {
+func TestFromFile_MissingFile(t *testing.T) {
 	if _, err := catalog.FromFile(filepath.Join(t.TempDir(), "watches.yaml")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("FromFile: %v", err)
 	}

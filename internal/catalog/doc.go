@@ -2,12 +2,11 @@
 // watches.yaml a Kind, with its chart loaded, its override values expanded, and its
 // templates and expressions compiled.
 //
-// The watches file and the charts come from one of two sources, the binary
-// itself (FromFS) or a folder on disk (FromFile). Charts are folders or .tgz
-// archives, with paths relative to the watches file. Whatever is wrong is
-// reported at once, each problem with its file and line, and before anything
-// touches a cluster.
+// The watches file and the charts are embedded in the binary (FromFS) or in a folder on disk
+// (FromFile). Charts are folders or .tgz archives, with paths relative to the watches file.
+// All problems are reported at once, each with its file and line, before the operator
+// accesses a cluster.
 //
-// FromFolder makes more kinds, of a folder that charts are dropped into, each
-// with a kind.yaml. There one that is wrong leaves the others alone.
+// FromFolder loads more kinds from a folder with charts, each with a kind.yaml. A problem of
+// one chart does not affect the others.
 package catalog

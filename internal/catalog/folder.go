@@ -15,26 +15,26 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// kindFile stands in a chart's folder, or beside the chart, and makes it a kind.
+// kindFile defines a kind. It is in the folder of a chart, or next to the chart.
 const kindFile = "kind.yaml"
 
-// Broken is a folder of FromFolder of which no kind can be made.
+// Broken is a folder of FromFolder whose kind cannot be served.
 type Broken struct {
-	// Folder is its path.
+	// Folder is the path of the folder.
 	Folder string
-	// Kind is what it was to be, empty where it does not say so.
+	// Kind is the kind, empty if it is unknown.
 	Kind schema.GroupKind
-	// Err says why, a line a problem.
+	// Err holds the problems, one per line.
 	Err error
 }
 
-// FromFolder makes a kind of each folder below dir that holds a chart and a
-// kind.yaml, beside the kinds that are served anyway. What is wrong with one
-// folder is no matter of the others; an error means that dir cannot be read.
+// FromFolder returns a kind for each folder below dir that contains a chart and a
+// kind.yaml, in addition to the given kinds. A problem of one folder does not affect the
+// others; an error means that dir cannot be read.
 //
-// The chart is the folder itself, or the one folder or .tgz in it. Folders with
-// neither chart nor kind.yaml are passed over, and so are those whose names
-// begin with a dot. Of two folders with the same kind the first by name counts.
+// The chart is the folder itself, or the only folder or .tgz in it. FromFolder skips
+// folders with neither a chart nor a kind.yaml, and folders whose names start with a dot.
+// If several folders have the same kind, it uses the first one by name.
 func FromFolder(dir string, beside []Kind) (kinds []Kind, broken []Broken, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -43,7 +43,7 @@ func FromFolder(dir string, beside []Kind) (kinds []Kind, broken []Broken, err e
 	all := slices.Clone(beside)
 	for _, entry := range entries {
 		folder := filepath.Join(dir, entry.Name())
-		// Links are followed: the volumes of Kubernetes are made of them.
+		// Follow links, because volumes of Kubernetes consist of links.
 		if info, err := os.Stat(folder); strings.HasPrefix(entry.Name(), ".") || err == nil && !info.IsDir() {
 			continue
 		}
@@ -59,11 +59,10 @@ func FromFolder(dir string, beside []Kind) (kinds []Kind, broken []Broken, err e
 	return all[len(beside):], broken, nil
 }
 
-// errNoKind marks a folder that has nothing to do with a kind.
+// errNoKind marks a folder with neither a chart nor a kind.yaml.
 var errNoKind = errors.New("neither a chart nor a " + kindFile)
 
-// fromFolder makes a kind of one folder. With an error it returns what is known
-// of the kind.
+// fromFolder returns the kind of a folder. With an error the kind is incomplete.
 func fromFolder(folder string, beside []Kind) (Kind, error) {
 	name := filepath.Join(folder, kindFile)
 	loaded, chartErr := findChart(folder)
@@ -72,7 +71,7 @@ func fromFolder(folder string, beside []Kind) (Kind, error) {
 	case errors.Is(err, fs.ErrNotExist) && loaded == "" && chartErr == nil:
 		return Kind{}, errNoKind
 	case errors.Is(err, fs.ErrNotExist) && chartErr == nil:
-		return Kind{}, fmt.Errorf("%s: not found: expected one entry with group, version and kind beside the chart", name)
+		return Kind{}, fmt.Errorf("%s: not found: expected a file with group, version and kind of the chart", name)
 	case err != nil:
 		return Kind{}, errors.Join(err, chartErr)
 	}
@@ -82,20 +81,19 @@ func fromFolder(folder string, beside []Kind) (Kind, error) {
 		return Kind{}, err
 	}
 	if chartErr == nil && loaded == "" {
-		chartErr = fmt.Errorf("%s: no chart: expected a Chart.yaml, a .tgz or one folder with a chart beside %s", folder, kindFile)
+		chartErr = fmt.Errorf("%s: no chart: expected a Chart.yaml, a .tgz or a folder with a chart in the folder of %s", folder, kindFile)
 	}
 	entry.Chart = loaded
 	kind, wrong := complete(entry, func(string) (*chart.Chart, error) { return OpenChart(loaded) })
 	problems = append(problems, wrong...)
 	if at := slices.IndexFunc(beside, func(k Kind) bool { return k.GVK().GroupKind() == kind.GVK().GroupKind() }); at >= 0 && kind.Kind != "" {
 		problems = append(problems, watches.LineError{File: name, Line: entry.Line, Message: fmt.Sprintf(
-			"%s is served already, by %s:%d: one chart a kind", kind.GVK().GroupKind(), beside[at].File, beside[at].Line)})
+			"%s is already served by %s:%d: expected one chart per kind", kind.GVK().GroupKind(), beside[at].File, beside[at].Line)})
 	}
 	return kind, errors.Join(problems.Err(), chartErr)
 }
 
-// findChart returns the path of the chart of a folder, empty where there is
-// none.
+// findChart returns the path of the chart in a folder, or an empty path.
 func findChart(folder string) (string, error) {
 	if _, err := os.Stat(filepath.Join(folder, chartFile)); err == nil {
 		return folder, nil
@@ -118,9 +116,9 @@ func findChart(folder string) (string, error) {
 	case 1:
 		return found[0], nil
 	default:
-		return "", fmt.Errorf("%s: several charts: expected one of %s", folder, strings.Join(found, ", "))
+		return "", fmt.Errorf("%s: several charts: expected only one of %s", folder, strings.Join(found, ", "))
 	}
 }
 
-// chartFile is what makes a folder a chart.
+// chartFile is the file that every chart folder contains.
 const chartFile = "Chart.yaml"

@@ -23,7 +23,7 @@ func withKind(name, kind string) map[string]string {
 	return files
 }
 
-// below puts files into a folder of their own.
+// below returns the files with a folder in front of their paths.
 func below(folder string, files map[string]string) map[string]string {
 	moved := map[string]string{}
 	for name, content := range files {
@@ -32,7 +32,7 @@ func below(folder string, files map[string]string) map[string]string {
 	return moved
 }
 
-// served returns what each kind's chart is called, by the kind.
+// served returns the name of each kind's chart, by kind.
 func served(kinds []catalog.Kind) map[string]string {
 	charts := map[string]string{}
 	for _, k := range kinds {
@@ -62,18 +62,19 @@ func TestFromFolder(t *testing.T) {
 	}
 	want := map[string]string{"Folder": "folder", "Packed": "packed", "Beside": "beside", "Linked": "linked"}
 	if got := served(kinds); !maps.Equal(got, want) {
-		t.Errorf("served are %v, want %v", got, want)
+		t.Errorf("served kinds: %v, want %v", got, want)
 	}
 	if at := kinds[slices.IndexFunc(kinds, func(k catalog.Kind) bool { return k.Kind == "Folder" })].File; at != filepath.Join(dir, "folder", "kind.yaml") {
-		t.Errorf("Folder is of %s", at)
+		t.Errorf("the kind is from %s", at)
 	}
 	if _, _, err := catalog.FromFolder(filepath.Join(dir, "none"), nil); err == nil || !strings.Contains(err.Error(), "folder of charts") {
-		t.Errorf("a folder that is not there: %v", err)
+		t.Errorf("a missing folder: %v", err)
 	}
 }
 
-// TestKindFileIsNoPartOfTheChart, or an edit of it would upgrade every release.
-func TestKindFileIsNoPartOfTheChart(t *testing.T) {
+// TestFromFolder_KindFileIsNotPartOfChart: otherwise an edit of kind.yaml would upgrade every
+// release.
+func TestFromFolder_KindFileIsNotPartOfChart(t *testing.T) {
 	digest := func(kindFile string) string {
 		dir := t.TempDir()
 		write(t, dir, below("a", chart("a")))
@@ -85,11 +86,11 @@ func TestKindFileIsNoPartOfTheChart(t *testing.T) {
 		return kinds[0].Chart.Digest
 	}
 	if digest(kindFile+"A") != digest(kindFile+"A\nmaxHistory: 3") {
-		t.Error("the chart's digest covers kind.yaml")
+		t.Error("the digest of the chart includes kind.yaml")
 	}
 }
 
-func TestFromFolderTellsWhatIsBroken(t *testing.T) {
+func TestFromFolder_ReportsBrokenFolders(t *testing.T) {
 	bad := chart("bad")
 	bad["templates/config.yaml"] = "{{ if }}"
 	for _, test := range []struct {
@@ -100,15 +101,15 @@ func TestFromFolderTellsWhatIsBroken(t *testing.T) {
 		kind string
 		want []string
 	}{
-		{"no kind.yaml", chart("a"), "", []string{"%s/kind.yaml: not found: expected one entry with group, version and kind beside the chart"}},
-		{"no chart", map[string]string{"kind.yaml": kindFile + "A"}, "A.shop.example.com", []string{"%s: no chart: expected a Chart.yaml, a .tgz or one folder with a chart beside kind.yaml"}},
+		{"no kind.yaml", chart("a"), "", []string{"%s/kind.yaml: not found: expected a file with group, version and kind of the chart"}},
+		{"no chart", map[string]string{"kind.yaml": kindFile + "A"}, "A.shop.example.com", []string{"%s: no chart: expected a Chart.yaml, a .tgz or a folder with a chart in the folder of kind.yaml"}},
 		{"no chart, and a list", map[string]string{"kind.yaml": "[]"}, "", []string{"%s/kind.yaml:1: expected one entry", "%s: no chart"}},
-		{"several charts", map[string]string{"kind.yaml": kindFile + "A", "a.tgz": "", "b.tgz": ""}, "A.shop.example.com", []string{"%s: several charts: expected one of %s/a.tgz, %s/b.tgz"}},
-		{"a damaged archive", map[string]string{"kind.yaml": kindFile + "A", "a.tgz": "none"}, "A.shop.example.com", []string{"%s/kind.yaml:1: chart %s/a.tgz: "}},
+		{"several charts", map[string]string{"kind.yaml": kindFile + "A", "a.tgz": "", "b.tgz": ""}, "A.shop.example.com", []string{"%s: several charts: expected only one of %s/a.tgz, %s/b.tgz"}},
+		{"a corrupt archive", map[string]string{"kind.yaml": kindFile + "A", "a.tgz": "none"}, "A.shop.example.com", []string{"%s/kind.yaml:1: chart %s/a.tgz: "}},
 		{"a chart that does not load", func() map[string]string { bad["kind.yaml"] = kindFile + "A"; return bad }(), "A.shop.example.com", []string{"%s/kind.yaml:1: chart %s: "}},
 		{"a chart key and a typo", map[string]string{"kind.yaml": kindFile + "A\nchart: .\nchrat: a", "Chart.yaml": chart("a")["Chart.yaml"]}, "A.shop.example.com", []string{"%s/kind.yaml:4: chart: ", `%s/kind.yaml:5: unknown key "chrat"`}},
 		{"a template of a name", map[string]string{"kind.yaml": kindFile + "A\nreleaseNamespace: '{{'", "Chart.yaml": chart("a")["Chart.yaml"]}, "A.shop.example.com", []string{"%s/kind.yaml:1: releaseNamespace: "}},
-		{"a kind that is served", withKind("a", "First"), "First.shop.example.com", []string{"%s/kind.yaml:1: First.shop.example.com is served already, by %s/../a-first/kind.yaml:1: one chart a kind"}},
+		{"a kind that is served", withKind("a", "First"), "First.shop.example.com", []string{"%s/kind.yaml:1: First.shop.example.com is already served by %s/../a-first/kind.yaml:1: expected one chart per kind"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -120,11 +121,11 @@ func TestFromFolderTellsWhatIsBroken(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, want := served(kinds), map[string]string{"First": "first", "Last": "last"}; !maps.Equal(got, want) {
-				t.Errorf("served are %v, want %v", got, want)
+				t.Errorf("served kinds: %v, want %v", got, want)
 			}
 			folder := filepath.Join(dir, "b-broken")
 			if len(broken) != 1 || broken[0].Folder != folder || broken[0].Kind.String() != test.kind {
-				t.Fatalf("broken are %v", broken)
+				t.Fatalf("broken folders: %v", broken)
 			}
 			lines := strings.Split(broken[0].Err.Error(), "\n")
 			if len(lines) != len(test.want) {
@@ -140,9 +141,8 @@ func TestFromFolderTellsWhatIsBroken(t *testing.T) {
 	}
 }
 
-// TestFoldersAreBesideWhatIsServed: a kind of the watches file stays that of the
-// watches file.
-func TestFoldersAreBesideWhatIsServed(t *testing.T) {
+// TestFromFolder_RejectsKindOfWatchesFile: the watches file takes precedence.
+func TestFromFolder_RejectsKindOfWatchesFile(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "old"), chart("old"))
 	write(t, folder, map[string]string{"watches.yaml": "- group: shop.example.com\n  version: v1\n  kind: A\n  chart: old\n"})
@@ -159,8 +159,8 @@ func TestFoldersAreBesideWhatIsServed(t *testing.T) {
 	}
 }
 
-// TestBrokenFoldersDisturbNobody, whichever they are.
-func TestBrokenFoldersDisturbNobody(t *testing.T) {
+// TestFromFolder_BrokenFoldersDoNotAffectOthers mixes random valid and broken folders.
+func TestFromFolder_BrokenFoldersDoNotAffectOthers(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir := t.TempDir()
 		good, wrong := 0, 0

@@ -12,9 +12,8 @@ import (
 	"github.com/chartwright/chartwright/internal/inventory/health"
 )
 
-// TestHealthRules_MistakesHaveLines: what is wrong with an expression is reported
-// with the line of the expression.
-func TestHealthRules_MistakesHaveLines(t *testing.T) {
+// TestHealthRules_ErrorsHaveLines expects errors at the lines of the expressions.
+func TestHealthRules_ErrorsHaveLines(t *testing.T) {
 	_, err := own(t,
 		"health:",
 		"  - apiVersion: example.com/v1",

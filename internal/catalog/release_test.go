@@ -24,7 +24,7 @@ func TestReleaseNames(t *testing.T) {
 			}
 		})
 	}
-	t.Run("more are cut and hashed", func(t *testing.T) {
+	t.Run("long names are shortened and hashed", func(t *testing.T) {
 		got := ReleaseNames(strings.Repeat("a", 54), "A")
 		if len(got[0]) != 53 || !strings.HasPrefix(got[0], strings.Repeat("a", 40)+"-") || got[0] == got[1] {
 			t.Errorf("got %v", got)
@@ -32,44 +32,44 @@ func TestReleaseNames(t *testing.T) {
 	})
 }
 
-// helmName is what Helm takes for a release's name.
+// helmName matches valid release names.
 var helmName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
-// resourceName draws a name that Kubernetes takes.
+// resourceName generates a valid name of a custom resource.
 func resourceName() *rapid.Generator[string] {
 	label := rapid.StringMatching(`[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?`)
 	return rapid.Map(rapid.SliceOfN(label, 1, 6), func(labels []string) string { return strings.Join(labels, ".") })
 }
 
-func TestReleaseNamesProperties(t *testing.T) {
+func TestReleaseNames_AreValidAndStable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name, kind := resourceName().Draw(t, "name"), rapid.StringMatching(`[A-Z][A-Za-z0-9]{0,62}`).Draw(t, "kind")
 		got := ReleaseNames(name, kind)
 		for _, n := range got {
 			if len(n) > 53 || !helmName.MatchString(n) {
-				t.Fatalf("%s %s: Helm does not take %q", kind, name, n)
+				t.Fatalf("%s %s: %q is not a valid release name", kind, name, n)
 			}
 		}
 		if got[0] == got[1] {
-			t.Fatalf("%s %s has just one name, %s", kind, name, got[0])
+			t.Fatalf("%s %s has only one name, %s", kind, name, got[0])
 		}
 		if !cmp.Equal(got, ReleaseNames(name, kind)) {
-			t.Fatal("the names are not the same twice")
+			t.Fatal("the names differ between two calls")
 		}
 		other := resourceName().Draw(t, "other")
 		if a, b := ReleaseNames(name, kind)[0], ReleaseNames(other, kind)[0]; a == b && strings.ReplaceAll(name, ".", "-") != strings.ReplaceAll(other, ".", "-") {
-			t.Fatalf("%s and %s are both called %s", name, other, a)
+			t.Fatalf("%s and %s have the same release name %s", name, other, a)
 		}
 	})
 }
 
-func TestReleaseNamesThatAreCutDiffer(t *testing.T) {
+func TestReleaseNames_ShortenedNamesDiffer(t *testing.T) {
 	start := strings.Repeat("a", 60)
 	rapid.Check(t, func(t *rapid.T) {
 		end := rapid.StringMatching(`[a-z0-9.]{0,3}[a-z0-9]`)
 		a, b := start+end.Draw(t, "a"), start+end.Draw(t, "b")
 		if a != b && releaseName(a) == releaseName(b) {
-			t.Fatalf("%s and %s are both called %s", a, b, releaseName(a))
+			t.Fatalf("%s and %s have the same release name %s", a, b, releaseName(a))
 		}
 	})
 }

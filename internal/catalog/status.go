@@ -15,7 +15,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// readStatus compiles the kind's own status fields and parses what they observe.
+// readStatus compiles the status fields and parses the entries of observe.
 func (k *Kind) readStatus(report func(path string, err error)) {
 	var err error
 	k.Observes, err = observe(k.Observe)
@@ -25,7 +25,7 @@ func (k *Kind) readStatus(report func(path string, err error)) {
 		names[i] = o.Name
 	}
 	written := maps.Clone(k.Status)
-	// Of those that are empty the file's parser has told.
+	// The parser of the file reports empty expressions.
 	maps.DeleteFunc(written, func(_, expression string) bool { return strings.TrimSpace(expression) == "" })
 	fields, mistakes := kindstatus.Compile(written, names)
 	for _, mistake := range mistakes {
@@ -38,14 +38,14 @@ func (k *Kind) readStatus(report func(path string, err error)) {
 	}
 }
 
-// Selection is what one custom resource sees of an entry of observe.
+// Selection selects the observed objects of a custom resource.
 type Selection = observed.Selection
 
 // Observe is one entry of observe.
 type Observe struct {
 	Name  string
 	Watch observed.Watch
-	// labels are those that differ from one custom resource to another.
+	// labels are the labels whose values differ between custom resources.
 	labels map[string]*Template
 }
 
@@ -73,9 +73,8 @@ func observe(entries []watches.Observe) ([]Observe, error) {
 	return list, nil
 }
 
-// Selection returns what a custom resource sees of the entry. It is an error if
-// the resource lacks what a label's template asks for, or the result is no
-// label's value.
+// Selection returns the selection for a custom resource. It returns an error if the custom
+// resource lacks a field that a template reads, or if a result is not a valid label value.
 func (o Observe) Selection(cr map[string]any, release types.NamespacedName) (Selection, error) {
 	data := maps.Clone(cr)
 	data["release"] = map[string]any{"name": release.Name, "namespace": release.Namespace}

@@ -10,7 +10,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
-// own loads a kind whose entry has these lines, from line 5 of the file on.
+// own loads a kind whose entry contains these lines, starting at line 5 of the file.
 func own(t *testing.T, lines ...string) ([]catalog.Kind, error) {
 	t.Helper()
 	folder := t.TempDir()
@@ -64,11 +64,11 @@ func TestStatusFields(t *testing.T) {
 	}
 }
 
-func TestStatusFieldsThatAreWrong(t *testing.T) {
+func TestStatusFields_ReportErrors(t *testing.T) {
 	for want, lines := range map[string][]string{
 		"watches.yaml:6: status.bad: column 8: undefined field 'nmae'":                    {"status:", "  bad: release.nmae", "  good: release.name"},
-		"watches.yaml:5: status.bad: observe has no entry of the name pods":               {"status: {bad: size(observed.pods)}"},
-		"watches.yaml:5: status.conditions: every kind has a field of that name":          {"status: {conditions: release.name}"},
+		"watches.yaml:5: status.bad: observe has no entry pods":                           {"status: {bad: size(observed.pods)}"},
+		"watches.yaml:5: status.conditions: the name is reserved":                         {"status: {conditions: release.name}"},
 		"watches.yaml:1: observe[0].selector.matchLabels: a: not a template: ":            {"observe: [{name: pods, apiVersion: v1, kind: Pod, selector: {matchLabels: {a: '{{ .release'}}}]"},
 		"watches.yaml:7: status.bad: line 2, column 1: undeclared reference to 'nothing'": {"status:", "  good: '1'", "  bad: |", "    1 +", "    nothing"},
 		"watches.yaml:5: status.empty is empty":                                           {"status: {empty: ''}"},
@@ -80,7 +80,7 @@ func TestStatusFieldsThatAreWrong(t *testing.T) {
 	}
 }
 
-func TestDefaultsAreKeptOnlyWhereTheyAreSpokenOf(t *testing.T) {
+func TestDefaults_KeptOnlyIfExpressionsReadValues(t *testing.T) {
 	kinds, err := own(t, "status: {a: release.name}")
 	if err != nil {
 		t.Fatal(err)

@@ -77,16 +77,16 @@ func (t *Template) For(object map[string]any) (string, error) {
 	return name, nil
 }
 
-// Source is one object that values come from.
+// Source is one source of values.
 type Source struct {
 	watches.ValuesFrom
-	// Object is its name for a custom resource.
+	// Object is the name of the object.
 	Object *Template
 }
 
-// SourcesFor returns the objects that a custom resource's values come from
-// beside its spec, in their order. They are in its namespace or, if it has
-// none, in that of its release: nothing in a spec can name another.
+// SourcesFor returns the sources of a custom resource's values in addition to its spec, in
+// their order. They are in the namespace of the custom resource or, if it is
+// cluster-scoped, of its release: no field of the spec can select another namespace.
 func (k Kind) SourcesFor(cr *unstructured.Unstructured, releaseNamespace string) ([]valuesfrom.Source, error) {
 	from := make([]valuesfrom.Source, len(k.Sources))
 	for i, source := range k.Sources {
@@ -102,7 +102,7 @@ func (k Kind) SourcesFor(cr *unstructured.Unstructured, releaseNamespace string)
 	return from, nil
 }
 
-// parseSources parses the names of valuesFrom and tries its paths.
+// parseSources parses the names of valuesFrom and checks the target paths.
 func parseSources(from []watches.ValuesFrom) ([]Source, error) {
 	var list []Source
 	for i, entry := range from {
@@ -121,18 +121,18 @@ func parseSources(from []watches.ValuesFrom) ([]Source, error) {
 	return list, nil
 }
 
-// maxReleaseName is Helm's limit, which leaves room for what charts append.
+// maxReleaseName is Helm's limit. It leaves room for suffixes that charts append.
 const maxReleaseName = 53
 
-// ReleaseNames returns the names that the release of a custom resource may
-// have, the best one first: the resource's own, and where that is taken the
-// one with its kind.
+// ReleaseNames returns the names that the release of a custom resource may have, the
+// preferred one first: the name of the custom resource and, if that is in use, the same
+// name with the kind.
 func ReleaseNames(name, kind string) []string {
 	return []string{releaseName(name), releaseName(name + "-" + kind)}
 }
 
-// releaseName makes a name one that Helm takes: dashes for dots, and 40 characters and
-// a hash of the whole where it is too long.
+// releaseName converts a name to a valid release name: dots become dashes, and a long name
+// becomes 40 characters and a hash of the whole name.
 func releaseName(name string) string {
 	fitting := strings.ReplaceAll(strings.ToLower(name), ".", "-")
 	if len(fitting) <= maxReleaseName {

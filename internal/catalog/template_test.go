@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-func TestName(t *testing.T) {
+func TestTemplate_For(t *testing.T) {
 	cr := map[string]any{
 		"metadata": map[string]any{"name": "web", "namespace": "apps", "labels": map[string]any{"team.example.com/name": "Blue"}},
 		"spec":     map[string]any{"targetNamespace": "blue", "count": int64(3), "empty": "", "bad": "Not_A_Name"},
 	}
 	for _, test := range []struct {
 		name, text, want string
-		// fails is what the error tells beside the key.
+		// fails is a part of the expected error, which also contains the key.
 		fails string
 	}{
 		{name: "a name", text: "deployer", want: "deployer"},
@@ -54,7 +54,7 @@ func TestName(t *testing.T) {
 	}
 }
 
-func TestNameIsNoTemplate(t *testing.T) {
+func TestParseTemplate_RejectsInvalidTemplates(t *testing.T) {
 	for _, text := range []string{"{{ .spec", "{{ unknown . }}", "{{ if }}"} {
 		if _, err := parseTemplate("serviceAccountName", text, validation.IsDNS1123Label); err == nil || !strings.HasPrefix(err.Error(), "serviceAccountName: not a template: ") {
 			t.Errorf("%s: %v", text, err)
@@ -65,7 +65,7 @@ func TestNameIsNoTemplate(t *testing.T) {
 	}
 }
 
-func TestObjectNameMayHaveDots(t *testing.T) {
+func TestTemplate_ObjectNameMayHaveDots(t *testing.T) {
 	cr := map[string]any{"metadata": map[string]any{"name": "web.blue"}}
 	for text, want := range map[string]string{"{{ .metadata.name }}-values": "web.blue-values", "{{ .metadata.name }}/values": "", "../{{ .metadata.name }}": ""} {
 		name, err := parseTemplate("valuesFrom[0].name", text, validation.IsDNS1123Subdomain)
@@ -82,7 +82,7 @@ func TestObjectNameMayHaveDots(t *testing.T) {
 	}
 }
 
-func TestSwitch(t *testing.T) {
+func TestParseBool(t *testing.T) {
 	cluster := map[string]any{"spec": map[string]any{"create": true, "name": "web"}}
 	for _, test := range []struct {
 		text     string

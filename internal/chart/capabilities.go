@@ -16,9 +16,9 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
-// Capabilities is what charts see as .Capabilities: the server's version and
-// the API versions it serves. It is read once and again after Refresh, for
-// Helm would read it in every action.
+// Capabilities holds .Capabilities of charts: the version of the API server and the API
+// versions that it serves. It reads them once, and again after Refresh. Helm would read
+// them in every action.
 type Capabilities struct {
 	discovery discovery.DiscoveryInterface
 
@@ -26,29 +26,28 @@ type Capabilities struct {
 	cached *chartutil.Capabilities
 	// all is the digest of all API versions.
 	all string
-	// failed are the groups that could not be read.
+	// failed holds the errors of groups that could not be read.
 	failed map[schema.GroupVersion]error
 }
 
-// NewCapabilities returns capabilities that are read from the API server when they
-// are needed.
+// NewCapabilities returns Capabilities that are read from the API server on first use.
 func NewCapabilities(d discovery.DiscoveryInterface) *Capabilities {
 	return &Capabilities{discovery: d}
 }
 
-// Warm reads them, so that who needs them first need not wait: where the cluster
-// has hundreds of kinds, that takes a while. What fails is tried again at need.
+// Warm reads the capabilities ahead of their first use, because this takes long in
+// clusters with hundreds of kinds. If it fails, the first use reads them again.
 func (c *Capabilities) Warm() { _, _, _ = c.Read() }
 
-// Refresh makes the next use read anew.
+// Refresh drops the cached capabilities, so that the next use reads them again.
 func (c *Capabilities) Refresh() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cached = nil
 }
 
-// Digest covers what a chart with these features sees; it is empty for one
-// that looks at none of it.
+// Digest returns a digest of the capabilities that a chart with these features reads. It
+// is empty if the chart reads none.
 func (c *Capabilities) Digest(f analysis.Features) (string, error) {
 	if !f.Capabilities() {
 		return "", nil
@@ -70,9 +69,9 @@ func (c *Capabilities) Digest(f analysis.Features) (string, error) {
 	return values.DigestOf(parts...), nil
 }
 
-// Serves returns a function that reports whether the API server may serve a kind,
-// as of when the capabilities were read. It may serve any kind of a group that
-// could not be read.
+// Serves returns a function that reports whether the API server served a kind when the
+// capabilities were read. The function returns true for all kinds of groups that could
+// not be read.
 func (c *Capabilities) Serves() (func(schema.GroupVersionKind) bool, error) {
 	capabilities, _, err := c.Read()
 	if err != nil {
@@ -87,7 +86,7 @@ func (c *Capabilities) Serves() (func(schema.GroupVersionKind) bool, error) {
 	}, nil
 }
 
-// Read returns the capabilities, which nobody changes, and the digest of all
+// Read returns the capabilities, which the caller must not change, and the digest of all
 // API versions.
 func (c *Capabilities) Read() (*chartutil.Capabilities, string, error) {
 	c.mu.Lock()
@@ -104,7 +103,7 @@ func (c *Capabilities) Read() (*chartutil.Capabilities, string, error) {
 		return nil, "", fmt.Errorf("read the server's API versions: %w", err)
 	}
 	c.failed, _ = discovery.GroupDiscoveryFailedErrorGroups(err)
-	// Helm collects them from a map, in any order.
+	// Helm returns them in random order.
 	slices.Sort(versions)
 	c.cached = &chartutil.Capabilities{
 		APIVersions: versions,

@@ -25,23 +25,23 @@ type Chart struct {
 	// schemas holds the compiled values.schema.json of the chart and its
 	// subcharts, by their path.
 	schemas schemas
-	// Digest identifies the chart's files: equal digests render alike.
+	// Digest is the digest of the files that a render can depend on.
 	Digest string
-	// Features is what the templates use beyond the values, unless the values of
-	// a release execute more, see FeaturesOf.
+	// Features are the features that every release of the chart uses. The values of a
+	// release can use more, see FeaturesOf.
 	Features analysis.Features
 	usage    analysis.Usage
-	// templates are those of the chart and its subcharts.
+	// templates are the templates of the chart and its subcharts, except notes.
 	templates []analysis.File
-	// examples are the files ci/*-values.yaml, by their names.
+	// examples are the files ci/*-values.yaml, by name.
 	examples map[string][]byte
-	// parsed are the templates as they are executed.
+	// parsed caches parsed templates for rendering.
 	parsed parsed
-	// files are what the templates see as .Files.
+	// files caches .Files of the templates.
 	files shownFiles
 }
 
-// FeaturesOf returns what the templates use beyond these values of a release.
+// FeaturesOf returns the features that a release with these values uses.
 func (c *Chart) FeaturesOf(given map[string]any) analysis.Features { return c.usage.Features(given) }
 
 // MayReadCapabilities reports whether any release of the chart can depend on
@@ -62,20 +62,19 @@ func (c *Chart) Version() string { return c.chart.Metadata.Version }
 // Description returns the description in Chart.yaml.
 func (c *Chart) Description() string { return c.chart.Metadata.Description }
 
-// Schema returns the chart's own values.schema.json, nil if it has none.
-// Nobody may change it.
+// Schema returns the chart's own values.schema.json, or nil. The caller must not change
+// it.
 func (c *Chart) Schema() []byte { return c.chart.Schema }
 
-// Templates returns the parsed templates of the chart and its subcharts, but
-// for their notes. Nobody may change them.
+// Templates returns the parsed templates of the chart and its subcharts, except notes.
+// The caller must not change them.
 func (c *Chart) Templates() []analysis.File { return c.templates }
 
-// Notes parses the notes of the chart and its subcharts. They are templates that
-// can fail.
+// Notes returns the parsed notes of the chart and its subcharts.
 func (c *Chart) Notes() ([]analysis.File, error) { return parseTemplates(c.chart, true) }
 
-// Examples returns values that the chart's author tries it with, by the names
-// of their files: ci/*-values.yaml. The caller may change them.
+// Examples returns the example values of the chart by file name, ci/*-values.yaml. The
+// caller may change them.
 func (c *Chart) Examples() (map[string]map[string]any, error) {
 	found := map[string]map[string]any{}
 	for name, data := range c.examples {
@@ -88,41 +87,39 @@ func (c *Chart) Examples() (map[string]map[string]any, error) {
 	return found, nil
 }
 
-// Subcharts returns the keys under which subcharts take their values, whether
-// they are on or off.
+// Subcharts returns the keys of the values of all subcharts, enabled or not.
 func (c *Chart) Subcharts() []string {
 	return slices.Sorted(maps.Keys(subcharts(c.chart)))
 }
 
-// HasTags reports whether the values can turn subcharts on and off by tags.
+// HasTags reports whether tags in the values enable or disable subcharts.
 func (c *Chart) HasTags() bool {
 	return slices.ContainsFunc(c.chart.Metadata.Dependencies, func(d *helmchart.Dependency) bool { return len(d.Tags) > 0 })
 }
 
-// Values returns the values that hold where a release sets none: those of the
-// chart over those of its subcharts, whether these are on or off. The caller
-// may change them.
+// Values returns the default values of the chart, merged over the default values of its
+// subcharts, enabled or not. The caller may change them.
 func (c *Chart) Values() (map[string]any, error) {
 	processed := clone(c.chart)
-	// For the values that the chart imports from subcharts.
+	// This adds the values that the chart imports from subcharts.
 	if err := chartutil.ProcessDependenciesWithMerge(processed, chartutil.Values{}); err != nil {
 		return nil, err
 	}
 	return withSubcharts(processed.Values, c.chart), nil
 }
 
-// withSubcharts lays the values of a chart over those of its subcharts.
+// withSubcharts merges the values of a chart over the values of its subcharts.
 func withSubcharts(vals map[string]any, c *helmchart.Chart) map[string]any {
 	under := map[string]any{}
 	for key, child := range subcharts(c) {
 		under[key] = withSubcharts(child.Values, child)
 	}
-	// Merge makes numbers equal in place, so it gets a copy.
+	// Merge changes its arguments.
 	return values.Merge(under, runtime.DeepCopyJSON(vals))
 }
 
-// subcharts returns the subcharts by the keys of their values: by alias, by
-// name where Chart.yaml gives no alias or does not list them at all.
+// subcharts returns the subcharts by the keys of their values: the alias or, without an
+// entry or an alias in Chart.yaml, the name.
 func subcharts(c *helmchart.Chart) map[string]*helmchart.Chart {
 	byName, keyed := map[string]*helmchart.Chart{}, map[string]*helmchart.Chart{}
 	for _, child := range c.Dependencies() {
@@ -176,7 +173,7 @@ func parseTemplates(c *helmchart.Chart, notes bool) ([]analysis.File, error) {
 	return files, nil
 }
 
-// examples returns the files of values to try a chart with.
+// examples returns the files with example values.
 func examples(c *helmchart.Chart) map[string][]byte {
 	found := map[string][]byte{}
 	for _, file := range c.Files {
@@ -187,8 +184,8 @@ func examples(c *helmchart.Chart) map[string][]byte {
 	return found
 }
 
-// digestFiles covers what a render can depend on. Templates may read any file
-// by .Files, so only what no template reads is left out.
+// digestFiles returns a digest of the files that a render can depend on. These are all
+// files except unread ones, because templates can read any file by .Files.
 func digestFiles(files []*loader.BufferedFile) string {
 	parts := make([]string, 0, len(files))
 	for _, f := range files {
@@ -200,15 +197,16 @@ func digestFiles(files []*loader.BufferedFile) string {
 	return values.DigestOf(parts...)
 }
 
-// unread reports whether no template reads a file of a chart.
+// unread reports whether a file of a chart is irrelevant for renders: an example, a
+// README or a license.
 func unread(name string) bool {
 	first, _, _ := strings.Cut(name, "/")
 	return first == "ci" || path.Dir(name) == "." && (strings.HasPrefix(name, "README") || strings.HasPrefix(name, "LICENSE"))
 }
 
-// clone returns a chart that a render may change: Helm drops subcharts that
-// the values turn off, renames aliased ones and merges imported values. What
-// it only reads is shared.
+// clone returns a copy of a chart that a render may change: Helm drops disabled
+// subcharts, renames aliased ones and merges imported values. The copy shares the parts
+// that Helm only reads.
 func clone(c *helmchart.Chart) *helmchart.Chart {
 	copied := *c
 	metadata := *c.Metadata
@@ -217,7 +215,7 @@ func clone(c *helmchart.Chart) *helmchart.Chart {
 		dependency := *d
 		metadata.Dependencies[i] = &dependency
 	}
-	// A template that sorts them does so in place.
+	// A template can sort these lists in place.
 	metadata.Keywords, metadata.Sources = slices.Clone(metadata.Keywords), slices.Clone(metadata.Sources)
 	copied.Metadata = &metadata
 	children := make([]*helmchart.Chart, len(c.Dependencies()))
@@ -228,7 +226,7 @@ func clone(c *helmchart.Chart) *helmchart.Chart {
 	return &copied
 }
 
-// readFeatures finds the features that a chart and its subcharts use.
+// readFeatures returns the features that a chart and its subcharts use.
 func readFeatures(c *helmchart.Chart, templates []analysis.File) analysis.Usage {
 	source := analysis.Source{Templates: templates}
 	for _, c := range withDependencies(c) {
@@ -243,7 +241,7 @@ func readFeatures(c *helmchart.Chart, templates []analysis.File) analysis.Usage 
 	return analysis.ReadFeatures(source)
 }
 
-// rawFile returns a file of a chart as it was loaded, nil if there is none.
+// rawFile returns the content of a file of a chart, or nil.
 func rawFile(c *helmchart.Chart, name string) []byte {
 	for _, file := range c.Raw {
 		if file.Name == name {

@@ -1,11 +1,10 @@
-// Package chart is a chart at rest and what it renders.
+// Package chart loads charts and renders them without a cluster.
 //
-// LoadDir and LoadArchive load a Chart: they bound its size, compile the schemas of
-// its values and read which features its templates use. A Chart is loaded once; every
+// LoadDir and LoadArchive load a Chart: they limit its size, compile the schemas of its
+// values and find the features that its templates use. A Chart is loaded once. Every
 // render works on a clone, because Helm changes the charts that it renders.
 //
-// Prepare processes the dependencies of a chart and checks values; ExecuteTemplates
+// Prepare processes the dependencies of a chart and validates values. ExecuteTemplates
 // executes the templates within the limits of package render. Render and Survey render
-// without a cluster, for the commands. Capabilities is what templates see as
-// .Capabilities of a cluster.
+// without a cluster, for the commands. Capabilities holds .Capabilities of a cluster.
 package chart

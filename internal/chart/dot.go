@@ -8,24 +8,23 @@ import (
 	"helm.sh/helm/v3/pkg/engine"
 )
 
-// scope is what the templates of one chart see.
+// scope holds the dot of the templates of one chart.
 type scope struct {
 	dot      chartutil.Values
 	basePath string
 }
 
-// shownFiles are what templates see as .Files: of a type that is the engine's own,
-// and which a render cannot change. There is one for each chart and subchart,
-// known by the first of its files, which every clone of the chart shares, or by
-// none.
+// shownFiles caches .Files of a chart and its subcharts, a type of Helm's engine that
+// renders cannot change. The key is the first file of the chart or subchart, which all
+// clones share, or nil if it has no files.
 type shownFiles struct {
 	mu    sync.Mutex
 	known map[*helmchart.File]any
 }
 
-// scopeOf returns what the templates of a chart see as their dot; those of its
-// subcharts are in it, by their names, under Subcharts. It is what Helm's engine
-// makes of them (recAllTpls in pkg/engine), which has no way of giving it away.
+// scopeOf returns the dot of the templates of a chart. It contains the dots of subcharts
+// by name under Subcharts. It is the same as in Helm's engine (recAllTpls in pkg/engine),
+// which does not export it.
 func (f *shownFiles) scopeOf(c *helmchart.Chart, above chartutil.Values) (chartutil.Values, error) {
 	seen, err := f.of(c)
 	if err != nil {
@@ -79,8 +78,8 @@ func (f *shownFiles) of(c *helmchart.Chart) (any, error) {
 	return made, nil
 }
 
-// takeFiles has Helm's engine show the files to a template that captures them. A type
-// of our own would be visible: typeOf and errors of templates name engine.files.
+// takeFiles returns .Files of Helm's engine, by a template that captures it. Another type
+// would be visible to charts: typeOf and errors of templates name engine.files.
 func takeFiles(of []*helmchart.File) (seen any, err error) {
 	bare := &helmchart.Chart{
 		Metadata:  &helmchart.Metadata{Name: "files"},

@@ -12,21 +12,20 @@ import (
 	"helm.sh/helm/v3/pkg/lint/support"
 )
 
-// LintMessage is one thing that Helm's own lint says of a chart.
+// LintMessage is one message of Helm's own lint.
 type LintMessage struct {
-	// Error tells an error from a warning.
+	// Error is true for an error and false for a warning.
 	Error bool
 	// Path is the file, relative to the chart's folder.
 	Path    string
 	Message string
 }
 
-// Lint runs Helm's own lint with values that the chart's schemas take, and
-// returns what `helm lint --quiet` would print. The schemas themselves are left
-// to Render, which tells every path that is wrong.
+// Lint runs Helm's own lint with valid values, and returns what `helm lint --quiet` would
+// print. It does not check the schemas, because Render lists every invalid path.
 func (c *Chart) Lint(values map[string]any, namespace string) ([]LintMessage, error) {
-	// Helm's lint reads a folder. The chart may be in the binary or in an
-	// archive, and is what is left of a folder after its .helmignore.
+	// Helm's lint reads a folder. The chart can be embedded in the binary or packed
+	// in an archive, and .helmignore can exclude files of a folder.
 	parent, err := os.MkdirTemp("", "chartwright-lint-")
 	if err != nil {
 		return nil, err
@@ -63,7 +62,8 @@ func (c *Chart) Lint(values map[string]any, namespace string) ([]LintMessage, er
 	return messages, nil
 }
 
-// writeFiles writes the files of a chart into a folder, and nowhere else.
+// writeFiles writes the files of a chart into a folder. It cannot write outside the
+// folder.
 func writeFiles(dir string, files []*helmchart.File) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -85,11 +85,11 @@ func writeFiles(dir string, files []*helmchart.File) error {
 	return nil
 }
 
-// Annotations returns those of Chart.yaml. Nobody may change them.
+// Annotations returns the annotations in Chart.yaml. The caller must not change them.
 func (c *Chart) Annotations() map[string]string { return c.chart.Metadata.Annotations }
 
-// Files returns the names of the files that templates read by .Files, relative
-// to the chart's folder; those of subcharts begin with charts/.
+// Files returns the names of the files that templates can read by .Files, relative to
+// the chart's folder. Names of subcharts' files begin with charts/.
 func (c *Chart) Files() []string {
 	var names []string
 	for folder, c := range withDependencies(c.chart) {
@@ -100,6 +100,6 @@ func (c *Chart) Files() []string {
 	return names
 }
 
-// File returns a file of the chart as it was loaded, nil where there is none.
-// Nobody may change it.
+// File returns the content of a file of the chart, or nil. The caller must not change
+// it.
 func (c *Chart) File(name string) []byte { return rawFile(c.chart, name) }

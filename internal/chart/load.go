@@ -20,8 +20,8 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 )
 
-// ArchiveFiles returns the files of a chart's .tgz, by their paths in the
-// chart's folder. Paths that lead out of it are errors, and so are links.
+// ArchiveFiles returns the files of a chart's .tgz by their paths in the chart's folder.
+// It rejects archives with links or with paths outside the folder.
 func ArchiveFiles(r io.Reader) (map[string][]byte, error) {
 	list, err := archived(r)
 	if err != nil {
@@ -37,7 +37,7 @@ func ArchiveFiles(r io.Reader) (map[string][]byte, error) {
 // archived returns the files of a chart's .tgz.
 func archived(r io.Reader) ([]*loader.BufferedFile, error) {
 	var packed bytes.Buffer
-	// Helm looks at paths and sizes, and takes a link for an empty file.
+	// Helm checks paths and sizes, but treats a link as an empty file.
 	files, err := loader.LoadArchiveFiles(io.TeeReader(r, &packed))
 	if err != nil {
 		return nil, err
@@ -45,21 +45,21 @@ func archived(r io.Reader) ([]*loader.BufferedFile, error) {
 	return files, onlyFiles(&packed)
 }
 
-// onlyFiles refuses an archive of anything but files and folders. What a link
-// stands for is decided by who unpacks it, and should not be.
+// onlyFiles rejects archives with entries that are neither files nor folders. The target
+// of a link would depend on the program that unpacks the archive.
 func onlyFiles(packed io.Reader) error {
 	return eachEntry(packed, func(entry *tar.Header, _ io.Reader) error {
 		switch entry.Typeflag {
 		case tar.TypeReg, tar.TypeDir, tar.TypeXGlobalHeader, tar.TypeXHeader:
 			return nil
 		default:
-			return fmt.Errorf("%s is a link or a device: a chart archive may hold files and folders only; 'helm package' makes one of what a link leads to", entry.Name)
+			return fmt.Errorf("%s is a link or a device: want only files and folders in a chart archive; 'helm package' replaces links by their targets", entry.Name)
 		}
 	})
 }
 
-// eachEntry calls a function with each entry of a .tgz and its content, until
-// one returns an error.
+// eachEntry calls a function with each entry of a .tgz and its content, until the
+// function returns an error.
 func eachEntry(packed io.Reader, visit func(*tar.Header, io.Reader) error) error {
 	unpacked, err := gzip.NewReader(packed)
 	if err != nil {
@@ -80,13 +80,12 @@ func eachEntry(packed io.Reader, visit func(*tar.Header, io.Reader) error) error
 	}
 }
 
-// maxChart is the largest size of a chart's files, those of its packed
-// subcharts included, in bytes. Helm limits each archive to as much, but not
-// the archives within it.
+// maxChart is the maximum size of a chart's files in bytes, including its packed
+// subcharts. Helm applies the same limit to each archive, but not to nested archives.
 const maxChart = 100 << 20
 
-// checkSize refuses the files of a chart that take too much memory: together
-// with what their packed subcharts unpack to, or as YAML.
+// checkSize rejects the files of a chart if they are too large, including unpacked
+// subcharts, or if a YAML file exceeds its limits.
 func checkSize(files []*loader.BufferedFile) error {
 	left := int64(maxChart)
 	for _, file := range files {
@@ -100,15 +99,15 @@ func checkSize(files []*loader.BufferedFile) error {
 	return nil
 }
 
-var errChartTooLarge = fmt.Errorf("the chart and its subcharts hold more than %d MiB unpacked", maxChart>>20)
+var errChartTooLarge = fmt.Errorf("the unpacked chart and its subcharts exceed %d MiB", maxChart>>20)
 
-// checkFile looks at one file of a chart. The path of a subchart's file begins
-// with that of its archive.
+// checkFile checks one file of a chart, and the files in a packed subchart. It subtracts
+// their sizes from left.
 func checkFile(name string, data []byte, left *int64) error {
 	switch path.Ext(name) {
 	case ".yaml", ".yml":
 		if strings.Contains("/"+name, "/templates/") {
-			// What a template renders is checked when it is rendered.
+			// The output of a template is checked after it is rendered.
 			return nil
 		}
 		return boundedyaml.Chart().Check(string(data))
@@ -120,7 +119,7 @@ func checkFile(name string, data []byte, left *int64) error {
 	return nil
 }
 
-// checkPacked looks at the files of a packed subchart, one at a time.
+// checkPacked checks the files of a packed subchart, one at a time.
 func checkPacked(packed []byte, left *int64) error {
 	return eachEntry(bytes.NewReader(packed), func(entry *tar.Header, content io.Reader) error {
 		if *left -= entry.Size; *left < 0 {
@@ -159,7 +158,7 @@ func load(files []*loader.BufferedFile) (*Chart, error) {
 		return nil, err
 	}
 	if loaded.Metadata.Type == "library" {
-		return nil, errors.New("the chart is a library chart, which installs nothing")
+		return nil, errors.New("the chart is a library chart: want an application chart, because a library chart renders no resources")
 	}
 	if err := action.CheckDependencies(loaded, loaded.Metadata.Dependencies); err != nil {
 		return nil, fmt.Errorf("%w: run 'helm dependency build' in the chart's folder", err)
@@ -178,12 +177,11 @@ func load(files []*loader.BufferedFile) (*Chart, error) {
 	}, nil
 }
 
-// LoadDir loads a chart from a folder, leaving out what its .helmignore names,
-// and the files of its top level that are named here: they are not the chart's.
+// LoadDir loads a chart from a folder. It ignores the files that .helmignore lists, and
+// the given files at the top level.
 //
-// Symbolic links are followed, as Helm does, for the volumes of Kubernetes are
-// made of them. What they hold a second time, in ..data and the like, is left
-// out.
+// It follows symbolic links, as Helm does, because volumes of Kubernetes consist of
+// them. It ignores the duplicates in ..data and similar folders of such volumes.
 func LoadDir(fsys fs.FS, except ...string) (*Chart, error) {
 	rules := ignore.Empty()
 	if data, err := fs.ReadFile(fsys, ignore.HelmIgnore); err == nil {
@@ -205,7 +203,7 @@ func LoadDir(fsys fs.FS, except ...string) (*Chart, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Many charts ignore ci/, so that it is not packaged.
+	// Many charts list ci/ in .helmignore.
 	names, err := fs.Glob(fsys, examplePattern)
 	if err != nil {
 		return nil, err
@@ -218,13 +216,13 @@ func LoadDir(fsys fs.FS, except ...string) (*Chart, error) {
 	return loaded, nil
 }
 
-// examplePattern is where values to try a chart with are.
+// examplePattern matches the files with example values.
 const examplePattern = "ci/*-values.yaml"
 
-// utf8BOM starts files that some editors write; Helm drops it, too.
+// utf8BOM is the byte order mark that some editors write. Helm removes it, too.
 var utf8BOM = []byte("\xEF\xBB\xBF")
 
-// folder gathers the files of a chart.
+// folder collects the files of a chart.
 type folder struct {
 	fsys   fs.FS
 	rules  *ignore.Rules
@@ -232,11 +230,11 @@ type folder struct {
 	files  []*loader.BufferedFile
 }
 
-// errLoop marks a link by which a folder would hold itself.
-var errLoop = errors.New("a symbolic link leads back to a folder that it is in")
+// errLoop is the error for a symbolic link to one of its parent folders.
+var errLoop = errors.New("the symbolic link points to one of its parent folders")
 
-// read gathers the files below a folder; within are that folder and those that
-// it is in.
+// read collects the files below a folder. The list within contains the folder and its
+// parents.
 func (f *folder) read(dir string, within []fs.FileInfo) error {
 	entries, err := fs.ReadDir(f.fsys, dir)
 	if err != nil {
@@ -247,7 +245,7 @@ func (f *folder) read(dir string, within []fs.FileInfo) error {
 		if strings.HasPrefix(entry.Name(), "..") || slices.Contains(f.except, name) {
 			continue
 		}
-		// Not that of the entry, which is that of the link.
+		// The entry's own info describes a link, not its target.
 		info, err := fs.Stat(f.fsys, name)
 		if err != nil {
 			return err

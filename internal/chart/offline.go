@@ -29,8 +29,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
-// CRDsOf returns the CRDs in the folders crds/ of a chart and its
-// subcharts.
+// CRDsOf returns the CRDs in the folders crds/ of a chart and its subcharts.
 func CRDsOf(c *helmchart.Chart) ([]RenderedObject, error) {
 	var found []RenderedObject
 	for _, file := range c.CRDObjects() {
@@ -53,41 +52,39 @@ func CRDsOf(c *helmchart.Chart) ([]RenderedObject, error) {
 	return found, nil
 }
 
-// Offline is what a chart is rendered for where there is no cluster to ask.
-// There, lookup finds nothing, and the API versions are those of Kubernetes
-// itself.
+// Offline holds the inputs of a render without a cluster.
 type Offline struct {
 	Release, Namespace string
-	// Values are given to the chart, as to an action; a render may change them.
+	// Values are the values of the release. A render can change them.
 	Values map[string]any
-	// APIVersions are what .Capabilities.APIVersions has besides.
+	// APIVersions are added to the API versions of Kubernetes in
+	// .Capabilities.APIVersions.
 	APIVersions []string
-	// KubeVersion is .Capabilities.KubeVersion, as v1.36.0; empty is that of
-	// the Kubernetes libraries in this binary.
+	// KubeVersion is .Capabilities.KubeVersion, such as v1.36.0. If it is empty, it is
+	// the version of the Kubernetes libraries in this binary.
 	KubeVersion string
-	// Unchecked renders values that the chart's schemas refuse, too.
+	// Unchecked skips the validation of the values.
 	Unchecked bool
-	// Upgrade renders revision 2 in the place of an install.
+	// Upgrade renders an upgrade to revision 2 instead of an install.
 	Upgrade bool
-	// Lookup answers the template function of that name; without it, lookup
-	// finds nothing.
+	// Lookup implements the template function lookup. If it is nil, lookup finds
+	// nothing.
 	Lookup render.Lookup
 }
 
-// Rendered is what a chart makes of values.
+// Rendered is a rendered chart.
 type Rendered struct {
-	// Manifest holds the objects but for hooks, in the order in which they are
-	// installed, as the release record has them.
+	// Manifest is the manifest of the release record: all objects except hooks, in the
+	// order of their installation.
 	Manifest string
 	Notes    string
-	// Objects are those of the manifest, Hooks the others.
+	// Objects are the objects in the manifest.
 	Objects, Hooks []RenderedObject
 
 	Release *helmrelease.Release
 }
 
-// HookManifest returns the hooks as they are written, with their templates, in
-// the way of Manifest.
+// HookManifest returns the hooks in the format of Manifest.
 func (r *Rendered) HookManifest() string {
 	var text strings.Builder
 	for _, hook := range r.Release.Hooks {
@@ -99,15 +96,14 @@ func (r *Rendered) HookManifest() string {
 // RenderedObject is one object that a chart renders.
 type RenderedObject struct {
 	*unstructured.Unstructured
-	// Source is the template that it came from, relative to the chart's folder.
+	// Source is the path of its template, relative to the chart's folder.
 	Source string
-	// Events and DeletePolicies are a hook's, by Helm's words.
+	// Events and DeletePolicies are the events and delete policies of a hook.
 	Events, DeletePolicies []string
 }
 
-// Render renders the chart without a cluster, by Helm's own install. Errors are
-// ErrInvalidValues, with every path that the chart's schemas refuse, and
-// ErrRender.
+// Render renders the chart without a cluster, by Helm's own install. Errors wrap
+// ErrInvalidValues, with every invalid path, or ErrRender.
 func (c *Chart) Render(o Offline) (*Rendered, error) {
 	prepare := c.Prepare
 	if o.Unchecked {
@@ -136,8 +132,9 @@ func (c *Chart) Render(o Offline) (*Rendered, error) {
 	return ReadRelease(rls)
 }
 
-// DryRun returns the release of a chart whose templates were executed, by Helm's own
-// install without a cluster. The error is ErrRender.
+// DryRun returns the release of a chart whose templates were executed by
+// ExecuteTemplates. It uses Helm's own install without a cluster. The error wraps
+// ErrRender.
 func DryRun(executed *helmchart.Chart, name, namespace string, values map[string]any, kubernetes chartutil.KubeVersion, apiVersions []string) (*helmrelease.Release, error) {
 	install := action.NewInstall(&action.Configuration{
 		KubeClient: &kubefake.PrintingKubeClient{Out: io.Discard, LogOutput: io.Discard},
@@ -155,14 +152,14 @@ func DryRun(executed *helmchart.Chart, name, namespace string, values map[string
 	return rls, nil
 }
 
-// offline renders where there is no operator.
+// offline is the renderer of the commands, which run without an operator.
 var offline = render.New(render.Defaults())
 
-// offlineCapabilities are what charts see of a cluster that is not there.
+// offlineCapabilities returns .Capabilities for renders without a cluster.
 func offlineCapabilities(kubernetes string, apiVersions []string) (*chartutil.Capabilities, error) {
 	version, err := chartutil.ParseKubeVersion(kubernetes)
 	if err != nil {
-		return nil, fmt.Errorf("the version of Kubernetes %q: %w", kubernetes, err)
+		return nil, fmt.Errorf("parse Kubernetes version %q: %w", kubernetes, err)
 	}
 	capabilities := chartutil.DefaultCapabilities.Copy()
 	capabilities.KubeVersion = *version
@@ -170,12 +167,11 @@ func offlineCapabilities(kubernetes string, apiVersions []string) (*chartutil.Ca
 	return capabilities, nil
 }
 
-// librariesVersion is the version of Kubernetes whose client this binary has.
-// Helm's own default is set where its command is built, and is v1.20 elsewhere,
-// which is too old for many charts.
+// librariesVersion is the version of the Kubernetes libraries in this binary. Helm's own
+// default is v1.20 in all binaries but its own, which is too old for many charts.
 const librariesVersion = "v" + baseversion.DefaultKubeBinaryVersion + ".0"
 
-// ReadRelease takes the objects out of a release, whoever wrote its manifest.
+// ReadRelease decodes the objects of a release.
 func ReadRelease(rls *helmrelease.Release) (*Rendered, error) {
 	rendered := &Rendered{Manifest: rls.Manifest, Notes: rls.Info.Notes, Release: rls}
 	name := ""
@@ -199,11 +195,11 @@ func ReadRelease(rls *helmrelease.Release) (*Rendered, error) {
 	return rendered, err
 }
 
-// sourceLine is what Helm writes before each object.
+// sourceLine matches the lines that Helm writes before each object.
 var sourceLine = regexp.MustCompile(`(?m)^---\n# Source: (.*)\n`)
 
-// ObjectsOf decodes what one template of a chart has rendered for one object,
-// which may be a list of several.
+// ObjectsOf decodes one YAML document that a template has rendered. If it is a list, the
+// result contains the items.
 func ObjectsOf(chartName, source, text string) ([]RenderedObject, error) {
 	source = strings.TrimPrefix(source, chartName+"/")
 	var content map[string]any
@@ -251,12 +247,12 @@ func words[W ~string](of []W) []string {
 	return all
 }
 
-// CRDs returns the definitions of the folders crds/, those of subcharts too.
+// CRDs returns the CRDs in the folders crds/ of the chart and its subcharts.
 func (c *Chart) CRDs() ([]RenderedObject, error) { return CRDsOf(c.chart) }
 
-// Survey renders a chart over and over without a cluster, as Render does, for
-// who wants to know what objects it may make. What a template has rendered
-// before is not read again, which is most of what a render costs.
+// Survey renders a chart many times without a cluster, to find out which objects it can
+// render. It decodes equal outputs of a template only once, because decoding takes most
+// of the time of a render.
 type Survey struct {
 	chart *Chart
 	caps  *chartutil.Capabilities
@@ -264,8 +260,8 @@ type Survey struct {
 	read map[[2]string]error
 }
 
-// Survey returns one of the chart. APIVersions are what
-// .Capabilities.APIVersions has beside those of Kubernetes itself.
+// Survey returns a Survey of the chart. The API versions are added to those of
+// Kubernetes in .Capabilities.APIVersions.
 func (c *Chart) Survey(apiVersions []string) (*Survey, error) {
 	caps, err := offlineCapabilities(librariesVersion, apiVersions)
 	if err != nil {
@@ -274,9 +270,9 @@ func (c *Chart) Survey(apiVersions []string) (*Survey, error) {
 	return &Survey{chart: c, caps: caps, read: map[[2]string]error{}}, nil
 }
 
-// Render renders the chart for a release and values, and returns those objects
-// and hooks that stand in no template's text of an earlier render. Errors are
-// ErrInvalidValues and ErrRender.
+// Render renders the chart for a release, and returns the objects and hooks of those
+// templates whose output differs from all earlier renders. Errors wrap ErrInvalidValues
+// or ErrRender.
 func (s *Survey) Render(release, namespace string, values map[string]any) (objects, hooks []RenderedObject, err error) {
 	files, err := s.files(release, namespace, values)
 	if err != nil {
@@ -301,14 +297,14 @@ func (s *Survey) Render(release, namespace string, values map[string]any) (objec
 	return objects, hooks, nil
 }
 
-// files renders the templates.
+// files returns the rendered templates by name.
 func (s *Survey) files(release, namespace string, values map[string]any) (map[string]string, error) {
 	in, err := s.chart.Prepare(values)
 	if err != nil {
 		return nil, err
 	}
 	if needs := in.Chart.Metadata.KubeVersion; needs != "" && !chartutil.IsCompatibleRange(needs, s.caps.KubeVersion.String()) {
-		return nil, fmt.Errorf("%w: the chart needs Kubernetes %s, and this is %s", ErrRender, needs, s.caps.KubeVersion.String())
+		return nil, fmt.Errorf("%w: the chart requires Kubernetes %s, got %s", ErrRender, needs, s.caps.KubeVersion.String())
 	}
 	files, err := s.chart.execute(context.Background(), in, offline, FirstRevision(release, namespace), s.caps, render.Options{})
 	if err != nil {
@@ -317,7 +313,7 @@ func (s *Survey) files(release, namespace string, values map[string]any) (map[st
 	return files, nil
 }
 
-// readFile takes the objects out of what one template has rendered.
+// readFile decodes the objects and hooks that one template has rendered.
 func readFile(chartName, file, text string) (objects, hooks []RenderedObject, err error) {
 	events, manifests, err := releaseutil.SortManifests(map[string]string{file: text}, nil, releaseutil.InstallOrder)
 	if err != nil {

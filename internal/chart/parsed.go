@@ -14,14 +14,14 @@ import (
 // 0.2 ms for the chart podset.
 const keepParsed = 30 * time.Second
 
-// parsed are the parsed templates of a chart. Which ones there are depends on
-// the subcharts that are on, and on their aliases.
+// parsed caches the parsed templates of a chart. There is one set per combination of
+// enabled subcharts and aliases.
 type parsed struct {
 	mu   sync.Mutex
 	sets map[uint64]*parsedSet
 }
 
-// seed is of the hashes that sets are known by.
+// seed is the seed of the hashes of sets.
 var seed = maphash.MakeSeed()
 
 type parsedSet struct {
@@ -29,12 +29,12 @@ type parsedSet struct {
 	expiry *time.Timer
 }
 
-// maxParsed bounds how many sets are kept of one chart: whoever writes values
-// may turn subcharts on and off in any number of ways.
+// maxParsed is the maximum number of cached sets per chart, because users can enable
+// subcharts in any combination.
 const maxParsed = 8
 
-// set returns the files, parsed. They are known by their names and texts: two
-// subcharts may have one name, of which the values turn one on.
+// set returns the parsed files. The key of the cache includes their texts, because two
+// subcharts can have the same name if the values enable only one of them.
 func (p *parsed) set(files []render.File) (*render.Set, error) {
 	var hash maphash.Hash
 	hash.SetSeed(seed)

@@ -14,18 +14,18 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
-// ErrRender marks an action that ended before anything was written, because
-// the chart cannot be rendered with these values or renders what is no object.
+// ErrRender is the error for a chart that cannot be rendered with the given values, or
+// that renders something other than objects. Nothing was written to the cluster.
 var ErrRender = errors.New("the chart cannot be rendered")
 
-// Prepared is a chart that is going to be rendered, whose dependencies are
-// processed, with all values that it gets.
+// Prepared is a chart with processed dependencies, and its merged values.
 type Prepared struct {
 	Chart  *helmchart.Chart
 	values chartutil.Values
 }
 
-// Prepare returns what the chart makes of given values, if its schemas take them.
+// Prepare processes the dependencies of the chart with the given values, and validates
+// the merged values by the chart's schemas.
 func (c *Chart) Prepare(given map[string]any) (*Prepared, error) {
 	in, err := c.unchecked(given)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c *Chart) Prepare(given map[string]any) (*Prepared, error) {
 	return in, nil
 }
 
-// unchecked is input for values that the schemas need not take.
+// unchecked is Prepare without validation.
 func (c *Chart) unchecked(given map[string]any) (*Prepared, error) {
 	processed := clone(c.chart)
 	if err := chartutil.ProcessDependenciesWithMerge(processed, chartutil.Values(given)); err != nil {
@@ -50,17 +50,16 @@ func (c *Chart) unchecked(given map[string]any) (*Prepared, error) {
 	return &Prepared{Chart: processed, values: merged}, nil
 }
 
-// FirstRevision is what templates see as .Release of an install.
+// FirstRevision returns the options of an install, which templates can read as .Release.
 func FirstRevision(release, namespace string) chartutil.ReleaseOptions {
 	return chartutil.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}
 }
 
-// ExecuteTemplates renders a chart within limits, and returns it with what it has
-// rendered in the place of its templates: Helm's engine, which knows no limits,
-// writes it once more as it is.
+// ExecuteTemplates renders a chart within limits and returns a chart whose templates are
+// the rendered texts. Helm's engine, which has no limits, writes these texts unchanged.
 func (c *Chart) ExecuteTemplates(ctx context.Context, in *Prepared, by *render.Renderer, options chartutil.ReleaseOptions, capabilities *chartutil.Capabilities, with render.Options) (*helmchart.Chart, error) {
 	if needs := in.Chart.Metadata.KubeVersion; needs != "" && !chartutil.IsCompatibleRange(needs, capabilities.KubeVersion.String()) {
-		// The action says so.
+		// The action returns the error.
 		return clone(c.chart), nil
 	}
 	files, err := c.execute(ctx, in, by, options, capabilities, with)
@@ -70,7 +69,7 @@ func (c *Chart) ExecuteTemplates(ctx context.Context, in *Prepared, by *render.R
 	return written(c.chart, in.Chart.Name(), files), nil
 }
 
-// render executes the templates.
+// execute executes the templates and returns the rendered files by name.
 func (c *Chart) execute(ctx context.Context, in *Prepared, by *render.Renderer, options chartutil.ReleaseOptions, capabilities *chartutil.Capabilities, with render.Options) (map[string]string, error) {
 	top, err := c.files.scopeOf(in.Chart, chartutil.Values{
 		"Release": map[string]any{
@@ -95,8 +94,8 @@ func (c *Chart) execute(ctx context.Context, in *Prepared, by *render.Renderer, 
 	}, with)
 }
 
-// templateFiles adds the templates of a chart and its subcharts, as Helm's
-// engine names them, and what they see.
+// templateFiles adds the templates of a chart and its subcharts, with the names that
+// Helm's engine uses, and their scopes.
 func templateFiles(c *helmchart.Chart, dot chartutil.Values, scopes map[string]scope, files []render.File) []render.File {
 	folder := c.ChartFullPath()
 	own := scope{dot: dot, basePath: path.Join(folder, "templates")}
@@ -107,7 +106,7 @@ func templateFiles(c *helmchart.Chart, dot chartutil.Values, scopes map[string]s
 		}
 		file := render.File{Name: path.Join(folder, template.Name), Text: string(template.Data)}
 		if _, twice := scopes[file.Name]; twice {
-			// The last one counts.
+			// The last file of a name has precedence.
 			at := slices.IndexFunc(files, func(other render.File) bool { return other.Name == file.Name })
 			files = slices.Delete(files, at, at+1)
 		}
@@ -122,8 +121,8 @@ func templateFiles(c *helmchart.Chart, dot chartutil.Values, scopes map[string]s
 	return files
 }
 
-// written returns a clone of the chart whose templates, all in its own folder,
-// write the files as they are. Their names stay what they were.
+// written returns a clone of the chart whose templates write the files unchanged. All
+// templates belong to the chart itself and keep their names.
 func written(c *helmchart.Chart, name string, files map[string]string) *helmchart.Chart {
 	fixed := clone(c)
 	for _, c := range withDependencies(fixed) {

@@ -17,16 +17,16 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// ErrInvalidValues marks values that a chart's values.schema.json refuses. Its
-// text names every path that is wrong.
-var ErrInvalidValues = errors.New("the chart's schema refuses the spec")
+// ErrInvalidValues is the error for values that violate a chart's values.schema.json.
+// The error that wraps it lists every invalid path.
+var ErrInvalidValues = errors.New("the spec violates the chart's schema")
 
-// schemas holds compiled schemas by the text they came from, since a chart may
-// appear several times under aliases.
+// schemas holds compiled schemas by their text, because a chart can appear several times
+// with different aliases.
 type schemas map[string]*jsonschema.Schema
 
-// compileSchemas compiles the schema of the chart and of every subchart once,
-// where Helm does it in every render.
+// compileSchemas compiles the schemas of a chart and its subcharts. Helm would compile
+// them in every render.
 func compileSchemas(c *helmchart.Chart) (schemas, error) {
 	compiled := schemas{}
 	for _, c := range withDependencies(c) {
@@ -56,17 +56,17 @@ func compileSchema(data []byte) (*jsonschema.Schema, error) {
 	return compiler.Compile(url)
 }
 
-// noLoader keeps a schema from reading files and the network by $ref, which
-// Helm's own check would allow.
+// noLoader prevents a schema from reading files or URLs by $ref, which Helm's own
+// validation allows.
 type noLoader struct{}
 
-// Load refuses.
+// Load always returns an error.
 func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("$ref to %s: a schema may refer to itself only", url)
+	return nil, fmt.Errorf("$ref to %s: want a reference within the schema", url)
 }
 
-// validate checks the values of a chart whose dependencies are processed, and
-// those of its subcharts, as Helm does it.
+// validate validates the values of a chart and its subcharts, as Helm does. The
+// dependencies of the chart must have been processed.
 func (s schemas) validate(c *helmchart.Chart, vals chartutil.Values) error {
 	problems := s.problems(c, vals, []string{"spec"})
 	if len(problems) == 0 {
@@ -93,12 +93,12 @@ func (s schemas) problems(c *helmchart.Chart, vals map[string]any, at []string) 
 	return found
 }
 
-// leaves returns what is wrong at the ends of the tree of causes, where the
-// fault is, each with its path in the custom resource.
+// leaves returns the messages of the leaves in the tree of causes, each with its path in
+// the custom resource.
 func leaves(err *jsonschema.ValidationError, at []string, checked any) []string {
 	if len(err.Causes) == 0 {
 		if closed, ok := err.ErrorKind.(*kind.AdditionalProperties); ok {
-			// They come in the order of a map, and a status must not change by that.
+			// The library returns them in random order, and the status must be stable.
 			slices.Sort(closed.Properties)
 		}
 		return []string{fmt.Sprintf("%s: %s", fieldPath(at, err.InstanceLocation, checked), err.ErrorKind.LocalizedString(english))}
@@ -116,8 +116,8 @@ func leaves(err *jsonschema.ValidationError, at []string, checked any) []string 
 
 var english = message.NewPrinter(language.English)
 
-// fieldPath writes a path as Kubernetes does: spec.containers[0].name. What is
-// an index and what a key only the value tells that was checked.
+// fieldPath formats a path as Kubernetes does: spec.containers[0].name. The validated
+// value determines whether a token is an index or a key.
 func fieldPath(at, location []string, checked any) string {
 	var path strings.Builder
 	path.WriteString(strings.Join(at, "."))
@@ -132,7 +132,7 @@ func fieldPath(at, location []string, checked any) string {
 	return path.String()
 }
 
-// inside returns what a value holds, by the tokens of a location.
+// inside returns the items or fields of a value by their tokens in a location.
 func inside(value any) map[string]any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -149,17 +149,17 @@ func inside(value any) map[string]any {
 	return nil
 }
 
-// locationOf returns the location of a key that is refused for its name. Of the
-// object that has it the library tells for sure only how deep it is: it goes on
-// writing to the location while it looks at what stands beside.
-func locationOf(key string, told []string, checked any) []string {
-	if found := search(key, len(told), nil, checked); found != nil {
+// locationOf returns the location of a key with an invalid name. Only the length of the
+// location that the library reports is reliable: the library overwrites the tokens
+// while it validates other keys.
+func locationOf(key string, reported []string, checked any) []string {
+	if found := search(key, len(reported), nil, checked); found != nil {
 		return found
 	}
-	return append(slices.Clone(told), key)
+	return append(slices.Clone(reported), key)
 }
 
-// search returns the first location of a key in an object of that depth.
+// search returns the first location of a key in an object at this depth.
 func search(key string, depth int, at []string, value any) []string {
 	inner := inside(value)
 	if depth == 0 {

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ClusterScoped tells, without a cluster, of the kinds of Kubernetes and of the
-// chart's own crds/ which have no namespace. Of any other kind it is not known,
-// and it passes for one that has.
+// ClusterScoped returns a function that reports whether a kind is cluster-scoped. The
+// function knows the kinds of Kubernetes and of the chart's own crds/, and returns false
+// for all other kinds.
 func (c *Chart) ClusterScoped() (func(schema.GroupKind) bool, error) {
 	definitions, err := c.CRDs()
 	if err != nil {
@@ -38,12 +38,13 @@ func DefinedKind(definition *unstructured.Unstructured) (kind schema.GroupKind, 
 	return schema.GroupKind{Group: text("group"), Kind: text("names", "kind")}, text("names", "plural"), text("scope") == "Cluster"
 }
 
-// ClusterScoped tells the kinds of Kubernetes whose objects have no namespace.
+// ClusterScoped reports whether a kind of Kubernetes is cluster-scoped. It returns false
+// for other kinds.
 func ClusterScoped(kind schema.GroupKind) bool {
 	return slices.Contains(clusterScoped[kind.Group], kind.Kind)
 }
 
-// clusterScoped are the kinds of Kubernetes whose objects have no namespace.
+// clusterScoped holds the cluster-scoped kinds of Kubernetes by group.
 var clusterScoped = map[string][]string{
 	"":                             {"Namespace", "Node", "PersistentVolume", "ComponentStatus"},
 	"admissionregistration.k8s.io": {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"},
@@ -61,8 +62,8 @@ var clusterScoped = map[string][]string{
 	"storagemigration.k8s.io":      {"StorageVersionMigration"},
 }
 
-// ClusterScopedResource tells of the resources of Kubernetes, and of their
-// subresources, which have no namespace. Any other passes for one that has.
+// ClusterScopedResource reports whether a resource or subresource of Kubernetes is
+// cluster-scoped. It returns false for other resources.
 func ClusterScopedResource(resource schema.GroupResource) bool {
 	resource.Resource, _, _ = strings.Cut(resource.Resource, "/")
 	return clusterScopedResources()[resource]
@@ -84,8 +85,8 @@ var clusterScopedResources = sync.OnceValue(func() map[schema.GroupResource]bool
 	return known
 })
 
-// virtual are resources without a namespace that are no kinds of Kubernetes' own:
-// what the API server is asked, and what only its authorizers know.
+// virtual holds cluster-scoped resources that are not stored: resources of requests to
+// the API server, and resources that only authorizers use.
 var virtual = map[string][]string{
 	"":                      {"groups", "users"},
 	"authentication.k8s.io": {"tokenreviews", "selfsubjectreviews", "uids", "userextras"},

@@ -9,15 +9,15 @@ import (
 	"helm.sh/helm/v3/pkg/strvals"
 )
 
-// Set puts a value at a path, both written as in helm's --set, into values.
+// Set sets the value at a path, both in the syntax of helm's --set.
 func Set(values map[string]any, path, value string) error {
 	return strvals.ParseInto(path+"="+value, values)
 }
 
-// errPath marks a path that leads to no single value.
+// errPath is the error for a path that does not lead to exactly one value.
 var errPath = errors.New("expected a path to one value, as in helm's --set")
 
-// CheckPath reports whether SetText can follow a path.
+// CheckPath returns an error if SetText cannot set a value at the path.
 func CheckPath(path string) error {
 	values := map[string]any{}
 	if err := SetText(values, path, mark); err != nil || !only(values, mark) {
@@ -26,12 +26,12 @@ func CheckPath(path string) error {
 	return nil
 }
 
-// mark stands where Helm would read the value.
+// mark is a placeholder for the value.
 const mark = "x"
 
-// SetText puts a text at a path, which is written as in helm's --set, into
-// values. The text is not looked into, unlike that of --set-string, where a
-// comma begins another path, and no error tells it.
+// SetText sets a string at a path in the syntax of helm's --set. Unlike --set-string, it
+// does not parse the string, so that the string can contain commas. Errors do not contain
+// the string.
 func SetText(values map[string]any, path, text string) error {
 	return strvals.ParseIntoFile(path+"="+mark, values, func(written []rune) (any, error) {
 		// The path has an equals sign of its own.
@@ -42,7 +42,7 @@ func SetText(values map[string]any, path, text string) error {
 	})
 }
 
-// only reports whether a text is all that values hold.
+// only reports whether a value contains nothing but the string.
 func only(value any, text string) bool {
 	switch v := value.(type) {
 	case map[string]any:
@@ -51,23 +51,23 @@ func only(value any, text string) bool {
 		}
 		return false
 	case []any:
-		// What is before an item that does not exist is made nil.
+		// Helm sets the items before a new item to nil.
 		return len(v) > 0 && only(v[len(v)-1], text)
 	default:
 		return v == text
 	}
 }
 
-// ValuesFile is the text of a chart's values.yaml, for what its comments say.
+// ValuesFile is the text of a chart's values.yaml, including its comments.
 type ValuesFile struct {
-	// Data is nil where the chart has no such file. Nobody may change it.
+	// Data is nil if the chart has no values.yaml. The caller must not change it.
 	Data []byte
-	// Subcharts are the files of subcharts by the keys of their values, whether
-	// they are on or off.
+	// Subcharts are the files of all subcharts, enabled or not, by the keys of their
+	// values.
 	Subcharts map[string]ValuesFile
 }
 
-// ValuesFile returns the chart's values.yaml as it was written.
+// ValuesFile returns the text of the chart's values.yaml.
 func (c *Chart) ValuesFile() ValuesFile { return valuesFile(c.chart) }
 
 func valuesFile(c *helmchart.Chart) ValuesFile {

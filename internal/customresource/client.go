@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Patcher patches custom resources, and decodes the answers into packed ones.
+// Patcher patches custom resources, and decodes the responses into packed ones.
 type Patcher struct {
 	config     *rest.Config
 	httpClient *http.Client
@@ -32,7 +32,7 @@ type Patcher struct {
 	clients map[schema.GroupVersionKind]patched
 }
 
-// patched is how custom resources of one kind are patched.
+// patched is the client for custom resources of one kind.
 type patched struct {
 	rest    rest.Interface
 	mapping *meta.RESTMapping
@@ -43,13 +43,13 @@ func NewPatcher(config *rest.Config, httpClient *http.Client, mapper meta.RESTMa
 	return &Patcher{config: config, httpClient: httpClient, mapper: mapper, decoders: decoders, clients: map[schema.GroupVersionKind]patched{}}
 }
 
-// Patch patches a custom resource and replaces its content by the answer.
+// Patch patches a custom resource and replaces its content by the response.
 func (p *Patcher) Patch(ctx context.Context, cr *unstructured.Unstructured, patch client.Patch) error {
 	return p.patch(ctx, cr, patch)
 }
 
-// PatchStatus patches the status of a custom resource and replaces its content by
-// the answer.
+// PatchStatus patches the status of a custom resource and replaces its content by the
+// response.
 func (p *Patcher) PatchStatus(ctx context.Context, cr *unstructured.Unstructured, patch client.Patch) error {
 	return p.patch(ctx, cr, patch, fieldStatus)
 }
@@ -86,7 +86,7 @@ func (p *Patcher) client(gvk schema.GroupVersionKind) (patched, error) {
 	return p.clients[gvk], nil
 }
 
-// Selection is which custom resources a ListWatch lists.
+// Selection selects the custom resources of a ListWatch.
 type Selection struct {
 	Mapping *meta.RESTMapping
 	// Namespace is empty for all namespaces.
@@ -95,8 +95,8 @@ type Selection struct {
 	Labels labels.Selector
 }
 
-// ListWatch returns how an informer lists and watches packed custom resources.
-// It decodes each as it arrives, and never holds the text of a whole list.
+// ListWatch returns a ListerWatcher for packed custom resources. It decodes them one at a
+// time, and never holds the text of a whole list.
 func (d Decoder) ListWatch(config *rest.Config, httpClient *http.Client, of Selection) (toolscache.ListerWatcher, error) {
 	client, err := connect(config, httpClient, of.Mapping, d)
 	if err != nil {
@@ -125,8 +125,7 @@ func (d Decoder) ListWatch(config *rest.Config, httpClient *http.Client, of Sele
 	}, nil
 }
 
-// connect returns a client for the resource of a mapping that decodes custom
-// resources by a Decoder.
+// connect returns a client for a resource that decodes custom resources with a Decoder.
 func connect(config *rest.Config, httpClient *http.Client, mapping *meta.RESTMapping, decoder Decoder) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.GroupVersion = new(mapping.GroupVersionKind.GroupVersion())
@@ -145,15 +144,15 @@ func connect(config *rest.Config, httpClient *http.Client, mapping *meta.RESTMap
 	return client, nil
 }
 
-// metaTypes holds the types that an API server sends beside custom resources.
+// metaTypes holds the other types that an API server sends.
 var metaTypes = func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	return scheme
 }()
 
-// serializer decodes custom resources by a Decoder, and the errors of the API
-// server by the serializer that it embeds.
+// serializer decodes custom resources with a Decoder, and the errors of the API server with
+// the embedded serializer.
 type serializer struct {
 	runtime.Serializer
 	decoder Decoder

@@ -9,33 +9,32 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Edits is what a packed custom resource holds of its managedFields: who last set
-// the field of the scale subresource, and, while there is a rollback request,
-// when the spec and the request were written. Times are in seconds, as the API
-// server notes them; 0 means unknown.
+// Edits are the parts of managedFields that the operator needs: who last set the field of
+// the scale subresource and, during a rollback request, when the spec and the request were
+// written. Times are in seconds, as in managedFields; 0 means unknown.
 type Edits struct {
-	// Scale reports whether the field is owned by a writer of the resource, and by
-	// no writer of the scale subresource (kubectl scale, autoscalers). The API
-	// server removes the field from its owner when it is scaled. It records no new
-	// owner if the field had none before, and never the time.
+	// Scale reports whether a writer of the main resource owns the field, and no writer of
+	// the scale subresource (kubectl scale, autoscalers). On scaling, the API server
+	// removes the field from its owner. It records no new owner if the field had none
+	// before, and never the time.
 	Scale bool `json:"scale,omitempty"`
-	// EditedAt is when a writer of the spec last wrote, and AskedAt when the writer
-	// of the annotation rollback-to did. A writer that owns other fields, too, may
-	// have written those.
+	// EditedAt is the last write of a client that owns fields of the spec, and AskedAt that
+	// of the client that owns the annotation rollback-to. A client that owns other fields
+	// may have written only those.
 	EditedAt int64 `json:"editedAt,omitempty"`
 	AskedAt  int64 `json:"askedAt,omitempty"`
 }
 
-// EditsOf returns the edits of a packed custom resource, and false if its
-// managedFields were missing or no decision needs them.
+// EditsOf returns the edits of a packed custom resource. It returns false if its
+// managedFields were missing, or no decision needs them.
 func EditsOf(cr *unstructured.Unstructured) (Edits, bool) {
 	var e Edits
 	text, _ := cr.Object[keyEdits].(string)
 	return e, text != "" && json.Unmarshal([]byte(text), &e) == nil
 }
 
-// readEdits returns the edits as JSON, "" if no decision needs them. It does not
-// decode the lists of fields: they can be as large as the spec.
+// readEdits returns the edits as JSON, "" if no decision needs them. It does not decode the
+// sets of fields, which can be as large as the spec.
 func readEdits(managed json.RawMessage, scale []string, asked bool) string {
 	if scale == nil && !asked {
 		return ""
@@ -71,7 +70,7 @@ func readEdits(managed json.RawMessage, scale []string, asked bool) string {
 			e.EditedAt = max(e.EditedAt, at)
 		}
 		if at > 0 && owns(entry.FieldsV1, []string{fieldMetadata, fieldAnnotations, api.AnnotationRollbackTo}) && (e.AskedAt == 0 || at < e.AskedAt) {
-			// Applying the same value again is not another request.
+			// Applying the same value again is not a new request.
 			e.AskedAt = at
 		}
 	}
@@ -80,7 +79,7 @@ func readEdits(managed json.RawMessage, scale []string, asked bool) string {
 	return string(text)
 }
 
-// owns reports whether a set of fields holds the field at a path.
+// owns reports whether a set of fields contains the field at a path.
 func owns(fields json.RawMessage, path []string) bool {
 	for _, name := range path {
 		fields = fieldsOf(fields, "f:"+name)["f:"+name]

@@ -18,8 +18,8 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 )
 
-// Limits for each field of the metadata of a custom resource. The API server
-// limits annotations to 256 KiB, and the other fields not at all.
+// Limits for each field of the metadata of a custom resource. The API server limits
+// annotations to 256 KiB and does not limit the other fields.
 const (
 	maxMetadataBytes  = 256 << 10
 	maxMetadataValues = 2_000
@@ -32,9 +32,9 @@ const (
 	fieldOwnerReferences = "ownerReferences"
 )
 
-// packMetadata decodes the metadata without managedFields, which it replaces by
-// the edits, and without the annotation of kubectl apply. A field that exceeds a
-// limit is left out, and named in the message that it returns.
+// packMetadata decodes the metadata. It replaces managedFields by the edits, and removes
+// the annotation of kubectl apply. It shortens a field that exceeds a limit and returns a
+// message about it.
 func (d Decoder) packMetadata(packed map[string]any, raw json.RawMessage) (tooLarge string, err error) {
 	var fields map[string]json.RawMessage
 	if len(raw) > 0 {
@@ -61,7 +61,7 @@ func (d Decoder) packMetadata(packed map[string]any, raw json.RawMessage) (tooLa
 			if key == fieldOwnerReferences {
 				continue
 			}
-			tooLarge = fmt.Sprintf("metadata.%s takes %d bytes, and the limits are %d bytes and %d entries: remove entries", key, len(value), maxMetadataBytes, maxMetadataValues)
+			tooLarge = fmt.Sprintf("metadata.%s has %d bytes, but the limits are %d bytes and %d entries: remove entries", key, len(value), maxMetadataBytes, maxMetadataValues)
 			if value, err = shortened(key, value); err != nil {
 				return "", fmt.Errorf("decode metadata.%s of a custom resource: %w", key, err)
 			}
@@ -88,8 +88,7 @@ func (d Decoder) packMetadata(packed map[string]any, raw json.RawMessage) (tooLa
 	return tooLarge, nil
 }
 
-// filterAnnotations returns the annotations whose names a function keeps, nil if
-// none is left.
+// filterAnnotations returns the annotations whose names the function accepts, nil for none.
 func filterAnnotations(raw json.RawMessage, keep func(name string) bool) (json.RawMessage, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil {
@@ -102,26 +101,27 @@ func filterAnnotations(raw json.RawMessage, keep func(name string) bool) (json.R
 	return json.Marshal(all)
 }
 
-// shortened returns what is left of a field of the metadata that exceeds a
-// limit: the operator's annotations and finalizers, and nothing of other fields.
+// shortened returns the part of an oversized metadata field that the operator needs: its
+// own annotations and finalizers, and nothing of other fields.
 func shortened(key string, raw json.RawMessage) (json.RawMessage, error) {
 	switch key {
 	case fieldAnnotations:
-		return filterAnnotations(raw, ours)
+		return filterAnnotations(raw, isNeeded)
 	case fieldFinalizers:
 		var all []string
 		if err := json.Unmarshal(raw, &all); err != nil {
 			return nil, err
 		}
-		return json.Marshal(slices.DeleteFunc(all, func(name string) bool { return !ours(name) }))
+		return json.Marshal(slices.DeleteFunc(all, func(name string) bool { return !isNeeded(name) }))
 	default:
 		return nil, nil
 	}
 }
 
-// ours reports whether a finalizer or an annotation belongs to the operator, to
-// the operator-sdk whose work it continues, or to a deletion that orphans.
-func ours(name string) bool {
+// isNeeded reports whether the operator needs a finalizer or an annotation: its own, those
+// of the operator-sdk that it continues to honor, and the finalizer of deletions that
+// orphan.
+func isNeeded(name string) bool {
 	return name == api.Finalizer || name == metav1.FinalizerOrphanDependents ||
 		slices.Contains(api.FinalizersOperatorSDK, name) || annotations.IsKnown(name)
 }

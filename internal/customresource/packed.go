@@ -17,8 +17,8 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
-// A custom resource above one of these limits is refused before its spec is
-// decoded. Both count every field but metadata and status.
+// Limits above which a custom resource is rejected before its spec is decoded. Both count
+// all fields except metadata and status.
 const (
 	// MaxBytes is the largest size of a custom resource as JSON.
 	MaxBytes = 256 << 10
@@ -31,7 +31,7 @@ const (
 const (
 	// keyDigest holds the digest of every field but metadata and status.
 	keyDigest = api.Domain + "/digest"
-	// keyTooLarge holds why the custom resource is refused.
+	// keyTooLarge holds the reason why the custom resource is rejected.
 	keyTooLarge = api.Domain + "/too-large"
 	// keyEdits holds the Edits, as JSON.
 	keyEdits = api.Domain + "/edits"
@@ -51,8 +51,8 @@ var ErrTooLarge = errors.New("the custom resource is too large")
 
 // Decoder decodes custom resources of one kind into packed ones.
 type Decoder struct {
-	// Scale is the path of the field that the scale subresource sets, nil if the
-	// kind has no scale subresource.
+	// Scale is the path of the field that the scale subresource sets, nil if the kind has
+	// no scale subresource.
 	Scale []string
 }
 
@@ -91,7 +91,7 @@ func (d Decoder) Decode(data []byte) (*unstructured.Unstructured, error) {
 	}
 	packed[keyDigest] = values.DigestOf(parts...)
 	if size > MaxBytes || count > MaxValues {
-		tooLarge = fmt.Sprintf("its spec takes %d bytes and holds %d values, and the limits are %d bytes and %d values: "+
+		tooLarge = fmt.Sprintf("the spec has %d bytes and %d values, but the limits are %d bytes and %d values: "+
 			"shorten the spec, or move large files to a ConfigMap or Secret that the chart's pods read", size, count, MaxBytes, MaxValues)
 	}
 	if tooLarge != "" {
@@ -110,16 +110,15 @@ func Packed(cr *unstructured.Unstructured) bool {
 	return packed
 }
 
-// Digest returns the digest of the text of every field but metadata and status,
-// "" if the custom resource is not packed. Different texts may hold equal
-// values, so that another digest does not prove another spec.
+// Digest returns the digest of the text of all fields except metadata and status, "" if the
+// custom resource is not packed. Different texts can hold equal values, so that a different
+// digest does not prove a different spec.
 func Digest(cr *unstructured.Unstructured) string {
 	digest, _ := cr.Object[keyDigest].(string)
 	return digest
 }
 
-// TooLarge returns an error that wraps ErrTooLarge if the custom resource
-// exceeds a limit, nil otherwise.
+// TooLarge returns an error that wraps ErrTooLarge if the custom resource exceeds a limit.
 func TooLarge(cr *unstructured.Unstructured) error {
 	if why, is := cr.Object[keyTooLarge].(string); is {
 		return fmt.Errorf("%w: %s", ErrTooLarge, why)
@@ -127,16 +126,16 @@ func TooLarge(cr *unstructured.Unstructured) error {
 	return nil
 }
 
-// AllFinalizers reports whether the list of finalizers is complete, so that it
-// may be written back.
+// AllFinalizers reports whether the list of finalizers is complete, so that it can be
+// written back.
 func AllFinalizers(cr *unstructured.Unstructured) bool {
 	_, cut := cr.Object[keyFinalizersCut]
 	return !cut
 }
 
-// Expand returns the content of a custom resource, without its status. It shares
-// the metadata with the custom resource. A custom resource that is not packed is
-// returned as it is.
+// Expand returns the content of a custom resource, without its status. The result shares
+// the metadata with the custom resource. A custom resource that is not packed is returned
+// unchanged.
 func Expand(cr *unstructured.Unstructured) (map[string]any, error) {
 	if !Packed(cr) {
 		return cr.Object, nil
@@ -166,14 +165,14 @@ func Expand(cr *unstructured.Unstructured) (map[string]any, error) {
 	return object, nil
 }
 
-// Metadata returns apiVersion, kind and metadata of a custom resource, for
-// templates over a custom resource that is too large to be expanded.
+// Metadata returns apiVersion, kind and metadata of a custom resource, for templates over a
+// custom resource that is too large to expand.
 func Metadata(cr *unstructured.Unstructured) map[string]any {
 	return map[string]any{"apiVersion": cr.GetAPIVersion(), "kind": cr.GetKind(), fieldMetadata: cr.Object[fieldMetadata]}
 }
 
-// Custom resources above one of these sizes are expanded one at a time in the
-// process: each takes up to some tens of megabytes for a moment.
+// Custom resources above one of these sizes are expanded one at a time in the process,
+// because each temporarily takes tens of megabytes.
 const (
 	largeBytes  = 64 << 10
 	largeValues = 5_000
@@ -181,8 +180,8 @@ const (
 
 var expandsLarge sync.Mutex
 
-// Large reports whether a custom resource is so large that its content is not to
-// be held for longer than it is used.
+// Large reports whether a custom resource is so large that its content must not be kept
+// longer than needed.
 func Large(cr *unstructured.Unstructured) bool {
 	size, count := 0, 0
 	for key, value := range cr.Object {

@@ -11,13 +11,13 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 )
 
-// maxStatusField is the size in bytes of the largest field of a status that is
-// too large. The operator writes a few kilobytes at most.
+// maxStatusField is the size limit in bytes for a field of an oversized status. The
+// operator writes at most a few kilobytes.
 const maxStatusField = 32 << 10
 
-// packStatus returns the text of a status, "" if it holds no field. Of a status
-// that exceeds a limit it returns the fields that the operator writes; a field
-// that is too large even so counts as absent, and the operator writes it anew.
+// packStatus returns the text of a status, "" if it has no field. Of an oversized status it
+// returns the fields that the operator writes. It drops a field that is too large, so that
+// the operator writes it again.
 func packStatus(raw json.RawMessage) string {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) <= len("{}") || raw[0] != '{' {
@@ -32,7 +32,7 @@ func packStatus(raw json.RawMessage) string {
 		case len(value) <= maxStatusField:
 			kept[name] = value
 		case name == "deployedRelease":
-			// The operator-sdk keeps the manifest there, which the operator removes.
+			// The operator-sdk stores the manifest there. The operator removes it.
 			kept[name] = json.RawMessage(`{"manifest":""}`)
 		}
 	}

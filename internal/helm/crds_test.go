@@ -57,7 +57,7 @@ func TestCompatible(t *testing.T) {
 	openField.Schema.OpenAPIV3Schema.XPreserveUnknownFields = new(true)
 	live := served("v1", fields{"a": text()})
 	many := served("v1", fields{"a": text(), "b": text(), "c": text(), "d": text(), "e": text(), "f": text(), "g": text()})
-	const gone = ": it is removed, and values are dropped"
+	const gone = ": removed, values are dropped"
 	for _, test := range []struct {
 		name       string
 		live, want *unstructured.Unstructured
@@ -66,15 +66,15 @@ func TestCompatible(t *testing.T) {
 		{name: "nothing changes", live: crd(t, namespaced, live), want: crd(t, namespaced, live)},
 		{name: "an additional field", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v1", fields{"a": text(), "b": text()}))},
 		{name: "an additional version", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v2", nil), live)},
-		{name: "another scope", live: crd(t, namespaced, live), want: crd(t, cluster, live), breaks: "scope Namespaced becomes Cluster"},
-		{name: "a removed version", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v2", fields{"a": text()})), breaks: "version v1 is gone"},
+		{name: "another scope", live: crd(t, namespaced, live), want: crd(t, cluster, live), breaks: "scope changed from Namespaced to Cluster"},
+		{name: "a removed version", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v2", fields{"a": text()})), breaks: "version v1 was removed"},
 		{name: "a version is not served", live: crd(t, namespaced, live), want: crd(t, namespaced, unserved), breaks: "version v1 is no longer served"},
 		{name: "a removed field", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v1", nil)), breaks: "a" + gone},
 		{name: "a removed field in two versions", live: crd(t, namespaced, live, served("v2", fields{"a": text()})), want: crd(t, namespaced, served("v1", nil), served("v2", nil)), breaks: "a" + gone},
 		{name: "a removed field whose values are kept", live: crd(t, namespaced, openField), want: crd(t, namespaced, open)},
-		{name: "a field of another type", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v1", fields{"a": {Type: "integer"}})), breaks: "a: type string becomes integer"},
+		{name: "a field of another type", live: crd(t, namespaced, live), want: crd(t, namespaced, served("v1", fields{"a": {Type: "integer"}})), breaks: "a: type changed from string to integer"},
 		{name: "an object that allows unknown fields", live: crd(t, namespaced, live), want: crd(t, namespaced, open)},
-		{name: "an object that forbids unknown fields", live: crd(t, namespaced, openField), want: crd(t, namespaced, live), breaks: "keys that are not declared are dropped"},
+		{name: "an object that forbids unknown fields", live: crd(t, namespaced, openField), want: crd(t, namespaced, live), breaks: "undeclared keys are dropped"},
 		{name: "many removed fields", live: crd(t, namespaced, many), want: crd(t, namespaced, served("v1", nil)), breaks: strings.Join([]string{"a", "b", "c", "d", "e" + gone + "; and 2 more"}, gone+"; ")},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -60,8 +60,8 @@ func EventHandler[T comparable, O any](t *Tracker[T], update, remove func(O) []t
 
 // The other methods require the lock Mu.
 
-// Set replaces the objects that a user uses. It returns the objects that no user uses
-// any more.
+// Set replaces the objects that a user uses. It returns the objects that are left without
+// users.
 func (t *Tracker[T]) Set(user types.UID, objects []T) (unused []T) {
 	before := t.byUser[user]
 	if slices.Equal(before, objects) {

@@ -10,15 +10,14 @@ import (
 	"github.com/chartwright/chartwright/internal/inputs"
 )
 
-// TestAgainstAModel: whatever was said before, the index tells what was said
-// last of each user.
-func TestAgainstAModel(t *testing.T) {
+// TestTracker_MatchesModel checks random calls of Set against a model.
+func TestTracker_MatchesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		index, model := inputs.NewTracker[int](nil), map[types.UID][]int{}
-		used := func(thing int) []types.UID {
+		tracker, model := inputs.NewTracker[int](nil), map[types.UID][]int{}
+		used := func(object int) []types.UID {
 			var users []types.UID
-			for user, things := range model {
-				if slices.Contains(things, thing) {
+			for user, objects := range model {
+				if slices.Contains(objects, object) {
 					users = append(users, user)
 				}
 			}
@@ -27,42 +26,42 @@ func TestAgainstAModel(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			user := types.UID(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "user"))
-			things := rapid.SliceOfNDistinct(rapid.IntRange(0, 3), 0, 4, rapid.ID).Draw(t, "things")
+			objects := rapid.SliceOfNDistinct(rapid.IntRange(0, 3), 0, 4, rapid.ID).Draw(t, "objects")
 			before := model[user]
-			model[user] = things
+			model[user] = objects
 			var want []int
-			for _, thing := range before {
-				if len(used(thing)) == 0 {
-					want = append(want, thing)
+			for _, object := range before {
+				if len(used(object)) == 0 {
+					want = append(want, object)
 				}
 			}
-			unused := index.Set(user, things)
+			unused := tracker.Set(user, objects)
 			slices.Sort(unused)
 			slices.Sort(want)
 			if !slices.Equal(unused, want) {
 				t.Fatalf("unused %v, want %v", unused, want)
 			}
-			for thing := range 4 {
-				users := index.Users(thing)
+			for object := range 4 {
+				users := tracker.Users(object)
 				slices.Sort(users)
-				if !slices.Equal(users, used(thing)) || index.Used(thing) != (len(users) > 0) {
-					t.Fatalf("users of %d: %v, want %v", thing, users, used(thing))
+				if !slices.Equal(users, used(object)) || tracker.Used(object) != (len(users) > 0) {
+					t.Fatalf("users of %d: %v, want %v", object, users, used(object))
 				}
 			}
-			for thing := range index.All() {
-				if !index.Used(thing) {
-					t.Fatalf("%d is named and used by nobody", thing)
+			for object := range tracker.All() {
+				if !tracker.Used(object) {
+					t.Fatalf("All returns %d, which has no users", object)
 				}
 			}
 		}
 	})
 }
 
-func TestUsersOfSeveralThings(t *testing.T) {
-	index := inputs.NewTracker[string](nil)
-	index.Set("a", []string{"x", "y"})
-	index.Set("b", []string{"y"})
-	users := index.Users("x", "y", "z")
+func TestTracker_UsersOfSeveralObjects(t *testing.T) {
+	tracker := inputs.NewTracker[string](nil)
+	tracker.Set("a", []string{"x", "y"})
+	tracker.Set("b", []string{"y"})
+	users := tracker.Users("x", "y", "z")
 	slices.Sort(users)
 	if !slices.Equal(users, []types.UID{"a", "b"}) {
 		t.Errorf("users %v", users)

@@ -11,25 +11,24 @@ import (
 	"github.com/chartwright/chartwright/internal/rollout"
 )
 
-// Sources are the functions from which gauges are computed at each scrape. Each
-// may be nil.
+// Sources are functions that return the values of gauges. They are called at each scrape,
+// and may be nil.
 type Sources struct {
 	// Kinds lists the operator's kinds.
 	Kinds func() []Kind
-	// Watched returns, for each watched kind, how many objects of releases are
-	// known.
+	// Watched returns the number of known managed resources for each watched kind.
 	Watched func() map[string]int
-	// Unwatched lists the kinds of managed objects that cannot be watched. A kind
-	// may be in it more than once.
+	// Unwatched lists the kinds of managed resources that cannot be watched. A kind may
+	// occur more than once.
 	Unwatched func() []string
 }
 
 // Kind is the state of one kind of the operator.
 type Kind struct {
-	// Kind is its name, empty for a broken folder that does not name a kind. Folder
-	// is the chart folder of a kind of --charts-dir that is broken.
+	// Kind is its name, empty for a broken folder whose kind is unknown. Folder is the
+	// chart folder of a broken kind of --charts-dir.
 	Kind, Folder string
-	// State is one word, see package readiness and KindBroken.
+	// State is one of the states of package readiness, or KindBroken.
 	State string
 	// RulesMissing counts the rules that the operator's role lacks for the kind.
 	RulesMissing int
@@ -39,29 +38,29 @@ type Kind struct {
 const KindBroken = "Broken"
 
 var (
-	kindState      = prometheus.NewDesc("chartwright_kind_state", "Always 1; the label state tells how the kind is.", []string{"kind", "folder", "state"}, nil)
-	rulesMissing   = prometheus.NewDesc("chartwright_kind_rules_missing", "Rules that the operator's role lacks to serve the kind.", []string{"kind"}, nil)
-	watchedKinds   = prometheus.NewDesc("chartwright_watched_kinds", "Kinds of objects of releases that are watched.", nil, nil)
-	watchedObjects = prometheus.NewDesc("chartwright_watched_objects", "Objects of releases that are known, by their kind.", []string{"dependent"}, nil)
-	unwatchedKind  = prometheus.NewDesc("chartwright_unwatched_kind", "Always 1; releases have objects of the kind, and the operator cannot watch them.", []string{"dependent"}, nil)
-	rolloutSize    = prometheus.NewDesc("chartwright_rollout_resources", "Custom resources by kind and where they stand in the rollout of the kind's chart.", []string{"kind", "standing"}, nil)
+	kindState      = prometheus.NewDesc("chartwright_kind_state", "Always 1; the label state is the state of the kind.", []string{"kind", "folder", "state"}, nil)
+	rulesMissing   = prometheus.NewDesc("chartwright_kind_rules_missing", "RBAC rules for the kind that are missing from the operator's role.", []string{"kind"}, nil)
+	watchedKinds   = prometheus.NewDesc("chartwright_watched_kinds", "Kinds of managed resources that are watched.", nil, nil)
+	watchedObjects = prometheus.NewDesc("chartwright_watched_objects", "Known managed resources, by their kind.", []string{"dependent"}, nil)
+	unwatchedKind  = prometheus.NewDesc("chartwright_unwatched_kind", "Always 1 for a kind of managed resources that the operator cannot watch.", []string{"dependent"}, nil)
+	rolloutSize    = prometheus.NewDesc("chartwright_rollout_resources", "Custom resources, by kind and position in the rollout of the kind's chart.", []string{"kind", "standing"}, nil)
 
-	byStatus = prometheus.NewDesc("chartwright_releases", "Releases by kind and Helm's status of the newest revision.", []string{"kind", "status"}, nil)
+	byStatus = prometheus.NewDesc("chartwright_releases", "Releases, by kind and Helm status of the newest revision.", []string{"kind", "status"}, nil)
 	notReady = prometheus.NewDesc("chartwright_releases_not_ready", "Custom resources that are not Ready, by kind.", []string{"kind"}, nil)
 	held     = prometheus.NewDesc("chartwright_releases_held", "Releases that are held at an earlier revision, by kind.", []string{"kind"}, nil)
 	paused   = prometheus.NewDesc("chartwright_releases_paused", "Custom resources that are paused, by kind.", []string{"kind"}, nil)
-	fought   = prometheus.NewDesc("chartwright_releases_in_drift_fight", "Custom resources of which somebody damages an object again and again, by kind.", []string{"kind"}, nil)
+	fights   = prometheus.NewDesc("chartwright_releases_in_drift_fight", "Custom resources with a managed resource that another client changes repeatedly, by kind.", []string{"kind"}, nil)
 )
 
-// Release is what is counted of one custom resource.
+// Release is the state of one custom resource and its release, as the metrics count it.
 type Release struct {
-	// Status is Helm's status of the newest revision, empty if there is no revision.
+	// Status is Helm's status of the newest revision, empty without a revision.
 	Status   string
 	NotReady bool
 	Held     bool
 	Paused   bool
-	// Fought: another client changes a managed object again and again.
-	Fought bool
+	// DriftFight: another client changes a managed resource repeatedly.
+	DriftFight bool
 }
 
 // collector computes gauges at each scrape.
@@ -75,7 +74,7 @@ type collector struct {
 	rollouts map[string]func() map[rollout.Position]int
 }
 
-// SetRelease replaces what is counted of a custom resource.
+// SetRelease replaces the counted state of a custom resource.
 func (c *collector) SetRelease(kind string, uid types.UID, release Release) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +84,7 @@ func (c *collector) SetRelease(kind string, uid types.UID, release Release) {
 	c.releases[kind][uid] = release
 }
 
-// DeleteRelease stops counting a custom resource that is gone.
+// DeleteRelease stops counting a custom resource.
 func (c *collector) DeleteRelease(kind string, uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,7 +101,7 @@ func (c *collector) AddRollout(kind string, counts func() map[rollout.Position]i
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		kindState, rulesMissing, watchedKinds, watchedObjects, unwatchedKind, rolloutSize, byStatus, notReady, held, paused, fought,
+		kindState, rulesMissing, watchedKinds, watchedObjects, unwatchedKind, rolloutSize, byStatus, notReady, held, paused, fights,
 	} {
 		to <- desc
 	}
@@ -117,7 +116,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	c.mu.Unlock()
 	for kind, counts := range rollouts {
 		positions := counts()
-		// A position of no custom resource is 0.
+		// Report 0 for positions without a custom resource.
 		for _, position := range []rollout.Position{rollout.Done, rollout.Moving, rollout.Failed, rollout.Waiting, rollout.Skipped} {
 			to <- gauge(rolloutSize, positions[position], kind, string(position))
 		}
@@ -128,7 +127,7 @@ func (s Sources) collect(to chan<- prometheus.Metric) {
 	if s.Kinds != nil {
 		for _, kind := range s.Kinds() {
 			to <- gauge(kindState, 1, kind.Kind, kind.Folder, kind.State)
-			// Two broken kinds may have the same name.
+			// Broken kinds may share a name, and duplicate series are invalid.
 			if kind.State != KindBroken {
 				to <- gauge(rulesMissing, kind.RulesMissing, kind.Kind)
 			}
@@ -153,12 +152,12 @@ func (c *collector) collectReleases(to chan<- prometheus.Metric) {
 	defer c.mu.Unlock()
 	for kind, all := range c.releases {
 		statuses := map[string]int{}
-		counts := map[*prometheus.Desc]int{notReady: 0, held: 0, paused: 0, fought: 0}
+		counts := map[*prometheus.Desc]int{notReady: 0, held: 0, paused: 0, fights: 0}
 		for _, one := range all {
 			if one.Status != "" {
 				statuses[one.Status]++
 			}
-			for desc, holds := range map[*prometheus.Desc]bool{notReady: one.NotReady, held: one.Held, paused: one.Paused, fought: one.Fought} {
+			for desc, holds := range map[*prometheus.Desc]bool{notReady: one.NotReady, held: one.Held, paused: one.Paused, fights: one.DriftFight} {
 				if holds {
 					counts[desc]++
 				}

@@ -11,7 +11,7 @@ import (
 	"github.com/chartwright/chartwright/internal/rollout"
 )
 
-// TestDocsNameEveryMetric, and none that there is not.
+// TestDocsNameEveryMetric expects docs/observing.md to name every metric, and no other.
 func TestDocsNameEveryMetric(t *testing.T) {
 	text, err := os.ReadFile("../../docs/observing.md")
 	if err != nil {
@@ -39,6 +39,6 @@ func TestDocsNameEveryMetric(t *testing.T) {
 	}
 	slices.Sort(found)
 	if !slices.Equal(slices.Compact(documented), found) {
-		t.Errorf("the docs name\n%v\nand there are\n%v", documented, found)
+		t.Errorf("docs/observing.md names\n%v\nwant\n%v", documented, found)
 	}
 }

@@ -8,20 +8,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// TestReleasesAreCountedByKind: what is told of each is summed, the last word
-// counts, and what is gone counts no more.
-func TestReleasesAreCountedByKind(t *testing.T) {
+// TestMetrics_CountReleasesByKind checks the sums of the newest states, without deleted
+// custom resources.
+func TestMetrics_CountReleasesByKind(t *testing.T) {
 	m := New(nil, Sources{})
 	m.SetRelease("A", "1", Release{Status: "deployed"})
 	m.SetRelease("A", "2", Release{Status: "failed", NotReady: true})
 	m.SetRelease("A", "2", Release{Status: "deployed", NotReady: true, Held: true})
 	m.SetRelease("A", "3", Release{NotReady: true, Paused: true})
-	m.SetRelease("B", "4", Release{Status: "failed", NotReady: true, Fought: true})
+	m.SetRelease("B", "4", Release{Status: "failed", NotReady: true, DriftFight: true})
 	m.SetRelease("B", "5", Release{Status: "deployed"})
 	m.DeleteRelease("B", "5")
 	m.DeleteRelease("C", "6")
 	expected := `
-# HELP chartwright_releases Releases by kind and Helm's status of the newest revision.
+# HELP chartwright_releases Releases, by kind and Helm status of the newest revision.
 # TYPE chartwright_releases gauge
 chartwright_releases{kind="A",status="deployed"} 2
 chartwright_releases{kind="B",status="failed"} 1
@@ -29,7 +29,7 @@ chartwright_releases{kind="B",status="failed"} 1
 # TYPE chartwright_releases_held gauge
 chartwright_releases_held{kind="A"} 1
 chartwright_releases_held{kind="B"} 0
-# HELP chartwright_releases_in_drift_fight Custom resources of which somebody damages an object again and again, by kind.
+# HELP chartwright_releases_in_drift_fight Custom resources with a managed resource that another client changes repeatedly, by kind.
 # TYPE chartwright_releases_in_drift_fight gauge
 chartwright_releases_in_drift_fight{kind="A"} 0
 chartwright_releases_in_drift_fight{kind="B"} 1
@@ -47,7 +47,7 @@ chartwright_releases_paused{kind="B"} 0
 	}
 }
 
-func TestWatchedObjectsAreCountedWhenAsked(t *testing.T) {
+func TestMetrics_CountWatchedObjectsAtScrape(t *testing.T) {
 	sources := Sources{
 		Watched: func() map[string]int { return map[string]int{"Service": 3, "Deployment.apps": 0} },
 		// A kind may be unwatched in several namespaces.
@@ -56,14 +56,14 @@ func TestWatchedObjectsAreCountedWhenAsked(t *testing.T) {
 		},
 	}
 	expected := `
-# HELP chartwright_unwatched_kind Always 1; releases have objects of the kind, and the operator cannot watch them.
+# HELP chartwright_unwatched_kind Always 1 for a kind of managed resources that the operator cannot watch.
 # TYPE chartwright_unwatched_kind gauge
 chartwright_unwatched_kind{dependent="Job.batch"} 1
 chartwright_unwatched_kind{dependent="Lease.coordination.k8s.io"} 1
-# HELP chartwright_watched_kinds Kinds of objects of releases that are watched.
+# HELP chartwright_watched_kinds Kinds of managed resources that are watched.
 # TYPE chartwright_watched_kinds gauge
 chartwright_watched_kinds 2
-# HELP chartwright_watched_objects Objects of releases that are known, by their kind.
+# HELP chartwright_watched_objects Known managed resources, by their kind.
 # TYPE chartwright_watched_objects gauge
 chartwright_watched_objects{dependent="Deployment.apps"} 0
 chartwright_watched_objects{dependent="Service"} 3
@@ -73,17 +73,17 @@ chartwright_watched_objects{dependent="Service"} 3
 	}
 }
 
-func TestKindsAreListedWhenAsked(t *testing.T) {
+func TestMetrics_ListKindsAtScrape(t *testing.T) {
 	sources := Sources{Kinds: func() []Kind {
 		return []Kind{
 			{Kind: "A", State: "Serving", RulesMissing: 2}, {Kind: "A", Folder: "/charts/a", State: KindBroken}, {Folder: "/charts/b", State: KindBroken},
 		}
 	}}
 	expected := `
-# HELP chartwright_kind_rules_missing Rules that the operator's role lacks to serve the kind.
+# HELP chartwright_kind_rules_missing RBAC rules for the kind that are missing from the operator's role.
 # TYPE chartwright_kind_rules_missing gauge
 chartwright_kind_rules_missing{kind="A"} 2
-# HELP chartwright_kind_state Always 1; the label state tells how the kind is.
+# HELP chartwright_kind_state Always 1; the label state is the state of the kind.
 # TYPE chartwright_kind_state gauge
 chartwright_kind_state{folder="",kind="A",state="Serving"} 1
 chartwright_kind_state{folder="/charts/a",kind="A",state="Broken"} 1
@@ -94,8 +94,8 @@ chartwright_kind_state{folder="/charts/b",kind="",state="Broken"} 1
 	}
 }
 
-// TestMetricsFollowConventions: names, units and help as Prometheus wants them.
-func TestMetricsFollowConventions(t *testing.T) {
+// TestMetrics_FollowPrometheusConventions checks names, units and help texts.
+func TestMetrics_FollowPrometheusConventions(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	countEach(New(registry, Sources{}))
 	problems, err := testutil.GatherAndLint(registry)

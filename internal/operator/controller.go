@@ -62,8 +62,8 @@ func (s *servedKind) addController() error {
 	return nil
 }
 
-// listen enqueues reconciles of the custom resources in a filled cache. source.Kind
-// is not used because it polls until the handlers have synced.
+// listen enqueues the custom resources of a filled cache. It does not use source.Kind,
+// which polls until the handlers have synced.
 func (s *servedKind) listen(ctx context.Context, filled cache.Cache) error {
 	informer, err := filled.GetInformer(ctx, s.object, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -72,8 +72,8 @@ func (s *servedKind) listen(ctx context.Context, filled cache.Cache) error {
 	return s.controller.Watch(&source.Informer{Informer: informer, Handler: &enqueue{}, Predicates: []predicate.Predicate{relevantChanges(s.reconciler)}})
 }
 
-// afterCRDs delays reconciles until the CRDs were installed, or tried: the API
-// server would drop status fields that an old CRD does not have.
+// afterCRDs delays reconciliations until the CRDs were installed, or installing them
+// failed: the API server would drop status fields that an old CRD lacks.
 func afterCRDs(reconciler ctrlreconcile.Reconciler, tried <-chan struct{}) ctrlreconcile.Func {
 	return func(ctx context.Context, request ctrlreconcile.Request) (ctrlreconcile.Result, error) {
 		select {
@@ -85,9 +85,9 @@ func afterCRDs(reconciler ctrlreconcile.Reconciler, tried <-chan struct{}) ctrlr
 	}
 }
 
-// Priorities of reconciles. New and deleted custom resources have 0, and those that
-// exist when the process starts less: an edit overtakes them all, and an action
-// that has ended is reported before others start.
+// Priorities of reconciliations. New and deleted custom resources have 0, and those that
+// exist at start less. Edits precede all others, and a completed action is reported before
+// other actions start.
 const (
 	editPriority = 10
 	wakePriority = 5
@@ -95,7 +95,7 @@ const (
 
 type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
-// add enqueues a reconcile with a priority, if the queue supports priorities.
+// add enqueues a reconciliation with a priority, if the queue supports priorities.
 func add(to queue, request ctrl.Request, priority int, after time.Duration) {
 	if ordered, ok := to.(priorityqueue.PriorityQueue[ctrl.Request]); ok {
 		ordered.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, request)
@@ -104,7 +104,7 @@ func add(to queue, request ctrl.Request, priority int, after time.Duration) {
 	to.AddAfter(request, after)
 }
 
-// enqueue enqueues a reconcile of a custom resource that has changed.
+// enqueue enqueues a custom resource that has changed.
 type enqueue struct {
 	handler.EnqueueRequestForObject
 }
@@ -118,13 +118,13 @@ func (e *enqueue) Update(ctx context.Context, change event.UpdateEvent, to queue
 	add(to, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(change.ObjectNew)}, editPriority, 0)
 }
 
-// wakeup enqueues reconciles that no watch requests, such as after an action.
+// wakeup enqueues reconciliations without an event, for example after an action.
 type wakeup struct {
 	mu    sync.Mutex
 	queue queue
 }
 
-// listen is a source that remembers the controller's queue.
+// listen is a source that stores the controller's queue.
 func (w *wakeup) listen(_ context.Context, queue queue) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,8 +140,8 @@ func (w *wakeup) call(key types.NamespacedName, after time.Duration) {
 	}
 }
 
-// caches reads the custom resources of a kind from a cache for each scope, by
-// namespace, empty for all. The zero value is empty.
+// caches reads the custom resources of a kind from one cache per namespace, or from one
+// cache for all namespaces with the key "". The zero value is empty.
 type caches struct {
 	mu          sync.RWMutex
 	byNamespace map[string]cache.Cache
@@ -158,7 +158,7 @@ func (c *caches) put(namespace string, filled cache.Cache) {
 	c.byNamespace[namespace] = filled
 }
 
-// Get reads a custom resource. In a namespace without a cache none is found.
+// Get reads a custom resource. In a namespace without a cache it returns a NotFound error.
 func (c *caches) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	c.mu.RLock()
 	from, ok := c.byNamespace[key.Namespace]

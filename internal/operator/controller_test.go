@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 )
 
-// An edit goes before what was made and deleted earlier, and so does the end of
-// an action.
-func TestAnEditGoesFirst(t *testing.T) {
+// TestEnqueue_EditsHavePriority expects edits, and then completed actions, before new and
+// deleted custom resources.
+func TestEnqueue_EditsHavePriority(t *testing.T) {
 	queue := priorityqueue.New[ctrl.Request]("test")
 	defer queue.ShutDown()
 	named := func(name string, deleted bool) *unstructured.Unstructured {
@@ -44,7 +44,7 @@ func TestAnEditGoesFirst(t *testing.T) {
 	}
 }
 
-func TestAQueueWithoutPriorities(t *testing.T) {
+func TestAdd_QueueWithoutPriorities(t *testing.T) {
 	plain := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 	defer plain.ShutDown()
 	add(plain, ctrl.Request{NamespacedName: types.NamespacedName{Name: "web"}}, editPriority, 0)

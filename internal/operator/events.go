@@ -12,17 +12,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// recentEvents is for how many objects the recorder remembers events, to count
-// repeated ones. The default of 4,096 would keep two KiB for each, as long as the
-// process runs; events repeat within a short time.
+// recentEvents is the number of objects for which the recorder stores events, to count
+// repeated ones. The default of 4,096 would use 2 KiB for each while the process runs, but
+// events repeat within a short time.
 const recentEvents = 256
 
-// newRecorder returns a recorder of core/v1 events. The recorder of events.k8s.io
-// counts events with equal reasons as one and shows the text of the first, so that
-// a user would read of revision 2 when revision 5 was deployed.
+// newRecorder returns a recorder of core/v1 events. The recorder for events.k8s.io
+// aggregates events with equal reasons and shows the text of the first, so that users would
+// read about revision 2 after an upgrade to revision 5.
 func newRecorder(mgr manager.Manager, clientset kubernetes.Interface, name string) (record.EventRecorder, error) {
 	broadcaster := record.NewBroadcasterWithCorrelatorOptions(record.CorrelatorOptions{LRUCacheSize: recentEvents})
-	// At once: events that are emitted before there is a sink are lost.
+	// Start immediately, because events before that are lost.
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clientset.CoreV1().Events("")})
 	if err := mgr.Add(onEnd(broadcaster.Shutdown)); err != nil {
 		return nil, err
@@ -30,14 +30,13 @@ func newRecorder(mgr manager.Manager, clientset kubernetes.Interface, name strin
 	return broadcaster.NewRecorder(mgr.GetScheme(), corev1.EventSource{Component: name}), nil
 }
 
-// namespaceFile holds the namespace of the pod that a process runs in.
+// namespaceFile contains the namespace of the process's pod.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// ownPod returns the pod that the operator runs in, nil outside a pod. The
-// Deployment sets POD_NAMESPACE, POD_NAME and POD_UID by the downward API. In a
-// Deployment without them, such as one written for the operator-sdk, the namespace
-// is that of the ServiceAccount and the name is the host name. The UID, by which
-// kubectl describe finds events, is then unknown.
+// ownPod returns the pod of the operator, nil outside a pod. The Deployment sets
+// POD_NAMESPACE, POD_NAME and POD_UID by the downward API. Without them, as in a Deployment
+// of the operator-sdk, the namespace is that of the ServiceAccount and the name is the host
+// name. The UID, by which kubectl describe finds events, is then unknown.
 func ownPod(getenv func(string) string, readFile func(string) ([]byte, error), hostname func() (string, error)) *corev1.ObjectReference {
 	namespace, name := getenv("POD_NAMESPACE"), getenv("POD_NAME")
 	if namespace == "" {
@@ -58,8 +57,8 @@ func ownPod(getenv func(string) string, readFile func(string) ([]byte, error), h
 	}
 }
 
-// notices emits warnings for the administrator on the operator's own pod. Outside a
-// pod there is only the log.
+// notices emits warnings for the administrator on the operator's own pod. Outside a pod
+// they are only logged.
 type notices struct {
 	recorder record.EventRecorder
 	pod      *corev1.ObjectReference
@@ -77,19 +76,19 @@ func (n notices) namespace() string {
 	return n.pod.Namespace
 }
 
-// warn emits an event.
+// warn emits a warning event.
 func (n notices) warn(reason, text string) {
 	if n.pod != nil {
 		n.recorder.Event(n.pod, corev1.EventTypeWarning, reason, shorten(text, maxEvent))
 	}
 }
 
-// maxEvent is the API server's limit of an event's text, in bytes.
+// maxEvent is the API server's limit for the text of an event, in bytes.
 const maxEvent = 1024
 
-// shorten truncates a text that is too long, and names where the rest is.
+// shorten truncates a long text, and refers to /readyz for the rest.
 func shorten(text string, limit int) string {
-	const more = "… (all of it is at /readyz)"
+	const more = "… (complete text: /readyz)"
 	if len(text) <= limit {
 		return text
 	}

@@ -19,8 +19,8 @@ func TestOwnPod(t *testing.T) {
 	}{
 		{"by variables", map[string]string{"POD_NAMESPACE": "a", "POD_NAME": "b", "POD_UID": "c"}, "", "", "c", "a/b"},
 		{"by the account's files", nil, "system\n", "operator-0", "", "system/operator-0"},
-		{"a name alone", map[string]string{"POD_NAME": "b"}, "system", "host", "", "system/b"},
-		{"a namespace alone", map[string]string{"POD_NAMESPACE": "a"}, "", "operator-0", "", "a/operator-0"},
+		{"only a name", map[string]string{"POD_NAME": "b"}, "system", "host", "", "system/b"},
+		{"only a namespace", map[string]string{"POD_NAMESPACE": "a"}, "", "operator-0", "", "a/operator-0"},
 		{"on a person's machine", nil, "", "laptop", "", ""},
 		{"a name, on a person's machine", map[string]string{"POD_NAME": "b"}, "", "laptop", "", ""},
 		{"without a host's name", nil, "system", "", "", ""},
@@ -47,12 +47,12 @@ func TestOwnPod(t *testing.T) {
 	}
 }
 
-func TestNoticesFit(t *testing.T) {
+func TestNotices_ShortenLongTexts(t *testing.T) {
 	recorder := record.NewFakeRecorder(2)
 	n := notices{recorder: recorder, pod: ownPod(func(string) string { return "a" }, nil, nil)}
 	n.warn("Reason", strings.Repeat("ä", maxEvent))
 	text := strings.TrimPrefix(<-recorder.Events, "Warning Reason ")
-	if len(text) > maxEvent || !utf8.ValidString(text) || !strings.HasSuffix(text, "at /readyz)") {
+	if len(text) > maxEvent || !utf8.ValidString(text) || !strings.HasSuffix(text, "(complete text: /readyz)") {
 		t.Errorf("%d bytes: %s", len(text), text)
 	}
 	n.warn("Reason", "short")

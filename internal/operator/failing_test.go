@@ -27,8 +27,7 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// failing is an API server of which some groups do not answer as they should,
-// until they are healed.
+// failing is an API server with failing groups, until they are healed.
 type failing struct {
 	next   http.RoundTripper
 	healed chan struct{}
@@ -60,8 +59,8 @@ func (f *failing) RoundTrip(request *http.Request) (*http.Response, error) {
 	return f.next.RoundTrip(request)
 }
 
-// What goes wrong with one kind, one object or one release concerns no other
-// kind, and is tried again.
+// TestRun_ServesOtherKindsWhileSomeFail: a problem of one kind, object or release does not
+// affect other kinds, and is retried.
 func TestRun_ServesOtherKindsWhileSomeFail(t *testing.T) {
 	env := testenv.Start(t)
 	chart, err := filepath.Abs(filepath.Join("..", "..", "charts", "podset"))
@@ -90,8 +89,8 @@ func TestRun_ServesOtherKindsWhileSomeFail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Releases with objects of kinds that are not served, that do not answer, and
-	// that no Go type is registered for, and a record that somebody broke.
+	// Releases with resources of kinds that are not served, that do not respond, and
+	// that have no registered Go type, and a corrupt record.
 	typed, err := kubernetes.NewForConfig(env.Config)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +117,7 @@ func TestRun_ServesOtherKindsWhileSomeFail(t *testing.T) {
 		}
 	}
 
-	// The CustomResourceDefinitions are there before the operator starts.
+	// The CRDs exist before the operator starts.
 	kinds, err := catalog.FromFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +137,7 @@ func TestRun_ServesOtherKindsWhileSomeFail(t *testing.T) {
 	began := time.Now()
 	ctx, _, registry := running(t, config, file, 3*time.Minute)
 	waitState(ctx, t, registry, "Leaf.good.example.com", readiness.Serving)
-	// The test shares its processors with others. What hangs does so for longer.
+	// The limit is generous for loaded machines. The hanging groups hang longer.
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("the good kind was served after %s", took)
 	} else {
@@ -149,7 +148,7 @@ func TestRun_ServesOtherKindsWhileSomeFail(t *testing.T) {
 	waitState(ctx, t, registry, "Leaf.hang.example.com", readiness.Failed)
 	waitState(ctx, t, registry, "Leaf.absent.example.com", readiness.Waiting)
 	if f.hangs.Load() == 0 {
-		t.Error("nothing has hung")
+		t.Error("no request has hung")
 	}
 
 	close(f.healed)

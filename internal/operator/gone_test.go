@@ -49,8 +49,8 @@ func waitState(ctx context.Context, t *testing.T, registry prometheus.Gatherer, 
 	}
 }
 
-// A kind whose definition goes, or has the version no more, waits for it anew.
-func TestKindGoesAndComesBack(t *testing.T) {
+// TestKind_ServedAgainAfterCRDReturns deletes the CRD of a served kind, and then its version.
+func TestKind_ServedAgainAfterCRDReturns(t *testing.T) {
 	env := testenv.Start(t)
 	chart, err := filepath.Abs(filepath.Join("..", "..", "charts", "podset"))
 	if err != nil {

@@ -30,9 +30,10 @@ import (
 	"github.com/chartwright/chartwright/internal/reconcile"
 )
 
-// servedKind is a kind whose CRD is served: one controller over a cache for each
-// scope. The controller starts when it is known for each scope whether the custom
-// resources in it can be watched, and one scope can. The others join later.
+// servedKind is a kind that the API server serves. It has one controller, and a cache for
+// each scope. The controller starts when it is known for each scope whether its custom
+// resources can be watched, and they can be watched in at least one scope. Other scopes
+// join later.
 type servedKind struct {
 	manager *KindManager
 	kind    catalog.Kind
@@ -52,19 +53,19 @@ type servedKind struct {
 	reconciler *reconcile.Reconciler
 }
 
-// scopeEvent reports the watch of a scope: a cache that holds all existing custom
-// resources, or why there is none.
+// scopeEvent reports the watch of a scope: a cache with all existing custom resources, or
+// the reason why there is none.
 type scopeEvent struct {
 	scope  string
 	cache  cache.Cache
 	reason string
 }
 
-// reasonForbidden is why a scope is not watched if the operator lacks permissions.
-const reasonForbidden = "for lack of rights"
+// reasonForbidden is why a scope is not watched if the operator lacks a permission.
+const reasonForbidden = "the operator lacks the permission"
 
-// startKind starts to serve a kind. A kind that may not be watched delays no other:
-// it starts when the operator's permissions have changed.
+// startKind starts to serve a kind. A kind that the operator may not watch does not delay
+// other kinds: it starts after a change of the operator's permissions.
 func (k *KindManager) startKind(ctx context.Context, kind catalog.Kind, scope meta.RESTScopeName) {
 	s := &servedKind{
 		manager: k, kind: kind, gk: kind.GVK().GroupKind(),
@@ -119,17 +120,16 @@ func (s *servedKind) watchScope(ctx context.Context, scope *namespaceScope, even
 	}
 }
 
-// retryBackoff is the time between attempts to serve a kind.
+// retryBackoff is the delay between attempts to serve a kind.
 var retryBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Steps: math.MaxInt, Cap: time.Minute}
 
-// newCache returns a cache for the custom resources of a scope, which runs until
-// the context ends. The cache holds packed custom resources, which it lists one at
-// a time.
+// newCache returns a cache for the custom resources of a scope, which runs until the
+// context ends. The cache holds packed custom resources. They are decoded one at a time.
 func (s *servedKind) newCache(ctx context.Context, scope *namespaceScope) (cache.Cache, watching, error) {
 	options := s.manager.cacheOptions(scope)
 	options.HTTPClient = s.observeResponses(options.HTTPClient)
 	failed := s.manager.reportFailures(&options, failureReason)
-	// Reconciles copy what they change.
+	// Reconciliations copy objects before they change them.
 	options.DefaultUnsafeDisableDeepCopy = new(true)
 	gvk := s.kind.GVK()
 	mapping, err := options.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -160,9 +160,9 @@ func (s *servedKind) newCache(ctx context.Context, scope *namespaceScope) (cache
 	return customResources, watching{synced: informer.HasSyncedChecker().Done(), failed: failed}, nil
 }
 
-// failureReason returns why the custom resources of a kind cannot be listed or
-// watched. It is empty if the error does not concern the kind: the API server is
-// away, or does not serve the kind, which observeResponses notices.
+// failureReason returns why the custom resources of a kind cannot be listed or watched. It
+// is empty if the error does not concern the kind: the API server is unavailable, or does
+// not serve the kind, which observeResponses detects.
 func failureReason(err error) string {
 	var status apierrors.APIStatus
 	switch {
@@ -175,10 +175,10 @@ func failureReason(err error) string {
 	}
 }
 
-// observeResponses returns a client of the kind's custom resources that notices
-// whether the API server serves the kind. A served kind may lose its CRD, or the
-// version. Its watches then end and are retried with backoff, and the API server
-// answers 404 until it serves the kind again. Nothing else reports that.
+// observeResponses returns a client for the kind's custom resources that detects whether
+// the API server serves the kind. A served kind may lose its CRD, or the version. Its
+// watches then end and are retried with backoff, and the API server responds with 404 until
+// it serves the kind again. There is no other sign of that.
 func (s *servedKind) observeResponses(from *http.Client) *http.Client {
 	client := *from
 	client.Transport = leader.RoundTripFunc(func(request *http.Request) (*http.Response, error) {
@@ -195,10 +195,10 @@ func (s *servedKind) observeStatus(status int) {
 	unserved := ""
 	switch {
 	case status == http.StatusNotFound:
-		unserved = fmt.Sprintf("the API server does not serve %s any more: its CustomResourceDefinition is missing, or has no such version. "+
-			"The operator looks again, every minute at the least; one that has come back with another plural or scope needs a restart of the operator", s.kind.GVK().GroupVersion())
+		unserved = fmt.Sprintf("the API server no longer serves %s: its CustomResourceDefinition is missing or lacks the version. "+
+			"The operator retries at least every minute; if the plural or the scope has changed, restart the operator", s.kind.GVK().GroupVersion())
 	case status >= http.StatusMultipleChoices:
-		// The response does not concern the kind.
+		// The response says nothing about the kind.
 		return
 	}
 	changed := false
@@ -214,8 +214,8 @@ func (s *servedKind) observeStatus(status int) {
 	}
 }
 
-// run is the event loop of the kind. It ends when all scopes are served. An attempt
-// that fails is retried, and affects no other kind.
+// run is the event loop of the kind. It ends when all scopes are served. It retries a
+// failed attempt, which does not affect other kinds.
 func (s *servedKind) run(ctx context.Context, count int, events <-chan scopeEvent) {
 	var again <-chan time.Time
 	backoff := retryBackoff
@@ -234,7 +234,7 @@ func (s *servedKind) run(ctx context.Context, count int, events <-chan scopeEven
 			return
 		}
 		if joined+len(s.unwatched) < count {
-			// Nothing is known of the other scopes yet.
+			// The result of other scopes is not known yet.
 			continue
 		}
 		again = nil
@@ -246,7 +246,7 @@ func (s *servedKind) run(ctx context.Context, count int, events <-chan scopeEven
 	}
 }
 
-// serve makes the controller listen to the filled caches.
+// serve makes the controller use the filled caches.
 func (s *servedKind) serve(ctx context.Context) error {
 	first := s.controller == nil
 	if first && len(s.filled) == 0 {
@@ -262,7 +262,7 @@ func (s *servedKind) serve(ctx context.Context) error {
 	if first {
 		s.manager.observed.start(ctx, s.kind)
 	}
-	// Before any reconcile, so that the first one knows all custom resources.
+	// Before the first reconciliation, so that it reads all custom resources.
 	for name, filled := range s.filled {
 		s.caches.put(name, filled)
 	}
@@ -287,13 +287,13 @@ func (s *servedKind) serve(ctx context.Context) error {
 	return nil
 }
 
-// unwatchedLines describes where the kind is not served.
+// unwatchedLines lists the namespaces in which the kind is not served.
 func (s *servedKind) unwatchedLines() string {
 	lines := make([]string, 0, len(s.unwatched))
 	for _, name := range slices.Sorted(maps.Keys(s.unwatched)) {
-		format := "not in namespace %s: it cannot be watched there, and is tried again: %s"
+		format := "not served in namespace %s: the watch fails and is retried: %s"
 		if s.unwatched[name] == reasonForbidden {
-			format = "not in namespace %s: it may not be watched there, %s"
+			format = "not served in namespace %s: %s to list and watch the kind"
 		}
 		lines = append(lines, fmt.Sprintf(format, name, s.unwatched[name]))
 	}

@@ -19,46 +19,46 @@ import (
 	"github.com/chartwright/chartwright/internal/reconcile"
 )
 
-// KindManager starts each kind when its CRD is served. It is a Runnable that runs
-// on every replica, so that the caches of a standby are warm. The loop in run owns
-// what changes; the goroutines of tasks end with Start.
+// KindManager starts each kind when its CRD is served. It runs on every replica, so that
+// the caches of a standby are filled. Its state belongs to the loop in Start; the
+// goroutines of tasks end before Start returns.
 type KindManager struct {
 	options     Options
 	shared      reconcile.Shared
 	reconcilers *reconcilers
 	informers
-	// sources are the objects that values come from, and observed those that status
-	// fields reference.
+	// sources are the sources of values, and observed the objects that status fields read.
 	sources  *valuesfrom.Store
 	observed *observedWatches
-	// recordKinds limits which kinds are watched because release records name them.
+	// recordKinds limits the kinds that the operator watches because release records name
+	// them.
 	recordKinds *recordKinds
 	crds        *crdwatch.Watcher
-	// crdsTried is closed when the CRDs that are to be installed were tried.
+	// crdsTried is closed after the first attempt to install each CRD.
 	crdsTried  <-chan struct{}
 	signingKey *signingkey.Manager
 	readiness  *readiness.Checker
 }
 
-// A new CRD is served some time after it is stored: how often to look for its
-// kind, for how long after the last change of a CRD, and when to refresh the
-// capabilities of the API server a second time.
+// The API server serves a new CRD some time after it is stored. These constants are how
+// often and how long to check for its kind after the last change of a CRD, and when to
+// refresh the capabilities of the API server a second time.
 const (
 	kindCheckInterval = 500 * time.Millisecond
 	kindCheckDuration = 30 * time.Second
 	crdSettleDelay    = 3 * time.Second
-	// pollInterval is how often to look for kinds if no watch reports CRDs.
+	// pollInterval is how often to check for kinds if the operator cannot watch CRDs.
 	pollInterval = 10 * time.Second
 )
 
-// Start starts kinds until the context ends. It returns an error if the watches of
-// a namespace cannot be set up before the first kind starts.
+// Start starts kinds until the context ends. It returns an error if the watches of a
+// namespace cannot be set up before the first kind starts.
 func (k *KindManager) Start(ctx context.Context) error {
 	defer k.tasks.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	k.tasks.Go(k.shared.Actions.Capabilities().Warm)
-	// Without a key nothing can be signed, so that nothing is served.
+	// Without a key no release record can be signed.
 	for _, needed := range []<-chan struct{}{k.crds.Known(), k.signingKey.Loaded()} {
 		select {
 		case <-needed:
@@ -91,7 +91,7 @@ func (k *KindManager) Start(ctx context.Context) error {
 		case time.Since(lastChange) < kindCheckDuration:
 			again = time.After(kindCheckInterval)
 		case failed, k.crds.Forbidden():
-			// No event reports that the API server serves the kind now.
+			// No event will report that the API server serves the kind.
 			again = time.After(pollInterval)
 		}
 		select {
@@ -112,9 +112,9 @@ func (k *KindManager) Start(ctx context.Context) error {
 	}
 }
 
-// openScopes watches, in each scope, what reconciles need. It returns when each
-// scope is ready or forbidden, and one is ready. It returns an error if a scope
-// cannot be watched; a later one is logged.
+// openScopes starts the watches that reconciliations need in each scope. It returns when
+// each scope is ready or forbidden, and at least one is ready. It returns an error if a
+// scope cannot be watched; an error after that is logged.
 func (k *KindManager) openScopes(ctx context.Context) error {
 	opened, failed := newLatch(), make(chan error, len(k.scopes))
 	for _, scope := range k.scopes {
@@ -141,7 +141,7 @@ func (k *KindManager) openScopes(ctx context.Context) error {
 		}
 	}
 	if !isClosed(opened.done) {
-		k.readiness.SetNotReady("release records, which are Secrets, may not be watched, for lack of rights")
+		k.readiness.SetNotReady("the operator lacks the permission to watch Secrets, which store the release records")
 	}
 	select {
 	case <-opened.done:
@@ -167,8 +167,8 @@ func (k *KindManager) openScope(ctx context.Context, scope *namespaceScope) erro
 	return nil
 }
 
-// startServed starts the waiting kinds that the API server serves. It returns the
-// others, and whether a lookup has failed.
+// startServed starts the waiting kinds that the API server serves. It returns the other
+// kinds, and whether a lookup has failed.
 func (k *KindManager) startServed(ctx context.Context, lookups *crdwatch.Lookups, waiting []catalog.Kind) (left []catalog.Kind, failed bool) {
 	for _, found := range lookups.Find(ctx, waiting) {
 		kind := found.Kind
@@ -179,9 +179,9 @@ func (k *KindManager) startServed(ctx context.Context, lookups *crdwatch.Lookups
 		case meta.IsNoMatchError(found.Err):
 			k.readiness.SetState(kind.GVK().GroupKind(), readiness.Waiting, readiness.WaitsForCRD(kind))
 		default:
-			// The API server, or one that serves a group of it, is away.
+			// The API server, or an aggregated API server, is unavailable.
 			failed = true
-			k.logger.Error(found.Err, "kind not looked up", "kind", kind.Kind, "group", kind.Group)
+			k.logger.Error(found.Err, "failed to look up kind", "kind", kind.Kind, "group", kind.Group)
 			k.readiness.SetState(kind.GVK().GroupKind(), readiness.Failed, found.Err.Error())
 		}
 		left = append(left, kind)
@@ -189,8 +189,8 @@ func (k *KindManager) startServed(ctx context.Context, lookups *crdwatch.Lookups
 	return left, failed
 }
 
-// capabilitiesChanged requests a reconcile of every custom resource whose chart
-// reads the capabilities of the API server, since it may render otherwise now.
+// capabilitiesChanged requests a reconciliation of every custom resource whose chart reads
+// the capabilities of the API server, because its rendering may differ now.
 func (k *KindManager) capabilitiesChanged(ctx context.Context) {
 	k.shared.Actions.Capabilities().Refresh()
 	if k.recordKinds.isStale() {
@@ -207,8 +207,8 @@ func (k *KindManager) capabilitiesChanged(ctx context.Context) {
 	})
 }
 
-// warnOfOrphanedKinds logs releases of this operator whose kind was removed from
-// the watches file: their custom resources can be neither changed nor deleted.
+// warnOfOrphanedKinds logs releases of this operator whose kind was removed from the
+// watches file. Their custom resources can no longer be reconciled or deleted.
 func (k *KindManager) warnOfOrphanedKinds() {
 	served := map[string]bool{}
 	for _, kind := range k.options.Kinds {
@@ -222,19 +222,19 @@ func (k *KindManager) warnOfOrphanedKinds() {
 		}
 	}
 	for _, kind := range slices.Sorted(maps.Keys(orphaned)) {
-		k.logger.Info("releases of a kind that is not served any more: their custom resources cannot be deleted until it is, or their finalizer is removed by hand",
+		k.logger.Info("releases found whose kind is not served; to delete their custom resources, serve the kind again or remove their finalizers",
 			"kind", kind, "releases", len(orphaned[kind]), "example", slices.Min(orphaned[kind]))
 	}
 }
 
-// reconcilers are those of the kinds that are served. Each ignores events about
-// custom resources of other kinds.
+// reconcilers are the reconcilers of all served kinds. Each ignores events about custom
+// resources of other kinds.
 type reconcilers struct {
 	mu  sync.Mutex
 	all []*reconcile.Reconciler
 }
 
-// add adds a reconciler, and calls a function before each can see it.
+// add adds a reconciler. It calls prepare before other goroutines can use the reconciler.
 func (r *reconcilers) add(reconciler *reconcile.Reconciler, prepare func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -250,8 +250,8 @@ func (r *reconcilers) each(do func(*reconcile.Reconciler)) {
 	}
 }
 
-// forOne returns a function that calls a method of the reconcilers for one custom
-// resource: for the owner of a managed resource that has drifted, for example.
+// forOne returns a function that calls a method of the reconcilers for one custom resource,
+// for example for the owner of a drifted resource.
 func (r *reconcilers) forOne(do func(*reconcile.Reconciler, types.UID)) func(types.UID) {
 	return func(uid types.UID) {
 		r.each(func(one *reconcile.Reconciler) { do(one, uid) })

@@ -23,8 +23,8 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// newInventory returns the inventory of the managed resources of this operator.
-// It is empty, and watches no scope yet.
+// newInventory returns the inventory of the managed resources of this operator. It is empty
+// and watches no scope yet.
 func newInventory(mapper meta.RESTMapper, kinds []catalog.Kind, served *reconcilers, limited *recordKinds) inventory.Inventory {
 	index := inventory.NewIndex(served.forOne((*reconcile.Reconciler).Drifted), served.forOne((*reconcile.Reconciler).HealthChanged))
 	rules := map[schema.GroupKind]health.Rules{}
@@ -44,21 +44,20 @@ func newInventory(mapper meta.RESTMapper, kinds []catalog.Kind, served *reconcil
 	return inventory.Inventory{Index: index, Watches: watches}
 }
 
-// unwatchedLines lists, for /readyz, the kinds of managed resources that cannot be
-// watched.
+// unwatchedLines lists, for /readyz, the kinds of managed resources that cannot be watched.
 func unwatchedLines(watches *inventory.Watches) []string {
 	var lines []string
 	for _, u := range watches.AllUnwatched() {
 		if len(lines) == 0 {
-			lines = append(lines, "objects of releases that are not watched: their drift is not detected, and their health is not known")
+			lines = append(lines, "managed resources that are not watched: their drift is not detected, and their health is unknown")
 		}
 		lines = append(lines, fmt.Sprintf("  %s: %s", u.GroupKind, u.Why))
 	}
 	return lines
 }
 
-// unwatchedKinds returns the names of the kinds of managed resources that cannot be
-// watched, a kind once for each namespace.
+// unwatchedKinds returns the kinds of managed resources that cannot be watched, once for
+// each namespace.
 func unwatchedKinds(watches *inventory.Watches) []string {
 	all := watches.AllUnwatched()
 	kinds := make([]string, len(all))
@@ -68,19 +67,19 @@ func unwatchedKinds(watches *inventory.Watches) []string {
 	return kinds
 }
 
-// managedTimeout is how long the start waits for all managed resources together. A
-// kind that cannot be watched does not delay it.
+// managedTimeout is how long the start waits for all managed resources together. A kind
+// that cannot be watched does not delay it.
 const managedTimeout = 4 * time.Second
 
-// watchManagedResources watches the objects of the stored releases of a scope,
-// before any reconcile needs them. Kinds that cannot be watched are reported on
-// the custom resources concerned, and retried.
+// watchManagedResources watches the managed resources of the stored releases of a scope
+// before the first reconciliation. Kinds that cannot be watched are reported on their
+// custom resources, and retried.
 func (k *KindManager) watchManagedResources(ctx context.Context, scope *namespaceScope) error {
 	options := k.cacheOptions(scope)
 	options.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{api.LabelOperator: k.options.Name})
 	managed, err := k.startCache(ctx, k.shared.Inventory.Options(scope.name, options))
 	if err != nil {
-		return fmt.Errorf("watch dependents: %w", err)
+		return fmt.Errorf("watch managed resources: %w", err)
 	}
 	limited, cancel := context.WithTimeout(ctx, managedTimeout)
 	defer cancel()
@@ -89,19 +88,19 @@ func (k *KindManager) watchManagedResources(ctx context.Context, scope *namespac
 	k.watchKindsOf(slices.DeleteFunc(k.shared.Index.Deployed(k.options.Name), func(r release.Record) bool { return !scope.has(r.Namespace) }))
 	k.shared.Inventory.WaitForSync(limited, scope.name)
 	for _, unwatched := range k.shared.Inventory.AllUnwatched() {
-		k.logger.Info("objects not watched: their drift is not detected, and their health is not known", "dependent", unwatched.String(), "reason", unwatched.Why)
+		k.logger.Info("managed resources not watched: drift not detected, health unknown", "dependent", unwatched.String(), "reason", unwatched.Why)
 	}
 	return ctx.Err()
 }
 
-// refreshRecordKinds reads which kinds the API server serves, by one request at
-// most. It discards an answer that comes after the context has ended.
+// refreshRecordKinds reads which kinds the API server serves, with at most one request. It
+// discards a response after the context has ended.
 func (k *KindManager) refreshRecordKinds(ctx context.Context) {
 	answer := make(chan func(schema.GroupVersionKind) bool, 1)
 	k.tasks.Go(func() {
 		serves, err := k.shared.Actions.Capabilities().Serves()
 		if err != nil {
-			k.logger.Error(err, "kinds of the API server not known")
+			k.logger.Error(err, "failed to read the kinds of the API server")
 		}
 		answer <- serves
 	})
@@ -114,7 +113,7 @@ func (k *KindManager) refreshRecordKinds(ctx context.Context) {
 	}
 }
 
-// watchKindsOf watches the kinds that release records name, up to the limits.
+// watchKindsOf watches the kinds in release records, up to the limits.
 func (k *KindManager) watchKindsOf(stored []release.Record) {
 	k.recordKinds.choose(stored)
 	for i := range stored {
@@ -122,25 +121,25 @@ func (k *KindManager) watchKindsOf(stored []release.Record) {
 	}
 }
 
-// Limits of the kinds that the operator watches because release records name them.
-// Every user who may write Secrets can write release records that name any kinds.
-// An action watches the kinds that it applies without a limit.
+// Limits for the kinds that the operator watches because release records name them. Every
+// user with permission to write Secrets can write records that name any kinds. An action
+// watches the kinds that it applies without a limit.
 const (
 	maxServedKinds   = 300
 	maxUnservedKinds = 20
 )
 
-// recordKinds chooses which kinds the operator watches because release records
-// name them.
+// recordKinds selects the kinds that the operator watches because release records name
+// them.
 type recordKinds struct {
 	logger logr.Logger
 
 	mu sync.Mutex
-	// serves reports whether the API server serves a kind. It is nil until refresh
-	// has read that.
+	// serves reports whether the API server serves a kind. It is nil before the first
+	// refresh.
 	serves  func(schema.GroupVersionKind) bool
 	watched sets.Set[schema.GroupVersionKind]
-	// served and unserved count the kinds in watched; dropped are the others.
+	// served and unserved count the kinds in watched. dropped are the other kinds.
 	served, unserved int
 	dropped          sets.Set[schema.GroupVersionKind]
 }
@@ -149,23 +148,22 @@ func newRecordKinds(logger logr.Logger) *recordKinds {
 	return &recordKinds{logger: logger, watched: sets.New[schema.GroupVersionKind](), dropped: sets.New[schema.GroupVersionKind]()}
 }
 
-// isStale reports whether the served kinds are to be read again after a change of
-// a CRD: some kind was not served.
+// isStale reports whether to refresh after a change of a CRD, because a kind was not served
+// before.
 func (r *recordKinds) isStale() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.unserved+len(r.dropped) > 0
 }
 
-// mayServe reports whether the API server may serve a kind. It sends no request.
+// mayServe reports whether the API server may serve a kind. It makes no request.
 func (r *recordKinds) mayServe(gvk schema.GroupVersionKind) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.unknown(gvk)
 }
 
-// refresh replaces which kinds the API server serves, and considers kinds again
-// that were dropped.
+// refresh replaces the kinds that the API server serves, and reconsiders dropped kinds.
 func (r *recordKinds) refresh(serves func(schema.GroupVersionKind) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,8 +174,8 @@ func (r *recordKinds) refresh(serves func(schema.GroupVersionKind) bool) {
 	}
 }
 
-// choose decides on the kinds of many records at once. The kinds that records in
-// most namespaces name come first, since a tenant writes in few.
+// choose selects kinds of many records at once. Kinds in records of the most namespaces
+// come first, because a tenant can write only to few namespaces.
 func (r *recordKinds) choose(all []release.Record) {
 	namespaces := map[schema.GroupVersionKind]sets.Set[string]{}
 	for i := range all {
@@ -198,7 +196,7 @@ func (r *recordKinds) choose(all []release.Record) {
 		r.watches(gvk)
 	}
 	if len(r.dropped) > before {
-		r.logger.Info("kinds that release records name are not watched: there are too many", "dropped", len(r.dropped), "watched", len(r.watched))
+		r.logger.Info("too many kinds in release records: some are not watched", "dropped", len(r.dropped), "watched", len(r.watched))
 	}
 }
 
@@ -209,8 +207,8 @@ func (r *recordKinds) of(record release.Record) []schema.GroupVersionKind {
 	return slices.DeleteFunc(record.Inventory.GVKs(), func(gvk schema.GroupVersionKind) bool { return !r.watches(gvk) })
 }
 
-// watches reports whether a kind is watched, and decides so if there is room. It
-// is called under the lock.
+// watches reports whether a kind is watched. It starts to watch the kind if the limits
+// allow it. The caller must hold the lock.
 func (r *recordKinds) watches(gvk schema.GroupVersionKind) bool {
 	if r.watched.Has(gvk) {
 		return true
@@ -234,8 +232,8 @@ func (r *recordKinds) count(gvk schema.GroupVersionKind) {
 	}
 }
 
-// unknown reports whether the API server does not serve a kind. Before it has
-// answered, every kind counts as served.
+// unknown reports whether the API server does not serve a kind. Before the first refresh
+// every kind counts as served.
 func (r *recordKinds) unknown(gvk schema.GroupVersionKind) bool {
 	return r.serves != nil && !r.serves(gvk)
 }

@@ -30,7 +30,7 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// inventing is a release record that names kinds, as somebody else writes it.
+// inventing returns a release record with any kinds, as another client can write it.
 func inventing(name string, kinds []string) *corev1.Secret {
 	inventory, err := json.Marshal(release.Inventory{Kinds: kinds})
 	if err != nil {
@@ -49,8 +49,8 @@ func inventing(name string, kinds []string) *corev1.Secret {
 	}
 }
 
-// Kinds that somebody has invented on release records cost no request at a start,
-// and delay nobody.
+// TestStart_LooksUpNoInventedKinds: kinds that do not exist, in records of another client,
+// cause no requests at start and no delay.
 func TestStart_LooksUpNoInventedKinds(t *testing.T) {
 	env := testenv.Start(t)
 	chart, err := filepath.Abs(filepath.Join("..", "..", "charts", "podset"))
@@ -101,7 +101,7 @@ func TestStart_LooksUpNoInventedKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	requests := &spoken{}
+	requests := &recorder{}
 	config := rest.CopyConfig(env.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		requests.next = next

@@ -18,12 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// versionMapper replaces controller-runtime's lazy mapper for lookups of a kind with
-// its version. At the first lookup of any kind that mapper reads all kinds of the
-// cluster by aggregated discovery, some hundred in many clusters, and keeps them.
-// This one reads only the version in question, by one small request. The embedded
-// mapper answers all other lookups. A versionMapper also knows which kinds have a
-// status subresource, which a RESTMapper does not report.
+// versionMapper is a RESTMapper that looks up a kind with its version by one small request
+// for that version. At its first lookup, controller-runtime's lazy mapper reads and stores
+// all kinds of the cluster, several hundred in many clusters. The embedded lazy mapper does
+// all other lookups. A versionMapper also reports which kinds have a status subresource.
 type versionMapper struct {
 	meta.RESTMapper
 	discovery discovery.ServerResourcesInterface
@@ -34,18 +32,18 @@ type versionMapper struct {
 
 // apiVersion is a version of a group.
 type apiVersion struct {
-	// reading lets one request at a time read the version. A version that is slow to
-	// answer, such as that of an aggregated API, does not delay the others.
+	// reading serializes requests for the version. A slow version, for example of an
+	// aggregated API, does not delay other versions.
 	reading sync.Mutex
-	// served is nil until the version was read, and if it is not served. A version is
-	// read again when it does not have the kind in question.
+	// served is nil until the version was read, and if it is not served. The version is
+	// read again if it lacks the kind in question.
 	served atomic.Pointer[servedVersion]
 }
 
-// servedVersion is what the API server has in a version.
+// servedVersion holds the kinds that the API server serves in a version.
 type servedVersion struct {
 	meta.RESTMapper
-	// statuses are the kinds that are served with a status.
+	// statuses are the kinds with a status subresource.
 	statuses sets.Set[string]
 }
 
@@ -74,13 +72,13 @@ func (m *versionMapper) RESTMapping(kind schema.GroupKind, versions ...string) (
 	}
 	version.reading.Lock()
 	defer version.reading.Unlock()
-	// Another caller may have read the version meanwhile.
+	// Another caller may have read the version concurrently.
 	if mapping, err = version.find(kind, gv); !meta.IsNoMatchError(err) {
 		return mapping, err
 	}
 	served, err := m.read(gv)
 	if err != nil {
-		return nil, fmt.Errorf("read what the API server has in %s: %w", gv, err)
+		return nil, fmt.Errorf("read the kinds of %s: %w", gv, err)
 	}
 	version.served.Store(served)
 	return version.find(kind, gv)
@@ -95,7 +93,7 @@ func (m *versionMapper) version(gv schema.GroupVersion) *apiVersion {
 	return m.versions[gv]
 }
 
-// find looks a kind up in what was read.
+// find looks up a kind in the version as it was last read.
 func (v *apiVersion) find(kind schema.GroupKind, gv schema.GroupVersion) (*meta.RESTMapping, error) {
 	if served := v.served.Load(); served != nil {
 		return served.RESTMapping(kind, gv.Version)
@@ -103,7 +101,7 @@ func (v *apiVersion) find(kind schema.GroupKind, gv schema.GroupVersion) (*meta.
 	return nil, &meta.NoKindMatchError{GroupKind: kind, SearchedVersions: []string{gv.Version}}
 }
 
-// read reads a version of a group, nil if the API server does not serve it.
+// read reads a version of a group. It returns nil if the API server does not serve it.
 func (m *versionMapper) read(gv schema.GroupVersion) (*servedVersion, error) {
 	resources, err := m.discovery.ServerResourcesForGroupVersion(gv.String())
 	if err != nil {
@@ -123,11 +121,11 @@ func (m *versionMapper) read(gv schema.GroupVersion) (*servedVersion, error) {
 	}})}, nil
 }
 
-// noStatus reports whether the API server serves no status of a kind. It makes a
-// request only where the version of the group was not read yet.
+// noStatus reports whether a kind has no status subresource. It makes a request only if the
+// version was not read yet.
 func (m *versionMapper) noStatus(gvk schema.GroupVersionKind) bool {
 	if _, err := m.RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
-		// Unknown: assume that it has one.
+		// Assume that it has one.
 		return false
 	}
 	served := m.version(gvk.GroupVersion()).served.Load()

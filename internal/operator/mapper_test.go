@@ -15,7 +15,7 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// asked keeps the paths of requests.
+// asked records the paths of requests.
 type asked struct {
 	next http.RoundTripper
 
@@ -30,7 +30,7 @@ func (a *asked) RoundTrip(request *http.Request) (*http.Response, error) {
 	return a.next.RoundTrip(request)
 }
 
-// since returns the paths since it was called last.
+// since returns the paths since the last call.
 func (a *asked) since() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -39,7 +39,7 @@ func (a *asked) since() []string {
 	return paths
 }
 
-func TestMapperReadsWhatItIsAskedFor(t *testing.T) {
+func TestMapper_ReadsRequestedVersionOnly(t *testing.T) {
 	env := testenv.Start(t)
 	requests := &asked{}
 	config := rest.CopyConfig(env.Config)
@@ -66,9 +66,9 @@ func TestMapperReadsWhatItIsAskedFor(t *testing.T) {
 		{"a kind", schema.GroupKind{Kind: "ConfigMap"}, []string{"v1"}, "configmaps", meta.RESTScopeNameNamespace, []string{"/api/v1"}},
 		{"another of that version", schema.GroupKind{Kind: "Namespace"}, []string{"v1"}, "namespaces", meta.RESTScopeNameRoot, nil},
 		{"a kind of a group", schema.GroupKind{Group: "apps", Kind: "Deployment"}, []string{"v1"}, "deployments", meta.RESTScopeNameNamespace, []string{"/apis/apps/v1"}},
-		{"a kind that is none", schema.GroupKind{Group: "apps", Kind: "Deploiment"}, []string{"v1"}, "", "", []string{"/apis/apps/v1"}},
-		{"a version that is none", schema.GroupKind{Group: "apps", Kind: "Deployment"}, []string{"v9"}, "", "", []string{"/apis/apps/v9"}},
-		{"a group that is none", schema.GroupKind{Group: "nobody.test", Kind: "Thing"}, []string{"v1"}, "", "", []string{"/apis/nobody.test/v1"}},
+		{"an unknown kind", schema.GroupKind{Group: "apps", Kind: "Deploiment"}, []string{"v1"}, "", "", []string{"/apis/apps/v1"}},
+		{"an unknown version", schema.GroupKind{Group: "apps", Kind: "Deployment"}, []string{"v9"}, "", "", []string{"/apis/apps/v9"}},
+		{"an unknown group", schema.GroupKind{Group: "nobody.test", Kind: "Thing"}, []string{"v1"}, "", "", []string{"/apis/nobody.test/v1"}},
 		{"what is known still", schema.GroupKind{Group: "apps", Kind: "Deployment"}, []string{"v1"}, "deployments", meta.RESTScopeNameNamespace, nil},
 		{"a kind of any version", schema.GroupKind{Group: "batch", Kind: "Job"}, nil, "jobs", meta.RESTScopeNameNamespace, []string{"/api", "/apis"}},
 	} {
@@ -76,20 +76,20 @@ func TestMapperReadsWhatItIsAskedFor(t *testing.T) {
 		mapping, err := m.RESTMapping(test.kind, test.versions...)
 		switch {
 		case test.want == "" && !meta.IsNoMatchError(err):
-			t.Errorf("%s: is %v, %v; want that nothing matches", test.name, mapping, err)
+			t.Errorf("%s: got %v, %v; want a NoMatch error", test.name, mapping, err)
 		case test.want != "" && err != nil:
 			t.Errorf("%s: %v", test.name, err)
 		case test.want != "" && (mapping.Resource.Resource != test.want || mapping.Scope.Name() != test.scope):
-			t.Errorf("%s: is %s, %s; want %s, %s", test.name, mapping.Resource.Resource, mapping.Scope.Name(), test.want, test.scope)
+			t.Errorf("%s: got %s, %s; want %s, %s", test.name, mapping.Resource.Resource, mapping.Scope.Name(), test.want, test.scope)
 		}
 		if got := requests.since(); !slices.Equal(got, test.asks) {
-			t.Errorf("%s: asked for %v, want %v", test.name, got, test.asks)
+			t.Errorf("%s: requested %v, want %v", test.name, got, test.asks)
 		}
 	}
 }
 
-// TestMapper_KindsWithoutStatus: which kinds are served without a status is known
-// from the same request.
+// TestMapper_KindsWithoutStatus expects the mapper to know from the same request which kinds
+// have no status subresource.
 func TestMapper_KindsWithoutStatus(t *testing.T) {
 	env := testenv.Start(t)
 	client, err := rest.HTTPClientFor(env.Config)
@@ -116,19 +116,19 @@ func TestMapper_KindsWithoutStatus(t *testing.T) {
 	}
 }
 
-// away is an API server that does not answer.
+// away is an API server that is unavailable.
 type away struct{}
 
-func (away) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("it is away") }
+func (away) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("unavailable") }
 
-// A server that is away says nothing about what it has.
-func TestMapperTellsAnErrorFromNothing(t *testing.T) {
+// TestMapper_ReportsServerError: an unavailable server is not a NoMatch error.
+func TestMapper_ReportsServerError(t *testing.T) {
 	m, err := newMapper(&rest.Config{Host: "https://nowhere.test"}, &http.Client{Transport: away{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = m.RESTMapping(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "v1")
-	if err == nil || meta.IsNoMatchError(err) || !strings.Contains(err.Error(), "apps/v1") || !strings.Contains(err.Error(), "it is away") {
+	if err == nil || meta.IsNoMatchError(err) || !strings.Contains(err.Error(), "apps/v1") || !strings.Contains(err.Error(), "unavailable") {
 		t.Errorf("the error is %v; want one that names the version and the cause", err)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestMemoryReleaser: memory is released once after each burst, when it is over, and
-// not while it lasts or nothing happens.
+// TestMemoryReleaser: memory is released once after each burst, and never during a burst or
+// without allocations.
 func TestMemoryReleaser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var allocated, given atomic.Uint64
@@ -27,7 +27,7 @@ func TestMemoryReleaser(t *testing.T) {
 			{"it starts", 20 << 20, 1, 0},
 			{"it is still at work", 5 << 20, 3, 0},
 			{"it rests", 1 << 10, 1, 1},
-			{"it goes on resting", 1 << 10, 100, 1},
+			{"still idle", 1 << 10, 100, 1},
 			{"a little is done", 2 << 20, 1, 1},
 			{"which is not worth it", 0, 3, 1},
 			{"much is done", 9 << 20, 1, 1},
@@ -35,12 +35,12 @@ func TestMemoryReleaser(t *testing.T) {
 		} {
 			for range step.looks {
 				allocated.Add(step.allocates)
-				// Nothing here waits for real: the clock is the bubble's.
+				// The clock of the bubble advances immediately.
 				<-time.After(idleCheckInterval)
 				synctest.Wait()
 			}
 			if got := given.Load(); got != step.want {
-				t.Errorf("%s: memory was given back %d times, want %d", step.name, got, step.want)
+				t.Errorf("%s: memory was released %d times, want %d", step.name, got, step.want)
 			}
 		}
 	})

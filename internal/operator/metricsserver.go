@@ -15,24 +15,23 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// Metrics configures the metrics endpoint. By default it is reachable from the same
-// machine only; on any other address clients need a permission.
+// Metrics configures the metrics endpoint. By default only the same machine can reach it;
+// on any other address clients need a permission.
 type Metrics struct {
-	// BindAddress is the address; empty or "0" turns the endpoint off.
+	// BindAddress is the address; empty or "0" disables the endpoint.
 	BindAddress string
-	// Secure turns TLS on or off; nil turns it on unless the address is a loopback
+	// Secure enables or disables TLS; nil enables TLS unless the address is a loopback
 	// address.
 	Secure *bool
-	// RequireRBAC turns authentication and authorization of clients by the API server
-	// on or off; nil turns it on with TLS.
+	// RequireRBAC enables or disables authentication and authorization of clients by the
+	// API server; nil enables them with TLS.
 	RequireRBAC *bool
-	// CertDir holds the certificate, which is read again when it changes, in the
-	// files CertName and KeyName. If it is empty, each process makes a self-signed
-	// certificate.
+	// CertDir holds the certificate in the files CertName and KeyName, which are read again
+	// when they change. If it is empty, each process creates a self-signed certificate.
 	CertDir, CertName, KeyName string
 }
 
-// off reports whether the endpoint is off.
+// off reports whether the endpoint is disabled.
 func (m Metrics) off() bool { return m.BindAddress == "" || m.BindAddress == "0" }
 
 func (m Metrics) secure() bool {
@@ -49,21 +48,21 @@ func (m Metrics) validate() error {
 	}
 	loopback, err := isLoopback(m.BindAddress)
 	if err != nil {
-		return fmt.Errorf("--metrics-bind-address %q: expected an address such as :8443 or 127.0.0.1:8080, or 0 for none: %w", m.BindAddress, err)
+		return fmt.Errorf("--metrics-bind-address %q: expected an address such as :8443 or 127.0.0.1:8080, or 0 to disable the endpoint: %w", m.BindAddress, err)
 	}
 	var errs []error
 	switch {
 	case !m.secure() && !loopback:
-		errs = append(errs, fmt.Errorf("--metrics-secure=false: metrics without TLS are served on a loopback address alone, such as 127.0.0.1:8080, "+
-			"and --metrics-bind-address is %q: leave the flag out, or choose such an address", m.BindAddress))
+		errs = append(errs, fmt.Errorf("--metrics-secure=false: metrics without TLS require a loopback address, such as 127.0.0.1:8080, "+
+			"but --metrics-bind-address is %q: remove the flag or change the address", m.BindAddress))
 	case !m.secure() && m.requireRBAC():
-		errs = append(errs, errors.New("--metrics-require-rbac: without TLS a token would be there for everybody to read: add --metrics-secure"))
+		errs = append(errs, errors.New("--metrics-require-rbac: without TLS tokens would be sent in plain text: add --metrics-secure"))
 	}
 	if m.CertDir == "" {
 		return errors.Join(errs...)
 	}
 	if !m.secure() {
-		errs = append(errs, errors.New("--metrics-cert-path: a certificate is of use with TLS alone: add --metrics-secure"))
+		errs = append(errs, errors.New("--metrics-cert-path: a certificate requires TLS: add --metrics-secure"))
 	} else if _, err := tls.LoadX509KeyPair(filepath.Join(m.CertDir, m.CertName), filepath.Join(m.CertDir, m.KeyName)); err != nil {
 		// controller-runtime would use a self-signed certificate.
 		errs = append(errs, fmt.Errorf("--metrics-cert-path %q: expected a certificate %s and its key %s: %w", m.CertDir, m.CertName, m.KeyName, err))
@@ -79,8 +78,7 @@ func (m Metrics) server() metricsserver.Options {
 	options := metricsserver.Options{
 		BindAddress: m.BindAddress, SecureServing: m.secure(),
 		CertDir: m.CertDir, CertName: m.CertName, KeyName: m.KeyName,
-		// A scrape has no use for HTTP/2, and its streams are a way to keep a
-		// server busy.
+		// Scrapes do not need HTTP/2, whose streams allow denial-of-service attacks.
 		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
 	}
 	if m.requireRBAC() {
@@ -89,9 +87,9 @@ func (m Metrics) server() metricsserver.Options {
 	return options
 }
 
-// authorized serves clients that may get /metrics, by TokenReview and
-// SubjectAccessReview. controller-runtime answers 500 to a token that is invalid or
-// expired; this filter answers 401. The reason is in the log.
+// authorized returns a filter for clients that may get /metrics, by TokenReview and
+// SubjectAccessReview. For an invalid or expired token controller-runtime responds with
+// 500; this filter responds with 401. The log has the reason.
 func authorized(config *rest.Config, client *http.Client) (metricsserver.Filter, error) {
 	filter, err := filters.WithAuthenticationAndAuthorization(config, client)
 	if err != nil {
@@ -105,17 +103,17 @@ func authorized(config *rest.Config, client *http.Client) (metricsserver.Filter,
 			}
 			handler.ServeHTTP(w, r)
 		})
-		asking, err := filter(log, passed)
+		authorizing, err := filter(log, passed)
 		if err != nil {
 			return nil, err
 		}
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			asking.ServeHTTP(guardedWriter{w}, r)
+			authorizing.ServeHTTP(guardedWriter{w}, r)
 		}), nil
 	}, nil
 }
 
-// guardedWriter replaces the status of the authorization filter.
+// guardedWriter replaces the status code of the authorization filter.
 type guardedWriter struct{ http.ResponseWriter }
 
 // WriteHeader writes 401 instead of 500.

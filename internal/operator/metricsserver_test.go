@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestMetricsByAddress(t *testing.T) {
+func TestMetrics_DefaultsByAddress(t *testing.T) {
 	yes, no := true, false
 	for _, test := range []struct {
 		name         string
@@ -20,24 +20,24 @@ func TestMetricsByAddress(t *testing.T) {
 		{"for others", Metrics{BindAddress: ":8443"}, true, true, ""},
 		{"for others, by a name", Metrics{BindAddress: "example.com:8443"}, true, true, ""},
 		{"for others, as the operator-sdk has it", Metrics{BindAddress: ":8443", Secure: &yes, RequireRBAC: &yes}, true, true, ""},
-		{"for others, whoever they are", Metrics{BindAddress: ":8443", RequireRBAC: &no}, true, false, ""},
+		{"without RBAC", Metrics{BindAddress: ":8443", RequireRBAC: &no}, true, false, ""},
 		{"for others, without TLS", Metrics{BindAddress: ":8080", Secure: &no}, false, false,
-			`--metrics-secure=false: metrics without TLS are served on a loopback address alone, such as 127.0.0.1:8080, and --metrics-bind-address is ":8080"`},
+			`--metrics-secure=false: metrics without TLS require a loopback address, such as 127.0.0.1:8080, but --metrics-bind-address is ":8080"`},
 		{"for others, without TLS, by number", Metrics{BindAddress: "0.0.0.0:8080", Secure: &no}, false, false, "--metrics-secure=false"},
 		{"on IPv6", Metrics{BindAddress: "[::1]:8080"}, false, false, ""},
 		{"on loopback by TLS", Metrics{BindAddress: "localhost:8080", Secure: &yes}, true, true, ""},
-		{"a token in the clear", Metrics{BindAddress: "127.0.0.1:8080", RequireRBAC: &yes}, false, true, "--metrics-require-rbac: without TLS a token would be there for everybody to read: add --metrics-secure"},
-		{"a certificate without TLS", Metrics{BindAddress: "127.0.0.1:8080", CertDir: "none"}, false, false, "--metrics-cert-path: a certificate is of use with TLS alone"},
+		{"a token in the clear", Metrics{BindAddress: "127.0.0.1:8080", RequireRBAC: &yes}, false, true, "--metrics-require-rbac: without TLS tokens would be sent in plain text: add --metrics-secure"},
+		{"a certificate without TLS", Metrics{BindAddress: "127.0.0.1:8080", CertDir: "none"}, false, false, "--metrics-cert-path: a certificate requires TLS"},
 		{"a certificate that is not there", Metrics{BindAddress: ":8443", CertDir: "none", CertName: "a.crt", KeyName: "a.key"}, true, true,
 			`--metrics-cert-path "none": expected a certificate a.crt and its key a.key: open ` + filepath.Join("none", "a.crt")},
 		{"no address", Metrics{BindAddress: "8080"}, true, true, `--metrics-bind-address "8080": expected an address such as :8443 or 127.0.0.1:8080`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := test.metrics.secure(); got != test.secure {
-				t.Errorf("by TLS: %t", got)
+				t.Errorf("TLS: %t", got)
 			}
 			if got := test.metrics.requireRBAC(); got != test.rbac {
-				t.Errorf("the API server is asked: %t", got)
+				t.Errorf("RBAC required: %t", got)
 			}
 			err := test.metrics.validate()
 			if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {

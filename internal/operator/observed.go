@@ -19,27 +19,27 @@ import (
 	"github.com/chartwright/chartwright/internal/inputs/observed"
 )
 
-// observedTimeout is how long a kind waits for the objects that its status fields
-// reference. The API server may never list them.
+// observedTimeout is how long a kind waits for the objects that its status fields read. The
+// API server may never list them.
 const observedTimeout = 5 * time.Second
 
-// observedWatches watches the objects that status fields reference beside the
-// managed resources. Kinds share watches.
+// observedWatches watches the objects that status fields read in addition to the managed
+// resources. Kinds share watches.
 type observedWatches struct {
 	informers
 	store *observed.Store
 
 	mu sync.Mutex
-	// watches have started. The channel is closed when a watch has seen all existing
-	// objects, or it is known that it will not.
+	// watches are the started watches. The channel is closed when a watch has listed all
+	// existing objects, or cannot.
 	watches map[observed.Watch]<-chan struct{}
-	// unserved are those whose kind the API server does not serve.
+	// unserved are the watches whose kind the API server does not serve.
 	unserved map[observed.Watch]bool
 }
 
-// start watches what the status of a kind references and waits until everything
-// is known that can be, so that the first reconciles write no incomplete status.
-// What cannot be watched delays nothing.
+// start starts the watches of a kind and waits until they have listed all objects or
+// failed, so that the first reconciliations do not write an incomplete status. A failed
+// watch does not delay the kind.
 func (o *observedWatches) start(ctx context.Context, kind catalog.Kind) {
 	timeout := time.After(observedTimeout)
 	for _, input := range kind.Observes {
@@ -53,7 +53,7 @@ func (o *observedWatches) start(ctx context.Context, kind catalog.Kind) {
 	}
 }
 
-// started returns the channel of a watch, which it starts if no kind has.
+// started returns the channel of a watch. It starts the watch if no kind has started it.
 func (o *observedWatches) started(ctx context.Context, w observed.Watch) <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -63,8 +63,8 @@ func (o *observedWatches) started(ctx context.Context, w observed.Watch) <-chan 
 	return o.watches[w]
 }
 
-// retryUnserved starts the watches whose kind was not served. It is called after a
-// CRD has changed.
+// retryUnserved starts the watches whose kind was not served. It is called after a change
+// of a CRD.
 func (o *observedWatches) retryUnserved(ctx context.Context) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -74,7 +74,7 @@ func (o *observedWatches) retryUnserved(ctx context.Context) {
 	}
 }
 
-// watch starts a watch without waiting for the API server.
+// watch starts a watch and does not wait for the API server.
 func (o *observedWatches) watch(ctx context.Context, w observed.Watch) <-chan struct{} {
 	settled := newLatch()
 	o.tasks.Go(func() {
@@ -87,7 +87,7 @@ func (o *observedWatches) watch(ctx context.Context, w observed.Watch) <-chan st
 			o.unserved[w] = true
 			o.mu.Unlock()
 		case mapping.Scope.Name() != meta.RESTScopeNameNamespace:
-			err = errors.New("objects of the release's namespace can be observed, and these have none")
+			err = errors.New("the kind is cluster-scoped, but only objects in the namespace of the release can be observed")
 		default:
 			selector, err = w.Selector()
 		}
@@ -110,16 +110,16 @@ func (o *observedWatches) watch(ctx context.Context, w observed.Watch) <-chan st
 	return settled.done
 }
 
-// watchScope watches in a scope, and returns when all existing objects are known.
+// watchScope watches a scope, and returns when all existing objects are listed.
 func (o *observedWatches) watchScope(ctx context.Context, scope *namespaceScope, w observed.Watch, selector labels.Selector, settled latch) error {
 	options := o.cacheOptions(scope)
 	options.DefaultLabelSelector = selector
 	options.DefaultTransform = observed.Compact
 	options.DefaultWatchErrorHandler = func(ctx context.Context, reflector *toolscache.Reflector, err error) {
 		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
-		// Other errors mean that the API server is away, and are retried.
+		// Other errors mean that the API server is unavailable, and are retried.
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-			o.fail(w, "give the operator the right to get, list and watch them")
+			o.fail(w, "add a rule to the operator's role to get, list and watch them")
 			settled.set()
 		}
 	}
@@ -139,6 +139,6 @@ func (o *observedWatches) watchScope(ctx context.Context, scope *namespaceScope,
 
 func (o *observedWatches) fail(w observed.Watch, reason string) {
 	if o.store.Failed(w, reason) {
-		o.logger.Info("objects that a status speaks of cannot be watched", "kind", w.Kind, "group", w.Group, "version", w.Version, "reason", reason)
+		o.logger.Info("failed to watch objects of status fields", "kind", w.Kind, "group", w.Group, "version", w.Version, "reason", reason)
 	}
 }

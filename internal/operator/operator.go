@@ -40,12 +40,12 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// signaturesPerSecond limits how fast records are signed that the current key has
-// not signed: those of an earlier version, or all after the key was replaced.
+// signaturesPerSecond limits how fast the operator signs records that the current key has
+// not signed: records of an earlier version, or all records after the key was replaced.
 const signaturesPerSecond = 10
 
-// Run serves the kinds until the context ends. It returns an error if the operator
-// cannot start, or lost its lease.
+// Run serves the kinds until the context ends. It returns an error if the operator cannot
+// start, or loses its lease.
 func Run(ctx context.Context, config *rest.Config, options Options, logger logr.Logger) error {
 	mgr, err := New(config, options, ctrlmetrics.Registry, logger)
 	if err != nil {
@@ -74,7 +74,7 @@ func New(config *rest.Config, options Options, registerer prometheus.Registerer,
 	return mgr, nil
 }
 
-// addRunnables creates the parts of the operator, and adds them to the manager.
+// addRunnables creates the parts of the operator and adds them to the manager.
 func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, registerer prometheus.Registerer, stop func()) error {
 	logger, mapper := mgr.GetLogger(), mgr.GetRESTMapper()
 	clientset, err := newClientset(mgr)
@@ -103,8 +103,8 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 		Elected: mgr.Elected(), Readiness: ready, Warn: notices.warn, Logger: logger,
 	})
 	index := release.NewIndex(func(record release.Record) {
-		// Only the process that runs an action watches its kinds. A standby learns them
-		// from the records, so that it need not apply everything when it takes over.
+		// An action watches its kinds only in its own process. A standby watches the kinds
+		// in the records, so that it need not apply all resources when it becomes leader.
 		if record.OwnerUID != "" && record.Operator == options.Name && !isClosed(mgr.Elected()) {
 			managed.WatchMore(record.OwnerUID, limited.of(record))
 		}
@@ -188,7 +188,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	}
 
 	for _, broken := range options.Broken {
-		logger.Error(broken.Err, "kind not served: its folder is broken", "folder", broken.Folder)
+		logger.Error(broken.Err, "kind not served because its folder is broken", "folder", broken.Folder)
 		notices.warn(api.EventKindBroken, fmt.Sprintf("%s: %v", broken.Folder, broken.Err))
 	}
 	runnables := []manager.Runnable{pool, installer}
@@ -228,26 +228,26 @@ func (e everyReplica) Start(ctx context.Context) error { return e(ctx) }
 // NeedLeaderElection returns false.
 func (everyReplica) NeedLeaderElection() bool { return false }
 
-// reportPermissions logs which rules a kind lacks now, and emits a warning.
+// reportPermissions logs the missing rules of a kind, and emits a warning.
 func reportPermissions(logger logr.Logger, notices notices, kind schema.GroupKind, missing []permissions.Rule, unknown string) {
 	logger = logger.WithValues("kind", kind.Kind, "group", kind.Group)
 	switch {
 	case len(missing) > 0:
 		rules := permissions.Text(missing)
-		logger.Info("rights are missing: add to the rules of the operator's role", "rules", rules)
+		logger.Info("rules missing from the operator's role", "rules", rules)
 		notices.warn(api.EventRightsMissing, fmt.Sprintf("%s: add to the rules of the operator's role: %s", kind, rules))
 	case unknown != "":
-		logger.V(1).Info("whether rights are missing is not known", "reason", unknown)
+		logger.V(1).Info("missing rules unknown", "reason", unknown)
 	default:
-		logger.Info("no rights are missing")
+		logger.Info("no rules missing")
 	}
 }
 
-// newConfigs returns the configuration of all clients and that of the leader
-// election, whose requests the fence does not refuse.
+// newConfigs returns the configuration of all clients, and that of the leader election,
+// which the fence does not restrict.
 func newConfigs(stopping context.Context, config *rest.Config, leaderElection bool, logger logr.Logger) (fenced, lease *rest.Config) {
 	config = rest.CopyConfig(config)
-	// The API server's priority and fairness limits the operator.
+	// Priority and fairness of the API server limits the operator.
 	config.QPS = -1
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return deadline{next: next, after: requestDeadline, stopping: stopping}
@@ -265,7 +265,7 @@ func newConfigs(stopping context.Context, config *rest.Config, leaderElection bo
 
 func newManager(config, lease *rest.Config, o Options, logger logr.Logger) (manager.Manager, error) {
 	scheme := runtime.NewScheme()
-	// Events and the leader election need it. Custom resources are unstructured.
+	// For events and the leader election. Custom resources are unstructured.
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
@@ -286,7 +286,7 @@ func newManager(config, lease *rest.Config, o Options, logger logr.Logger) (mana
 		RenewDeadline:                 new(leader.RenewDeadline),
 		RetryPeriod:                   new(leader.RetryPeriod),
 		GracefulShutdownTimeout:       &o.GracefulShutdown,
-		// Reads go to the caches of the kinds; this client is for writes.
+		// This client is for writes. Reads use the caches of the kinds.
 		NewClient: func(config *rest.Config, options client.Options) (client.Client, error) {
 			options.Cache = nil
 			return client.New(config, options)
@@ -298,16 +298,16 @@ func newManager(config, lease *rest.Config, o Options, logger logr.Logger) (mana
 	return mgr, nil
 }
 
-// newClientset returns the client of Kubernetes' own kinds. It uses protobuf, which
-// costs a fraction of JSON on both sides: release records are Secrets, whose data
-// JSON encodes once more.
+// newClientset returns the client for the built-in kinds. It uses protobuf, which is much
+// cheaper than JSON on both sides: release records are Secrets, whose data JSON encodes as
+// base64 once more.
 func newClientset(mgr manager.Manager) (kubernetes.Interface, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	clientset, err := kubernetes.NewForConfigAndClient(config, mgr.GetHTTPClient())
 	if err != nil {
-		return nil, fmt.Errorf("set up the client of Kubernetes' own kinds: %w", err)
+		return nil, fmt.Errorf("set up the client of the built-in kinds: %w", err)
 	}
 	return clientset, nil
 }

@@ -16,46 +16,46 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
-// Options are what a user can set. The names of flags are in package main.
+// Options are the settings of an operator. Package main defines the names of the flags.
 type Options struct {
-	// Name distinguishes operators that share a cluster: it labels the objects that
+	// Name distinguishes operators in the same cluster. It is a label on the objects that
 	// they create.
 	Name string
-	// Kinds are the kinds to serve, and Broken those that cannot be served. There is
-	// at least one.
+	// Kinds are the kinds to serve, and Broken those that cannot be served. There is at
+	// least one.
 	Kinds  []catalog.Kind
 	Broken []catalog.Broken
-	// InstallCRDs applies the CRDs of the kinds.
+	// InstallCRDs installs the CRDs of the kinds.
 	InstallCRDs bool
-	// Namespaces to watch, each once; none means all.
+	// Namespaces are the namespaces to watch, without duplicates; none means all.
 	Namespaces []string
 
-	// MaxConcurrentReconciles is the number of workers a kind.
+	// MaxConcurrentReconciles is the number of workers per kind.
 	MaxConcurrentReconciles int
-	// MaxConcurrentActions is the number of Helm actions at once, over all
-	// kinds.
+	// MaxConcurrentActions limits concurrent Helm actions of all kinds.
 	MaxConcurrentActions int
-	// ReconcilePeriod is how often every object is applied again; 0 is never.
+	// ReconcilePeriod is how often all resources of a release are applied again; 0 means
+	// never.
 	ReconcilePeriod time.Duration
 	// MinReconcilePeriod is the lowest period that an annotation may set.
 	MinReconcilePeriod time.Duration
 
 	Metrics                Metrics
 	HealthProbeBindAddress string
-	// PprofBindAddress is the address of profiles; empty or "0" turns them off.
+	// PprofBindAddress is the address of pprof; empty or "0" disables it.
 	PprofBindAddress        string
 	LeaderElection          bool
 	LeaderElectionID        string
 	LeaderElectionNamespace string
 	// ContextNamespace is the namespace of the kubeconfig's context. An operator outside of
-	// a cluster keeps its signing key there.
+	// a cluster stores its signing key there.
 	ContextNamespace string
-	// GracefulShutdown is how long a stop may take.
+	// GracefulShutdown limits how long the operator takes to stop.
 	GracefulShutdown time.Duration
 }
 
-// leastPeriod is the lowest MinReconcilePeriod. A shorter period would keep the
-// operator busy without a pause.
+// leastPeriod is the lowest MinReconcilePeriod. With a shorter period the operator would
+// reconcile continuously.
 const leastPeriod = 100 * time.Millisecond
 
 // Defaults returns the default options.
@@ -83,7 +83,7 @@ func (o Options) Validate() error {
 	require(len(problems) == 0, "--operator-name %q: %s", o.Name, strings.Join(problems, "; "))
 	for _, namespace := range o.Namespaces {
 		problems := validation.IsDNS1123Label(namespace)
-		require(len(problems) == 0, "$WATCH_NAMESPACE: %q is no namespace: %s; put commas between several", namespace, strings.Join(problems, "; "))
+		require(len(problems) == 0, "$WATCH_NAMESPACE: %q is not a namespace name: %s; separate several namespaces by commas", namespace, strings.Join(problems, "; "))
 	}
 	require(o.MaxConcurrentReconciles >= 1, "--max-concurrent-reconciles is %d: expected at least 1", o.MaxConcurrentReconciles)
 	require(o.MaxConcurrentActions >= 1, "--max-concurrent-actions is %d: expected at least 1", o.MaxConcurrentActions)
@@ -92,12 +92,12 @@ func (o Options) Validate() error {
 	errs = append(errs, o.Metrics.validate())
 	err := checkLoopback(o.PprofBindAddress)
 	require(err == nil, "--pprof-bind-address %q: %w", o.PprofBindAddress, err)
-	require(len(o.Kinds)+len(o.Broken) > 0, "the watches file names no kind, and no folder of --charts-dir holds one: there is nothing to serve")
+	require(len(o.Kinds)+len(o.Broken) > 0, "no kinds to serve: the watches file has no entries and --charts-dir has no charts")
 	return errors.Join(errs...)
 }
 
-// checkLoopback refuses addresses that other machines can reach: profiles are
-// served without authentication, and to take one costs CPU time.
+// checkLoopback rejects addresses that other machines can reach, because profiles are
+// served without authentication and cost CPU time.
 func checkLoopback(address string) error {
 	if address == "" || address == "0" {
 		return nil
@@ -107,13 +107,12 @@ func checkLoopback(address string) error {
 		return fmt.Errorf("expected an address such as 127.0.0.1:6060: %w", err)
 	}
 	if !loopback {
-		return errors.New("expected a loopback address, 127.0.0.1, [::1] or localhost, for nobody is asked who they are there; kubectl port-forward reaches it")
+		return errors.New("expected a loopback address, 127.0.0.1, [::1] or localhost, because profiles are served without authentication; use kubectl port-forward to reach it")
 	}
 	return nil
 }
 
-// signingKeySecret returns the Secret that holds the signing key: it is in the
-// namespace of the lease.
+// signingKeySecret returns the Secret of the signing key, in the namespace of the lease.
 func (o Options) signingKeySecret() types.NamespacedName {
 	namespace := o.LeaderElectionNamespace
 	if pod := ownPod(os.Getenv, os.ReadFile, os.Hostname); namespace == "" && pod != nil {
@@ -122,5 +121,5 @@ func (o Options) signingKeySecret() types.NamespacedName {
 	return types.NamespacedName{Namespace: cmp.Or(namespace, o.ContextNamespace, metav1.NamespaceDefault), Name: o.Name + "-signing-key"}
 }
 
-// LeaseName is the name of the leader election's lease.
+// LeaseName returns the name of the leader election's lease.
 func (o Options) LeaseName() string { return cmp.Or(o.LeaderElectionID, o.Name+".chartwright.dev") }

@@ -19,7 +19,7 @@ func TestOptionsValidate(t *testing.T) {
 	bad := Options{Name: "No Name", ReconcilePeriod: -time.Second, Namespaces: []string{"team-a", "team-a team-b"}, Metrics: Metrics{BindAddress: "none"}}
 	err := bad.Validate()
 	if err == nil {
-		t.Fatal("everything is wrong, and nothing is said")
+		t.Fatal("no error for invalid options")
 	}
 	for _, want := range []string{
 		`--operator-name "No Name": `,
@@ -27,13 +27,13 @@ func TestOptionsValidate(t *testing.T) {
 		"--max-concurrent-actions is 0: expected at least 1",
 		"--reconcile-period is -1s: expected 0 (never) or more",
 		"--min-reconcile-period is 0s: expected 100ms or more",
-		"the watches file names no kind",
-		`$WATCH_NAMESPACE: "team-a team-b" is no namespace: `,
-		"put commas between several",
+		"no kinds to serve",
+		`$WATCH_NAMESPACE: "team-a team-b" is not a namespace name: `,
+		"separate several namespaces by commas",
 		`--metrics-bind-address "none": `,
 	} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("the error lacks %q:\n%v", want, err)
+			t.Errorf("the error does not contain %q:\n%v", want, err)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestLeaseName(t *testing.T) {
 	}
 	o.Name = "other"
 	if got := o.LeaseName(); got != "other.chartwright.dev" {
-		t.Errorf("of another operator %s: two would share one lease", got)
+		t.Errorf("for another operator: %s, want another lease", got)
 	}
 	o.LeaderElectionID = "mine"
 	if got := o.LeaseName(); got != "mine" {
@@ -74,7 +74,7 @@ func TestLeaseName(t *testing.T) {
 	}
 }
 
-func TestOptions_SigningKeyIsBesideLease(t *testing.T) {
+func TestOptions_SigningKeyInNamespaceOfLease(t *testing.T) {
 	for name, test := range map[string]struct {
 		options Options
 		pod     string

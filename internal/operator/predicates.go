@@ -18,9 +18,10 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// relevantChanges passes the changes of a custom resource on which a reconcile
-// could act. A change of the status is none of them, because every report would
-// request another reconcile. The reconciler sees all changes, so that it can forget.
+// relevantChanges passes updates of a custom resource that can change the result of a
+// reconciliation. Changes of the status do not pass, because every report would trigger
+// another reconciliation. The reconciler is notified of all changes, so that it can release
+// what it stores.
 func relevantChanges(r *reconcile.Reconciler) predicate.Funcs {
 	allAnnotations := readsAnnotations(r.Kind.Watch)
 	return predicate.Funcs{
@@ -36,10 +37,10 @@ func relevantChanges(r *reconcile.Reconciler) predicate.Funcs {
 	}
 }
 
-// relevantChange reports whether an update must trigger a reconcile; it includes
-// metadata changes that do not bump the generation. Labels are among them, because
-// names in the watches entry may be templates over them. If they are not, the
-// reconcile costs no request.
+// relevantChange reports whether an update must trigger a reconciliation. It includes
+// metadata changes that do not bump the generation. It includes labels, because names in
+// the watches entry may be templates over them; without such templates the reconciliation
+// makes no request.
 func relevantChange(before, after client.Object) bool {
 	return before.GetGeneration() != after.GetGeneration() ||
 		before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
@@ -49,15 +50,14 @@ func relevantChange(before, after client.Object) bool {
 		hasStatus(before) && !hasStatus(after)
 }
 
-// hasStatus reports whether there is a status: one that was cleared is written
+// hasStatus reports whether the object has a status. A status that was cleared is written
 // again.
 func hasStatus(object client.Object) bool {
 	cr, ok := object.(*unstructured.Unstructured)
 	return ok && status.Exists(cr)
 }
 
-// sameOwnAnnotations reports whether the annotations that the operator reads are
-// equal.
+// sameOwnAnnotations reports whether the annotations that the operator reads are equal.
 func sameOwnAnnotations(a, b map[string]string) bool {
 	own := func(all map[string]string) map[string]string {
 		all = maps.Clone(all)
@@ -67,9 +67,9 @@ func sameOwnAnnotations(a, b map[string]string) bool {
 	return maps.Equal(own(a), own(b))
 }
 
-// readsAnnotations reports whether a template of the entry reads annotations, so
-// that a change of any annotation is relevant. Otherwise it is not: other clients
-// change theirs often.
+// readsAnnotations reports whether a template of the entry reads annotations, so that a
+// change of any annotation is relevant. Otherwise most changes are not relevant, because
+// other clients often change their own annotations.
 func readsAnnotations(entry watches.Watch) bool {
 	texts := []string{entry.ReleaseNamespace, string(entry.CreateNamespace), entry.ServiceAccountName}
 	for _, source := range entry.ValuesFrom {

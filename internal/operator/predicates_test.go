@@ -14,8 +14,8 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// TestMatters: our own reports must not call for another pass.
-func TestMatters(t *testing.T) {
+// TestRelevantChange: updates of the status must not trigger reconciliations.
+func TestRelevantChange(t *testing.T) {
 	base := func() *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"state": "Installing"}}}
 		u.SetGeneration(1)
@@ -39,16 +39,16 @@ func TestMatters(t *testing.T) {
 			u.Object["status"] = map[string]any{"state": "Deployed"}
 			u.SetResourceVersion("2")
 		}, false},
-		{"a status that somebody cleared", func(u *unstructured.Unstructured) { delete(u.Object, "status") }, true},
-		{"a status that somebody emptied", func(u *unstructured.Unstructured) { u.Object["status"] = map[string]any{} }, true},
-		{"a label, which a name may be made of", func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "b"}) }, true},
-		{"somebody's annotation", func(u *unstructured.Unstructured) { annotate(u, "note", "b") }, false},
+		{"a status set to null", func(u *unstructured.Unstructured) { delete(u.Object, "status") }, true},
+		{"an empty status", func(u *unstructured.Unstructured) { u.Object["status"] = map[string]any{} }, true},
+		{"a label", func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "b"}) }, true},
+		{"an annotation of another client", func(u *unstructured.Unstructured) { annotate(u, "note", "b") }, false},
 		{"the spec", func(u *unstructured.Unstructured) { u.SetGeneration(2) }, true},
 		{"an annotation that is meant for us", func(u *unstructured.Unstructured) { annotate(u, api.Domain+"/word", "b") }, true},
 		{"another operator's, which says the same", func(u *unstructured.Unstructured) { annotate(u, api.AnnotationAnsibleReconcilePeriod, "30s") }, true},
 		{"another operator's, which says nothing here", func(u *unstructured.Unstructured) { annotate(u, "ansible.operator-sdk/verbosity", "4") }, false},
 		{"one that is new", func(u *unstructured.Unstructured) { annotate(u, api.Domain+"/other", "") }, true},
-		{"one that is gone", func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"note": "a"}) }, true},
+		{"a removed annotation", func(u *unstructured.Unstructured) { u.SetAnnotations(map[string]string{"note": "a"}) }, true},
 		{"the deletion", func(u *unstructured.Unstructured) { u.SetDeletionTimestamp(&metav1.Time{Time: metav1.Now().Time}) }, true},
 		{"a finalizer that is gone", func(u *unstructured.Unstructured) { u.SetFinalizers(nil) }, true},
 		{"a finalizer in the place of ours", func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"example.com/other"}) }, true},
@@ -57,14 +57,15 @@ func TestMatters(t *testing.T) {
 			changed := base()
 			test.change(changed)
 			if got := relevantChange(base(), changed); got != test.want {
-				t.Errorf("it matters: %v, want %v", got, test.want)
+				t.Errorf("relevant: %v, want %v", got, test.want)
 			}
 		})
 	}
 }
 
-// What others annotate matters where a name is made of it.
-func TestHeedingOfAnnotations(t *testing.T) {
+// TestReadsAnnotations: changes of other annotations are relevant if a template reads
+// annotations.
+func TestReadsAnnotations(t *testing.T) {
 	for name, test := range map[string]struct {
 		entry watches.Watch
 		want  bool
@@ -74,11 +75,11 @@ func TestHeedingOfAnnotations(t *testing.T) {
 			ReleaseNamespace: "{{ .metadata.labels.tier }}",
 			ValuesFrom:       []watches.ValuesFrom{{Name: "{{ .metadata.name }}-values"}},
 		}, false},
-		"a namespace":         {watches.Watch{ReleaseNamespace: "{{ .metadata.annotations.tier }}"}, true},
-		"an account":          {watches.Watch{ServiceAccountName: "{{ .metadata.annotations.tier }}"}, true},
-		"whether to make one": {watches.Watch{CreateNamespace: `{{ dig "annotations" "tier" false .metadata }}`}, true},
-		"a source of values":  {watches.Watch{ValuesFrom: []watches.ValuesFrom{{Name: "a"}, {Name: `{{ index .metadata.annotations "tier" }}`}}}, true},
-		"what is observed": {watches.Watch{Observe: []watches.Observe{{
+		"a namespace":        {watches.Watch{ReleaseNamespace: "{{ .metadata.annotations.tier }}"}, true},
+		"an account":         {watches.Watch{ServiceAccountName: "{{ .metadata.annotations.tier }}"}, true},
+		"createNamespace":    {watches.Watch{CreateNamespace: `{{ dig "annotations" "tier" false .metadata }}`}, true},
+		"a source of values": {watches.Watch{ValuesFrom: []watches.ValuesFrom{{Name: "a"}, {Name: `{{ index .metadata.annotations "tier" }}`}}}, true},
+		"an observed label": {watches.Watch{Observe: []watches.Observe{{
 			Selector: watches.ObserveSelector{MatchLabels: map[string]string{"a": "b", "c": "{{ .metadata.annotations.tier }}"}},
 		}}}, true},
 	} {
@@ -87,7 +88,7 @@ func TestHeedingOfAnnotations(t *testing.T) {
 			before, after := &unstructured.Unstructured{}, &unstructured.Unstructured{}
 			after.SetAnnotations(map[string]string{"tier": "gold"})
 			if got := updated(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); got != test.want {
-				t.Errorf("it matters: %v, want %v", got, test.want)
+				t.Errorf("relevant: %v, want %v", got, test.want)
 			}
 		})
 	}

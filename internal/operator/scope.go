@@ -28,15 +28,15 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// namespaceScope is a namespace that the operator watches, or all of them. Each
-// has its own watches, so that a namespace that is forbidden, deleted or missing
-// does not delay the others.
+// namespaceScope is a namespace that the operator watches, or all namespaces. Each scope
+// has its own watches, so that a forbidden, deleted or missing namespace does not delay the
+// others.
 type namespaceScope struct {
 	// name is empty for all namespaces.
 	name string
-	// ready is set when the release records in the scope are known and managed
-	// resources are watched. forbidden is set when the operator may not watch the
-	// records; it may be allowed to later.
+	// ready is set when the release records in the scope are listed and managed resources
+	// are watched. forbidden is set when the operator lacks the permission to watch the
+	// records; the permission may be added later.
 	ready, forbidden latch
 }
 
@@ -54,8 +54,8 @@ func (s *namespaceScope) limit(options *cache.Options) {
 // has reports whether a namespace belongs to the scope.
 func (s *namespaceScope) has(namespace string) bool { return s.name == "" || s.name == namespace }
 
-// await waits until the scope is ready. It calls a function if the scope is
-// forbidden at first.
+// await waits until the scope is ready. It calls onForbidden if the scope is forbidden
+// first.
 func (s *namespaceScope) await(ctx context.Context, onForbidden func()) error {
 	select {
 	case <-s.ready.done:
@@ -88,9 +88,9 @@ func newScopes(namespaces []string) scopes {
 	return all
 }
 
-// each calls a function for each scope when it is ready, concurrently. It returns
-// when the function has returned for all scopes but those that are forbidden now.
-// The tasks for those run on, until the context ends at the latest.
+// each calls a function for each scope when it is ready, concurrently. It returns when the
+// function has returned for all scopes except those that are forbidden now. The tasks for
+// those continue, until the context ends at the latest.
 func (s scopes) each(ctx context.Context, tasks *sync.WaitGroup, do func(*namespaceScope)) {
 	var decided sync.WaitGroup
 	for _, scope := range s {
@@ -106,8 +106,8 @@ func (s scopes) each(ctx context.Context, tasks *sync.WaitGroup, do func(*namesp
 	decided.Wait()
 }
 
-// clusterScope returns the scope of custom resources that have no namespace. Since
-// their releases may be in any namespace, it is ready when all scopes are.
+// clusterScope returns the scope of cluster-scoped custom resources. It is ready when all
+// scopes are ready, because releases of these custom resources may be in any namespace.
 func (s scopes) clusterScope(ctx context.Context, tasks *sync.WaitGroup) *namespaceScope {
 	all := newScope("")
 	tasks.Go(func() {

@@ -31,8 +31,8 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// What is done in each scope waits for none that is closed, and is done there when
-// it opens.
+// TestScopes_Each: each does not wait for a forbidden scope, and calls the function for it
+// when it becomes ready.
 func TestScopes_Each(t *testing.T) {
 	all := newScopes([]string{"open", "closed"})
 	open, closed := all[0], all[1]
@@ -55,13 +55,13 @@ func TestScopes_Each(t *testing.T) {
 	})
 	mu.Lock()
 	if !slices.Equal(done, []string{"open"}) {
-		t.Errorf("done in %q, expected in the open one alone", done)
+		t.Errorf("called for %q, want only the open scope", done)
 	}
 	mu.Unlock()
 	closed.ready.set()
 	select {
 	case <-later:
 	case <-time.After(30 * time.Second):
-		t.Error("nothing is done in the one that opened")
+		t.Error("not called for the scope that became ready")
 	}
 }

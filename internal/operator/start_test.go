@@ -28,37 +28,37 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// spoken keeps requests, each with what it sends and what it would like to get.
-type spoken struct {
+// recorder records requests with their content types.
+type recorder struct {
 	next http.RoundTripper
 
-	mu   sync.Mutex
-	said []string
+	mu       sync.Mutex
+	requests []string
 }
 
-func (s *spoken) RoundTrip(request *http.Request) (*http.Response, error) {
+func (s *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 	s.mu.Lock()
-	s.said = append(s.said, strings.Join([]string{request.Method, request.URL.Path, request.Header.Get("Content-Type"), request.Header.Get("Accept")}, " "))
+	s.requests = append(s.requests, strings.Join([]string{request.Method, request.URL.Path, request.Header.Get("Content-Type"), request.Header.Get("Accept")}, " "))
 	s.mu.Unlock()
 	return s.next.RoundTrip(request)
 }
 
-// of returns the requests that begin so.
-func (s *spoken) of(beginning string) []string {
+// of returns the requests with a prefix.
+func (s *recorder) of(beginning string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.said), func(said string) bool { return !strings.HasPrefix(said, beginning) })
+	return slices.DeleteFunc(slices.Clone(s.requests), func(request string) bool { return !strings.HasPrefix(request, beginning) })
 }
 
-// A start that ends with a first release asks once what the cluster has, however
-// many definitions are found, and speaks protobuf where it can.
-func TestStart(t *testing.T) {
+// TestStart_RequestsDiscoveryOnce starts an operator and installs a release. The operator
+// reads discovery once, for any number of CRDs, and uses protobuf where possible.
+func TestStart_RequestsDiscoveryOnce(t *testing.T) {
 	env := testenv.Start(t)
 	root := filepath.Join("..", "..")
 	if _, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{Paths: []string{filepath.Join(root, "config", "crd", "bases")}}); err != nil {
 		t.Fatal(err)
 	}
-	requests := &spoken{}
+	requests := &recorder{}
 	config := rest.CopyConfig(env.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		requests.next = next
@@ -90,33 +90,33 @@ func TestStart(t *testing.T) {
 		return err == nil && record.Labels["status"] == "deployed", err
 	})
 	if err != nil {
-		t.Fatal("no release was made: ", err)
+		t.Fatal("no release was installed: ", err)
 	}
 
 	if asked := requests.of("GET /apis "); len(asked) != 1 {
-		t.Errorf("the operator asked %d times what the cluster has", len(asked))
+		t.Errorf("the operator read discovery %d times", len(asked))
 	}
 	const protobuf = runtime.ContentTypeProtobuf
 	for _, of := range []struct{ what, begins string }{
 		{"what a record is written by", "POST /api/v1/namespaces/default/secrets " + protobuf + " " + protobuf},
-		{"what an object whose health is told is watched by", "GET /apis/apps/v1/deployments  " + protobuf},
+		{"the watch of an object with health", "GET /apis/apps/v1/deployments  " + protobuf},
 	} {
 		if len(requests.of(of.begins)) == 0 {
-			t.Errorf("%s is no protobuf:\n%s", of.what, strings.Join(requests.of(""), "\n"))
+			t.Errorf("%s does not use protobuf:\n%s", of.what, strings.Join(requests.of(""), "\n"))
 		}
 	}
 }
 
-// running starts an operator of the kinds of a watches file. It ends with the
-// test, or when the time is up, and must leave no goroutine behind.
+// running starts an operator with the kinds of a watches file. It ends with the test or after
+// a time limit, and must not leak goroutines.
 func running(t *testing.T, config *rest.Config, file string, within time.Duration) (context.Context, Options, prometheus.Gatherer) {
 	t.Helper()
 	others := []goleak.Option{
 		goleak.IgnoreCurrent(),
-		// Connections are kept, and client-go does not wait for the end of a watch.
+		// Connections stay open, and client-go does not wait for the end of a watch.
 		goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"),
 		goleak.IgnoreTopFunction("k8s.io/apimachinery/pkg/watch.(*filteredWatch).loop"),
-		// The operator ends without waiting for the rules of a large chart.
+		// The operator does not wait until the rules of a large chart are derived.
 		goleak.IgnoreAnyFunction("github.com/chartwright/chartwright/internal/operator/permissions.(*KindChecker).derive"),
 	}
 	options := Defaults()

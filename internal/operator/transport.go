@@ -18,28 +18,28 @@ import (
 	"github.com/chartwright/chartwright/internal/operator/leader"
 )
 
-// requestDeadline is longer than the minute after which the API server ends a
-// request that is no watch.
+// requestDeadline exceeds the minute after which the API server ends a request that is not
+// a watch.
 const requestDeadline = 90 * time.Second
 
-// errNoAnswer ends a request that is never answered. Without it an action would
-// block its release forever.
+// errNoAnswer ends a request without a response. Otherwise an action would block its
+// release forever.
 var errNoAnswer = fmt.Errorf("the API server did not answer within %s", requestDeadline)
 
-// discoveryPath matches the requests of discovery. An API server may be behind a
-// path of its own.
+// discoveryPath matches discovery requests. The URL of the API server may have a path
+// prefix.
 var discoveryPath = regexp.MustCompile(`/(api(/[^/]+)?|apis(/[^/]+(/[^/]+)?)?)$`)
 
-// deadline limits the time of every request that is no watch.
+// deadline limits the duration of every request that is not a watch.
 type deadline struct {
 	next  http.RoundTripper
 	after time.Duration
-	// stopping ends when the operator stops. It then ends requests of discovery,
-	// because client-go passes them no context.
+	// stopping ends when the operator stops, and with it discovery requests, for which
+	// client-go has no context.
 	stopping context.Context
 }
 
-// RoundTrip sends the request. The time counts until the response was read.
+// RoundTrip sends the request. The deadline includes reading the response.
 func (d deadline) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Query().Get("watch") != "" || request.URL.Query().Get("follow") != "" {
 		return d.next.RoundTrip(request)
@@ -81,8 +81,8 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// explain returns errNoAnswer if the deadline has passed, and not one of the
-// caller.
+// explain returns errNoAnswer if that deadline has passed, and otherwise err, such as for a
+// deadline of the caller.
 func explain(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, errNoAnswer) {
 		return cause
@@ -90,16 +90,15 @@ func explain(ctx context.Context, err error) error {
 	return err
 }
 
-// maxWarnings bounds the warnings that are remembered. A warning may quote a
-// field of an object, so that there may be any number of them.
+// maxWarnings limits the stored warnings. Warnings can quote fields of objects, so that
+// their number is unlimited.
 const maxWarnings = 1000
 
-// warningCode is the only code of warnings that Kubernetes defines.
+// warningCode is the only warning code that Kubernetes defines.
 const warningCode = 299
 
-// warnings logs the warnings of the API server, such as of a deprecated version.
-// The API server repeats a warning in every response; it is logged once for each
-// resource.
+// warnings logs the warnings of the API server, for example about a deprecated version. The
+// API server repeats a warning in every response; it is logged once per resource.
 type warnings struct {
 	logger logr.Logger
 
@@ -128,11 +127,11 @@ func (w *warnings) wrapTransport(next http.RoundTripper) http.RoundTripper {
 }
 
 func (w *warnings) log(resource schema.GroupResource, headers []string) {
-	// Headers that cannot be parsed are left out.
+	// Skip headers that cannot be parsed.
 	parsed, _ := utilnet.ParseWarningHeaders(headers)
 	for _, header := range parsed {
 		if header.Code == warningCode && header.Text != "" && w.isNew(warning{resource, header.Text}) {
-			w.logger.Info("warning of the API server", "resource", resource.String(), "warning", header.Text)
+			w.logger.Info("API server warning", "resource", resource.String(), "warning", header.Text)
 		}
 	}
 }
@@ -148,7 +147,7 @@ func (w *warnings) isNew(found warning) bool {
 	return true
 }
 
-// resourceIn returns the resource of a request's path, empty where it has none.
+// resourceIn returns the resource in the path of a request, empty if there is none.
 func resourceIn(path string) schema.GroupResource {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	group := ""

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// silent is a server that answers nothing until the test ends, or a part where
-// the path says so.
+// silent is a server that does not respond until the test ends, or responds only with a part
+// of the body, depending on the path.
 func silent(t *testing.T) *httptest.Server {
 	t.Helper()
 	end := make(chan struct{})
@@ -48,7 +48,7 @@ func fetch(t *testing.T, ctx context.Context, url string, after time.Duration) (
 	return string(text), err
 }
 
-func TestRequestsThatAreNeverAnsweredEnd(t *testing.T) {
+func TestDeadline_EndsUnansweredRequests(t *testing.T) {
 	server := silent(t)
 	for _, path := range []string{"/none", "/part"} {
 		if _, err := fetch(t, t.Context(), server.URL+path, 50*time.Millisecond); !errors.Is(err, errNoAnswer) {
@@ -60,8 +60,8 @@ func TestRequestsThatAreNeverAnsweredEnd(t *testing.T) {
 	}
 }
 
-// A watch is meant to last, and whoever began a request may end it sooner.
-func TestWatchesHaveNoDeadline(t *testing.T) {
+// TestDeadline_NotForWatches: watches have no deadline, and callers can cancel a request.
+func TestDeadline_NotForWatches(t *testing.T) {
 	server := silent(t)
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -70,6 +70,6 @@ func TestWatchesHaveNoDeadline(t *testing.T) {
 		t.Errorf("a watch ended with %v", err)
 	}
 	if _, err := fetch(t, ctx, server.URL+"/none", time.Minute); errors.Is(err, errNoAnswer) || err == nil {
-		t.Errorf("a request that its caller ended did so with %v", err)
+		t.Errorf("a request that its caller canceled ended with %v", err)
 	}
 }

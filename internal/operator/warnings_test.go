@@ -11,8 +11,8 @@ import (
 	"github.com/chartwright/chartwright/internal/operator/leader"
 )
 
-// The API server repeats a warning in every response. The log has it once for
-// each resource, whichever object the request is about.
+// TestWarnings_LoggedOncePerResource: the API server repeats a warning in every response, and
+// the operator logs it once per resource.
 func TestWarnings_LoggedOncePerResource(t *testing.T) {
 	var logged []string
 	w := newWarnings(funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{}))
@@ -46,10 +46,10 @@ func TestWarnings_LoggedOncePerResource(t *testing.T) {
 		request("/version", `199 - "another code"`, "nonsense")
 	}
 	want := []string{
-		`"level"=0 "msg"="warning of the API server" "resource"="endpoints" "warning"="v1 Endpoints is deprecated"`,
-		`"level"=0 "msg"="warning of the API server" "resource"="deployments.apps" "warning"="unknown field"`,
-		`"level"=0 "msg"="warning of the API server" "resource"="deployments.apps" "warning"="v1 Endpoints is deprecated"`,
-		`"level"=0 "msg"="warning of the API server" "resource"="jobs.batch" "warning"="unknown field"`,
+		`"level"=0 "msg"="API server warning" "resource"="endpoints" "warning"="v1 Endpoints is deprecated"`,
+		`"level"=0 "msg"="API server warning" "resource"="deployments.apps" "warning"="unknown field"`,
+		`"level"=0 "msg"="API server warning" "resource"="deployments.apps" "warning"="v1 Endpoints is deprecated"`,
+		`"level"=0 "msg"="API server warning" "resource"="jobs.batch" "warning"="unknown field"`,
 	}
 	if !slices.Equal(logged, want) {
 		t.Errorf("logged %q, want %q", logged, want)
@@ -59,6 +59,6 @@ func TestWarnings_LoggedOncePerResource(t *testing.T) {
 		request("/api/v1/namespaces", fmt.Sprintf(`299 - "number %d"`, i))
 	}
 	if len(logged) != maxWarnings || len(w.logged) != maxWarnings {
-		t.Errorf("%d warnings are logged and %d remembered, want %d", len(logged), len(w.logged), maxWarnings)
+		t.Errorf("%d warnings are logged and %d stored, want %d", len(logged), len(w.logged), maxWarnings)
 	}
 }

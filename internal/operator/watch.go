@@ -35,13 +35,13 @@ type informers struct {
 	logger      logr.Logger
 }
 
-// cacheOptions returns the options that the caches of a scope share.
+// cacheOptions returns the options that all caches of a scope have in common.
 func (i informers) cacheOptions(scope *namespaceScope) cache.Options {
 	options := cache.Options{
 		HTTPClient: i.manager.GetHTTPClient(),
 		Scheme:     i.manager.GetScheme(),
 		Mapper:     i.manager.GetRESTMapper(),
-		// Events report every change: a resync would find nothing more.
+		// Events report every change, so that a resync is unnecessary.
 		SyncPeriod: new(time.Duration(0)),
 	}
 	scope.limit(&options)
@@ -57,12 +57,12 @@ func (i informers) startCache(ctx context.Context, options cache.Options) (cache
 	return started, i.manager.Add(replicaCache{Cache: started, until: ctx})
 }
 
-// replicaCache is a cache that runs on every replica. Caches of single namespaces
-// do not request that themselves, and a standby would not be ready.
+// replicaCache is a cache that runs on every replica. Caches of single namespaces would run
+// on the leader only, so that a standby would not be ready.
 type replicaCache struct {
 	cache.Cache
-	// until ends the cache before the manager does. It is in the struct because the
-	// manager calls Start.
+	// until ends the cache before the manager does. It is a field because the manager calls
+	// Start.
 	until context.Context
 }
 
@@ -78,17 +78,18 @@ func (c replicaCache) Start(ctx context.Context) error {
 // NeedLeaderElection returns false: a cache only reads.
 func (replicaCache) NeedLeaderElection() bool { return false }
 
-// watching is the start of a watch.
+// watching is a started watch.
 type watching struct {
-	// synced is closed when the handler has seen all existing objects.
+	// synced is closed when the handler has received all existing objects.
 	synced <-chan struct{}
-	// failed receives why the API server refuses the watch. It may allow it later.
+	// failed receives the reason when the API server refuses the watch. It may accept the
+	// watch later.
 	failed <-chan string
 }
 
-// reportFailures returns a channel that receives why watches of a cache fail. Other
-// errors, for which reason returns "", mean that the API server is away, and are
-// retried. A watch that is forbidden requests a check of the permissions.
+// reportFailures returns a channel that receives why watches of a cache fail. It ignores
+// other errors, for which reason returns "": they mean that the API server is unavailable,
+// and are retried. A forbidden watch triggers a check of the permissions.
 func (i informers) reportFailures(options *cache.Options, reason func(error) string) <-chan string {
 	failed := make(chan string, 1)
 	options.DefaultWatchErrorHandler = func(ctx context.Context, reflector *toolscache.Reflector, err error) {
@@ -108,9 +109,9 @@ func (i informers) reportFailures(options *cache.Options, reason func(error) str
 	return failed
 }
 
-// fill returns when a watch has seen all existing objects. It passes the failures
-// of the watch to failed. A watch that has failed retries by itself, with backoff.
-// Another attempt replaces it when the operator's permissions have changed.
+// fill returns when a watch has listed all existing objects. It passes failures of the
+// watch to failed. A failed watch retries by itself, with backoff. A change of the
+// operator's permissions starts another attempt.
 func (i informers) fill(ctx context.Context, start func(context.Context) (watching, error), failed func(reason string)) error {
 	for ctx.Err() == nil {
 		changed := i.permissions.Changed()
@@ -166,7 +167,7 @@ func (i informers) watch(ctx context.Context, object client.Object, options cach
 	return watching{synced: registration.HasSyncedChecker().Done(), failed: failed}, nil
 }
 
-// watchMetadata starts an informer on the metadata of a kind.
+// watchMetadata starts an informer for the metadata of a kind.
 func (i informers) watchMetadata(ctx context.Context, gvk schema.GroupVersionKind, options cache.Options, handler toolscache.ResourceEventHandler) (watching, error) {
 	object := &metav1.PartialObjectMetadata{}
 	object.SetGroupVersionKind(gvk)
@@ -177,9 +178,9 @@ func (i informers) watchMetadata(ctx context.Context, gvk schema.GroupVersionKin
 	return w, nil
 }
 
-// watchRecords feeds the index of release records and returns when it holds all
-// records of the scope. Records of every owner are watched, because a release
-// name may be in use by someone else.
+// watchRecords starts the informer of the release index and returns when the index holds
+// all records of the scope. It watches the records of all owners, because any of them may
+// use a release name.
 func (k *KindManager) watchRecords(ctx context.Context, scope *namespaceScope) error {
 	options := k.cacheOptions(scope)
 	options.DefaultLabelSelector = labels.SelectorFromSet(labels.Set{release.LabelOwner: release.OwnerHelm})
@@ -190,8 +191,8 @@ func (k *KindManager) watchRecords(ctx context.Context, scope *namespaceScope) e
 	}, func(string) { scope.forbidden.set() })
 }
 
-// watchSources watches the kinds that some kind takes values from, and no other:
-// an operator that needs no ConfigMap needs no permission to watch them.
+// watchSources watches the kinds that valuesFrom uses. An operator without ConfigMaps in
+// valuesFrom needs no permission to watch them.
 func (k *KindManager) watchSources(ctx context.Context, scope *namespaceScope) error {
 	for _, kind := range []watches.SourceKind{watches.SourceSecret, watches.SourceConfigMap} {
 		if !slices.ContainsFunc(k.options.Kinds, func(served catalog.Kind) bool {
@@ -202,7 +203,7 @@ func (k *KindManager) watchSources(ctx context.Context, scope *namespaceScope) e
 		options := k.cacheOptions(scope)
 		options.DefaultTransform = valuesfrom.Compact
 		if kind == watches.SourceSecret {
-			// Release records are many, and no values come from them.
+			// Release records are numerous and never sources of values.
 			options.DefaultFieldSelector = fields.OneTermNotEqualSelector("type", release.SecretType)
 		}
 		w, err := k.watchMetadata(ctx, schema.GroupVersionKind{Version: "v1", Kind: string(kind)}, options, k.sources.Handler(kind))
@@ -212,8 +213,8 @@ func (k *KindManager) watchSources(ctx context.Context, scope *namespaceScope) e
 		select {
 		case <-w.synced:
 		case <-w.failed:
-			// Kinds that take no values from them are served all the same.
-			k.logger.Info("objects that values come from may not be watched: their changes are not seen", "kind", kind)
+			// Kinds without such sources can be served.
+			k.logger.Info("sources of values not watched because of a missing permission: changes are not detected", "kind", kind)
 		case <-ctx.Done():
 			return ctx.Err()
 		}

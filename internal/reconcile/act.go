@@ -41,8 +41,8 @@ func (r *Reconciler) act(ctx context.Context, v *snapshot, d plan.Decision) (boo
 	return false, nil
 }
 
-// guard returns the finalizers with ours in place of the operator-sdk's. One write
-// changes both, so that there is always one.
+// guard returns the finalizers with ours instead of the operator-sdk's. One write makes
+// both changes, so that the custom resource is never without a finalizer.
 func guard(finalizers []string) []string {
 	guarded := slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return slices.Contains(api.FinalizersOperatorSDK, f) })
 	if !slices.Contains(guarded, api.Finalizer) {

@@ -226,8 +226,7 @@ func (r *Reconciler) advice(v *snapshot, err error) string {
 }
 
 // note returns the note of an event: the message and the end of Helm's log. A note
-// that is too long loses the first lines of the log, and at least half of it remains
-// for the message.
+// that is too long loses the first lines of the log; the message gets half of the note.
 func note(message string, err error) string {
 	var failed *helm.ActionError
 	if !errors.As(err, &failed) || len(failed.Log) == 0 {

@@ -72,7 +72,7 @@ func (r *Reconciler) waitForHook(v *snapshot, wait helm.HookWait, redact func(st
 		r.Wake(v.key, 0)
 	}
 	r.Pool.SetHook(v.Release, &plan.Hook{Name: w.name}, w.interrupt)
-	// A change before the start of the hook has interrupted nothing yet.
+	// A change that was detected before this call must be decided on now.
 	r.Wake(v.key, 0)
 	go w.run(ctx)
 	return func(failed bool) string {

@@ -61,10 +61,10 @@ func (r *Reconciler) patchStatus(ctx context.Context, v *snapshot, d plan.Decisi
 // count updates the metrics of the custom resource.
 func (r *Reconciler) count(v *snapshot, s api.Status) {
 	counted := metrics.Release{
-		NotReady: !meta.IsStatusConditionTrue(s.Conditions, api.ConditionReady),
-		Held:     meta.IsStatusConditionTrue(s.Conditions, api.ConditionHeld),
-		Paused:   meta.IsStatusConditionTrue(s.Conditions, api.ConditionPaused),
-		Fought:   len(v.Fighting) > 0,
+		NotReady:   !meta.IsStatusConditionTrue(s.Conditions, api.ConditionReady),
+		Held:       meta.IsStatusConditionTrue(s.Conditions, api.ConditionHeld),
+		Paused:     meta.IsStatusConditionTrue(s.Conditions, api.ConditionPaused),
+		DriftFight: len(v.Fighting) > 0,
 	}
 	if s.Release != nil {
 		counted.Status = s.Release.Status

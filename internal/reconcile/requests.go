@@ -166,7 +166,7 @@ func (r *Reconciler) firstObserved(v *snapshot, asked annotations.Rollback) requ
 		return first
 	}
 	e, known := customresource.EditsOf(v.CR)
-	// A scaled field has no owner in managedFields.
+	// A field that no edit owns in managedFields was scaled, now or before.
 	scaled := first.scale != "" && first.scale != unscaled && !e.Scale
 	switch {
 	case asked.Generation > 0 && v.CR.GetGeneration() <= asked.Generation:

@@ -13,16 +13,16 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// CRDVersion is a version of the kind's CRD, by the CRD's own field names. All
-// versions share the schema of the chart, and none is converted.
+// CRDVersion is a version of the kind's CRD, with the field names of a CRD. All versions
+// share the schema of the chart, and no conversion is needed.
 type CRDVersion struct {
 	Name string `json:"name"`
 	// Served is whether the API server serves the version; nil means true.
 	Served *bool `json:"served,omitempty"`
-	// Storage marks the one version that objects are stored in.
+	// Storage marks the one version in which objects are stored.
 	Storage bool `json:"storage,omitempty"`
-	// Deprecated warns those who use the version, by DeprecationWarning or, if
-	// that is empty, in the API server's words.
+	// Deprecated makes the API server warn users of the version, with DeprecationWarning
+	// or, if that is empty, a default text.
 	Deprecated         bool   `json:"deprecated,omitempty"`
 	DeprecationWarning string `json:"deprecationWarning,omitempty"`
 }
@@ -30,17 +30,17 @@ type CRDVersion struct {
 // IsServed returns Served or its default.
 func (v CRDVersion) IsServed() bool { return ptr.Deref(v.Served, true) }
 
-// maxDeprecationWarning is what the API server takes, in bytes.
+// maxDeprecationWarning is the API server's limit in bytes.
 const maxDeprecationWarning = 256
 
-// checkVersions reports names and versions that no CRD can have.
+// checkVersions reports names and versions that are invalid in a CRD.
 func (p *parser) checkVersions(w *Watch) {
 	for _, name := range []struct{ key, value string }{{"plural", w.Plural}, {"singular", w.Singular}} {
 		if name.value != "" {
 			p.checkName(w.Lines[name.key], name.key, name.value, validation.IsDNS1035Label)
 		}
 	}
-	// Nothing is told of a list that could not be read.
+	// Versions is also nil if the list could not be decoded.
 	if w.Versions == nil {
 		return
 	}
@@ -50,7 +50,7 @@ func (p *parser) checkVersions(w *Watch) {
 		at := fmt.Sprintf("versions[%d]", i)
 		p.checkVersion(w.Lines[at], at, v)
 		if seen[v.Name] && v.Name != "" {
-			p.problemf(w.Lines[at], "%s.name: %s stands there twice", at, v.Name)
+			p.problemf(w.Lines[at], "%s.name: %s occurs twice", at, v.Name)
 		}
 		seen[v.Name] = true
 		if v.Storage {
@@ -63,12 +63,12 @@ func (p *parser) checkVersions(w *Watch) {
 	line := w.Lines["versions"]
 	switch {
 	case !listed:
-		p.problemf(line, "versions lacks %s, the version of the entry, which the operator works with: add it", w.Version)
+		p.problemf(line, "versions does not contain %s, the version of the entry: add it", w.Version)
 	case !served:
-		p.problemf(line, "versions: %s is the version of the entry, which the operator works with: it has to be served", w.Version)
+		p.problemf(line, "versions: %s is the version of the entry and must be served: remove served: false", w.Version)
 	}
 	if stored != 1 {
-		p.problemf(line, "versions: %d of them have storage: true, expected exactly one", stored)
+		p.problemf(line, "versions: %d versions have storage: true, expected exactly one", stored)
 	}
 }
 
@@ -81,7 +81,7 @@ func (p *parser) checkVersion(line int, at string, v CRDVersion) {
 	switch warning := v.DeprecationWarning; {
 	case warning == "":
 	case !v.Deprecated:
-		p.problemf(line, "%s.deprecationWarning is never told: add deprecated: true", at)
+		p.problemf(line, "%s.deprecationWarning has no effect without deprecated: true: add it", at)
 	case len(warning) > maxDeprecationWarning:
 		p.problemf(line, "%s.deprecationWarning has %d bytes: expected at most %d", at, len(warning), maxDeprecationWarning)
 	case strings.ContainsFunc(warning, func(r rune) bool { return !unicode.IsPrint(r) }):
@@ -89,14 +89,14 @@ func (p *parser) checkVersion(line int, at string, v CRDVersion) {
 	}
 }
 
-// Subresources are those that the kind's CRD has beside its status, by the
-// CRD's own field names.
+// Subresources are the subresources of the kind's CRD in addition to its status, with the
+// field names of a CRD.
 type Subresources struct {
 	Scale *apiextensionsv1.CustomResourceSubresourceScale `json:"scale,omitempty"`
 }
 
-// ScalePath returns the fields that lead to what is scaled, such as spec and
-// replicas; nil where the kind has no scale.
+// ScalePath returns the path of the field that the scale subresource sets, such as spec and
+// replicas; nil if the kind has no scale subresource.
 func (w Watch) ScalePath() []string {
 	if w.Subresources.Scale == nil {
 		return nil
@@ -104,11 +104,11 @@ func (w Watch) ScalePath() []string {
 	return strings.Split(strings.TrimPrefix(w.Subresources.Scale.SpecReplicasPath, "."), ".")
 }
 
-// simplePath is what the API server follows. It takes more, a path into a list
-// say, and finds nothing there.
+// simplePath matches the paths in which the API server finds a field. It also accepts other
+// paths, for example into a list, but finds nothing there.
 var simplePath = regexp.MustCompile(`^(\.[A-Za-z_][A-Za-z0-9_-]*)+$`)
 
-// checkSubresources reports paths that the API server would refuse.
+// checkSubresources reports paths that the API server would reject.
 func (p *parser) checkSubresources(w *Watch) {
 	scale := w.Subresources.Scale
 	if scale == nil {
@@ -131,24 +131,24 @@ func (p *parser) checkSubresources(w *Watch) {
 		case field.path == "":
 			p.problemf(line, "subresources.scale has no %s: add one, for example %s: %s", field.key, field.key, field.example)
 		case !simplePath.MatchString(field.path):
-			p.problemf(line, "%s: %q is no path of fields such as %s", at, field.path, field.example)
+			p.problemf(line, "%s: %q is not a path of fields such as %s", at, field.path, field.example)
 		case rest == "" || !slices.Contains(field.under, first):
 			p.problemf(line, "%s: %q is not under .%s: expected a path such as %s", at, field.path, strings.Join(field.under, " or ."), field.example)
 		}
 	}
 }
 
-// columnTypes are those that the API server takes.
+// columnTypes are the types that the API server accepts.
 var columnTypes = []string{"boolean", "date", "integer", "number", "string"}
 
-// checkDisplay reports names and columns that the API server would refuse.
+// checkDisplay reports names and printer columns that the API server would reject.
 func (p *parser) checkDisplay(w *Watch) {
 	seen := map[string]bool{}
 	for i, column := range w.AdditionalPrinterColumns {
 		at := fmt.Sprintf("additionalPrinterColumns[%d]", i)
 		p.checkColumn(w.Lines["additionalPrinterColumns"], at, column)
 		if name := strings.ToLower(column.Name); name != "" && seen[name] {
-			p.problemf(w.Lines["additionalPrinterColumns"], "%s.name: %s is the name of another column, too", at, column.Name)
+			p.problemf(w.Lines["additionalPrinterColumns"], "%s.name: %s is already the name of another column", at, column.Name)
 		} else {
 			seen[name] = true
 		}
@@ -160,7 +160,7 @@ func (p *parser) checkDisplay(w *Watch) {
 		for i, name := range list.names {
 			at := fmt.Sprintf("%s[%d]", list.key, i)
 			if p.checkName(w.Lines[list.key], at, name, validation.IsDNS1035Label) && slices.Contains(list.names[:i], name) {
-				p.problemf(w.Lines[list.key], "%s: %s stands there twice", at, name)
+				p.problemf(w.Lines[list.key], "%s: %s occurs twice", at, name)
 			}
 		}
 	}

@@ -8,9 +8,8 @@
 //     kind: PodSet
 //     chart: charts/podset
 //
-// Parsing is strict: a key that is not known, a field that is missing, a kind
-// that appears twice are problems, and all of them are reported at once, each
-// with its file and line. The keys of the operator-sdk's Helm operator are
-// accepted by their names, and an entry that was written for it allows what was
-// never refused there, see OperatorSDKStyle.
+// Parsing is strict: unknown keys, missing fields and duplicate kinds are errors. Parse
+// reports all errors at once, each with its file and line. It accepts the keys of the
+// operator-sdk's Helm operator. An entry that was written for that operator allows everything
+// that the operator allowed, see OperatorSDKStyle.
 package watches

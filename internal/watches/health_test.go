@@ -6,7 +6,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-func TestHealthRefused(t *testing.T) {
+func TestHealthRules_Rejected(t *testing.T) {
 	const widget = "apiVersion: example.com/v1, kind: Widget"
 	for _, test := range []refusal{
 		{"no kind", []string{"health:", "- {apiVersion: v1, ready: 'true'}"}, []string{"watches.yaml:5: health[0]: expected both apiVersion and kind"}},
@@ -14,7 +14,7 @@ func TestHealthRefused(t *testing.T) {
 		{"not a version", []string{"health:", "- {apiVersion: a/b/c, kind: Widget, ready: 'true'}"}, []string{"watches.yaml:5: health[0].apiVersion: unexpected GroupVersion"}},
 		{"no ready", []string{"health:", "- {" + widget + ", failed: 'true'}"}, []string{"watches.yaml:5: health[0] has no ready: add an expression in CEL"}},
 		{"an empty ready", []string{"health:", "- {" + widget + ", ready: ' '}"}, []string{"watches.yaml:5: health[0] has no ready"}},
-		{"a kind twice", []string{"health:", "- {" + widget + ", ready: 'true'}", "- {apiVersion: example.com/v2, kind: Widget, ready: 'true'}"}, []string{"watches.yaml:6: health[1]: health[0] is a rule for Widget.example.com, too"}},
+		{"a kind twice", []string{"health:", "- {" + widget + ", ready: 'true'}", "- {apiVersion: example.com/v2, kind: Widget, ready: 'true'}"}, []string{"watches.yaml:6: health[1]: health[0] is already a rule for Widget.example.com"}},
 		{"Secrets", []string{"health:", "- {apiVersion: v1, kind: Secret, ready: 'true'}"}, []string{"watches.yaml:5: health[0]: a rule for Secrets is not supported"}},
 		{"an unknown key", []string{"health:", "- {" + widget + ", ready: 'true', current: 'true'}"}, []string{`watches.yaml:5: health: unknown field "current"`}},
 		{"not a list", []string{"health: {ready: 'true'}"}, []string{"watches.yaml:4: health: expected "}},

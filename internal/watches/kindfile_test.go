@@ -17,16 +17,16 @@ func TestParseKind(t *testing.T) {
 	}
 }
 
-func TestParseKindRefuses(t *testing.T) {
+func TestParseKind_ReportsProblems(t *testing.T) {
 	for _, test := range []struct {
 		name, file string
 		want       []string
 	}{
 		{"an empty file", "# nothing yet\n", []string{"kind.yaml: the file is empty: expected one entry with group, version and kind"}},
 		{"a watches file", "- {version: v1, kind: A}\n", []string{"kind.yaml:1: expected one entry with group, version and kind, found a list"}},
-		{"several kinds", lines("{version: v1, kind: A}", "---", "{version: v1, kind: B}"), []string{"kind.yaml: expected one YAML document, found several: each kind has a folder of its own"}},
-		{"a chart", lines("version: v1", "kind: A", "chart: ."), []string{"kind.yaml:3: chart: the chart is the one that is beside this file: remove the key"}},
-		{"no YAML", "version: [\n", []string{"kind.yaml:2: not YAML: "}},
+		{"several kinds", lines("{version: v1, kind: A}", "---", "{version: v1, kind: B}"), []string{"kind.yaml: expected one YAML document, found several: put each kind into its own folder"}},
+		{"a chart", lines("version: v1", "kind: A", "chart: ."), []string{"kind.yaml:3: chart: a kind.yaml always belongs to the chart in its folder: remove the key"}},
+		{"no YAML", "version: [\n", []string{"kind.yaml:2: invalid YAML: "}},
 		{
 			"all at once", lines("kind: A", "chrat: a", "maxHistory: none"),
 			[]string{"kind.yaml:1: the entry has no version", `kind.yaml:2: unknown key "chrat"`, "kind.yaml:3: maxHistory: expected int, found string"},

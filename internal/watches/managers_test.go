@@ -8,7 +8,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-func TestFormerManagersRefused(t *testing.T) {
+func TestFormerManagers_Rejected(t *testing.T) {
 	for _, test := range []refusal{
 		{"a text for the list", []string{"formerManagers: flux"}, []string{"watches.yaml:4: formerManagers: expected []string, found string"}},
 		{"a number for a name", []string{"formerManagers: [7]"}, []string{"watches.yaml:4: formerManagers: expected string, found number"}},
@@ -18,14 +18,14 @@ func TestFormerManagersRefused(t *testing.T) {
 			"watches.yaml:5: formerManagers[3] is empty",
 		}},
 		{"Kubernetes' own controllers", []string{"formerManagers: [argocd, kube-controller-manager]"}, []string{
-			"watches.yaml:4: formerManagers[1] is kube-controller-manager: what Kubernetes' own controllers write stays theirs",
+			"watches.yaml:4: formerManagers[1] is kube-controller-manager: the fields of Kubernetes' own controllers cannot be taken over",
 		}},
 	} {
 		t.Run(test.name, test.run)
 	}
 }
 
-func TestFormerManagersAccepted(t *testing.T) {
+func TestFormerManagers_Accepted(t *testing.T) {
 	got, err := watches.Parse("watches.yaml", []byte("- {version: v1, kind: A, chart: a, formerManagers: [argocd-controller, kubectl]}\n"))
 	if err != nil {
 		t.Fatal(err)

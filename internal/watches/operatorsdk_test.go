@@ -8,9 +8,9 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// TestEverythingIsAllowed in an entry that was written for the operator-sdk's
+// TestOperatorSDKStyle_AllowsEverything in an entry that was written for the operator-sdk's
 // Helm operator, and in no other.
-func TestEverythingIsAllowed(t *testing.T) {
+func TestOperatorSDKStyle_AllowsEverything(t *testing.T) {
 	const kind = "- {group: a.example.com, version: v1, kind: A, chart: "
 	for _, test := range []struct {
 		name, file string
@@ -19,7 +19,7 @@ func TestEverythingIsAllowed(t *testing.T) {
 		{"as operator-sdk init writes it", "# Use the 'create api' subcommand to add watches to this file.\n" + kind + "helm-charts/a}\n#+kubebuilder:scaffold:watch\n", []bool{true}},
 		{"the marker, and another folder", kind + "charts/a}\n# +kubebuilder:scaffold:watch\n", []bool{true}},
 		{"the marker before it, with carriage returns", "#+kubebuilder:scaffold:watch\r\n" + kind + "charts/a}\r\n", []bool{true}},
-		{"its folder alone", kind + "./helm-charts/a}\n", []bool{true}},
+		{"only its folder", kind + "./helm-charts/a}\n", []bool{true}},
 		{"its folder somewhere else", kind + "/opt/helm/helm-charts/a}\n", []bool{true}},
 		{"a key that is its own", kind + "charts/a, dryRunOption: server}\n", []bool{true}},
 		{"all of its keys", kind + "helm-charts/a, watchDependentResources: true, overrideValues: {a: b}, selector: {}, reconcilePeriod: 1m, dryRunOption: server, maxConcurrentReconciles: 2}\n", []bool{true}},
@@ -51,7 +51,7 @@ func TestEverythingIsAllowed(t *testing.T) {
 					t.Errorf("%s may look up: %s", w.Kind, w.Allow.LookupScope())
 				}
 				if w.Allow.TakeOwnership != "" {
-					t.Errorf("%s may take over objects of others", w.Kind)
+					t.Errorf("%s allows to take over resources that the release does not own", w.Kind)
 				}
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

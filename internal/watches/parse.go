@@ -19,7 +19,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Parse reads a watches file. The name is used in messages alone.
+// Parse reads a watches file. The name is only used in messages.
 //
 // The error, if any, is of type LineErrors and holds every problem of the file.
 func Parse(name string, data []byte) ([]Watch, error) {
@@ -32,9 +32,9 @@ type parser struct {
 	file     string
 	data     []byte
 	problems LineErrors
-	// seen holds the line at which a kind was first bound.
+	// seen is the line of the first entry of each kind.
 	seen map[schema.GroupKind]int
-	// beside: the one entry stands beside its chart and names none.
+	// beside: the file is a kind.yaml. Its entry names no chart.
 	beside bool
 }
 
@@ -42,7 +42,7 @@ func (p *parser) problemf(line int, format string, args ...any) {
 	p.problems = append(p.problems, LineError{File: p.file, Line: line, Message: fmt.Sprintf(format, args...)})
 }
 
-// checkName reports a value that the given check of names refuses. It returns whether the
+// checkName reports a value that a validation function rejects. It returns whether the
 // value is valid.
 func (p *parser) checkName(line int, at, value string, check func(string) []string) bool {
 	problems := check(value)
@@ -68,8 +68,7 @@ func (p *parser) parse(data []byte) []Watch {
 	return watches
 }
 
-// document returns the content of the one document that the file is to hold,
-// nil where it does not.
+// document returns the content of the only document in the file, or reports why it cannot.
 func (p *parser) document(data []byte, expected, advice string) *yaml.Node {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
@@ -88,19 +87,20 @@ func (p *parser) document(data []byte, expected, advice string) *yaml.Node {
 	return doc.Content[0]
 }
 
-// yamlError reports a syntax error at its own line, which the library hides in
-// the text: "yaml: line 3: did not find expected key".
+// yamlError reports a syntax error with its line. The library has the line only in the
+// message: "yaml: line 3: did not find expected key".
 func (p *parser) yamlError(err error) {
 	var line int
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	if _, scanErr := fmt.Sscanf(message, "line %d:", &line); scanErr == nil {
 		_, message, _ = strings.Cut(message, ": ")
-		// The library counts from 0 where its parser, not its scanner, stops.
+		// The line counts from 0 in errors of the library's parser, and from 1 in those of
+		// its scanner.
 		if strings.HasPrefix(message, "did not find expected") {
 			line++
 		}
 	}
-	p.problemf(line, "not YAML: %s", message)
+	p.problemf(line, "invalid YAML: %s", message)
 }
 
 func (p *parser) entry(node *yaml.Node) Watch {
@@ -126,8 +126,8 @@ func (p *parser) entry(node *yaml.Node) Watch {
 	return w
 }
 
-// field decodes one key of an entry. Types are those of Kubernetes, which read
-// JSON, so the value goes there by way of JSON.
+// field decodes the value of one key of an entry. It converts the value to JSON first,
+// because the types of Kubernetes decode JSON.
 func (p *parser) field(w *Watch, key, value *yaml.Node) {
 	if !slices.Contains(keys, key.Value) {
 		p.problemf(key.Line, "unknown key %q: expected one of %s", key.Value, strings.Join(keys, ", "))
@@ -153,14 +153,14 @@ func (p *parser) field(w *Watch, key, value *yaml.Node) {
 	*w = next
 }
 
-// check reports what is missing from an entry or contradicts another.
+// check reports missing, invalid and contradictory values of an entry.
 func (p *parser) check(w *Watch) {
 	for _, field := range []struct{ key, value string }{{"version", w.Version}, {"kind", w.Kind}, {"chart", w.Chart}} {
 		_, written := w.Lines[field.key]
 		switch {
 		case field.key == "chart" && p.beside:
 			if written {
-				p.problemf(w.Lines[field.key], "chart: the chart is the one that is beside this file: remove the key")
+				p.problemf(w.Lines[field.key], "chart: a kind.yaml always belongs to the chart in its folder: remove the key")
 			}
 		case !written:
 			p.problemf(w.Line, "the entry has no %s: add \"%s: …\"", field.key, field.key)
@@ -203,13 +203,13 @@ func (p *parser) check(w *Watch) {
 	}
 	gk := w.GVK().GroupKind()
 	if first, twice := p.seen[gk]; twice {
-		p.problemf(w.Line, "%s is bound twice, first on line %d: one entry and one chart a kind", gk, first)
+		p.problemf(w.Line, "%s has two entries, the first on line %d: expected one entry per kind", gk, first)
 		return
 	}
 	p.seen[gk] = w.Line
 }
 
-// keys are the keys of an entry, in the order of the Watch type.
+// keys are the keys of an entry, in the order of the fields of Watch.
 var keys = api.JSONNames(reflect.TypeFor[Watch]())
 
 // addLines adds the lines of the keys and items below a node, levels deep. The limit
@@ -250,7 +250,7 @@ func describe(node *yaml.Node) string {
 	}
 }
 
-// explain turns an error of encoding/json into one about the file.
+// explain returns the message of an error of encoding/json, in terms of the file.
 func explain(err error) string {
 	if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Sprintf("expected %s, found %s", wrongType.Type, wrongType.Value)
@@ -258,30 +258,30 @@ func explain(err error) string {
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
-// operatorSDKKeys are the keys that an entry has under the operator-sdk's Helm
-// operator, and under helm-operator-plugins.
+// operatorSDKKeys are the keys that the operator-sdk's Helm operator and
+// helm-operator-plugins accept.
 var operatorSDKKeys = []string{
 	"group", "version", "kind", "chart",
 	"watchDependentResources", "overrideValues", "selector", "reconcilePeriod", "dryRunOption", "maxConcurrentReconciles",
 }
 
-// scaffoldMarker is the comment at which the operator-sdk adds entries to its
-// watches files.
+// scaffoldMarker is the comment in a watches file of the operator-sdk at which it adds
+// entries.
 var scaffoldMarker = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*\+kubebuilder:scaffold:watch[ \t\r]*$`)
 
-// helmCharts is the folder in which the operator-sdk keeps charts.
+// helmCharts is the folder of charts in a project of the operator-sdk.
 const helmCharts = "helm-charts"
 
-// OperatorSDKStyle reports whether an entry for that chart, with the keys of the
-// operator-sdk alone, was written for its Helm operator, where nothing is
-// refused. It takes a trace that nothing of ours leaves: the comment of its
-// scaffolding in the file, or its folder of charts. An entry that only happens
-// to need none of our keys is not taken for one of theirs.
+// OperatorSDKStyle reports whether an entry for the chart was written for the
+// operator-sdk's Helm operator, which allows everything. The evidence is the scaffolding
+// comment in the file, or the operator-sdk's folder of charts. An entry without
+// Chartwright's own keys is not sufficient evidence.
 func OperatorSDKStyle(file []byte, chart string) bool {
 	return scaffoldMarker.Match(file) || slices.Contains(strings.Split(filepath.ToSlash(chart), "/"), helmCharts)
 }
 
-// ofOperatorSDK reports whether an entry is one of the operator-sdk's.
+// ofOperatorSDK reports whether an entry was written for the operator-sdk: it has only keys
+// of the operator-sdk, and the evidence of OperatorSDKStyle or the key dryRunOption.
 func (p *parser) ofOperatorSDK(w *Watch, written []string) bool {
 	if p.beside || !OperatorSDKStyle(p.data, w.Chart) && w.DryRunOption == "" {
 		return false
@@ -289,16 +289,15 @@ func (p *parser) ofOperatorSDK(w *Watch, written []string) bool {
 	return !slices.ContainsFunc(written, func(key string) bool { return !slices.Contains(operatorSDKKeys, key) })
 }
 
-// ParseKind reads a kind.yaml: one entry as a watches file has it, without the
-// list around it and without a chart, which is the one beside the file. The
-// name is used in messages alone.
+// ParseKind reads a kind.yaml: one entry of a watches file, without the list and without a
+// chart, because the chart is in the same folder. The name is only used in messages.
 //
 // The error, if any, is of type LineErrors and holds every problem of the file.
 func ParseKind(name string, data []byte) (Watch, error) {
 	p := &parser{file: name, seen: map[schema.GroupKind]int{}, beside: true}
 	const expected = "one entry with group, version and kind"
 	var w Watch
-	switch node := p.document(data, expected, "each kind has a folder of its own"); {
+	switch node := p.document(data, expected, "put each kind into its own folder"); {
 	case node == nil:
 	case node.Kind != yaml.MappingNode:
 		p.problemf(node.Line, "expected %s, found %s", expected, describe(node))
@@ -308,13 +307,13 @@ func ParseKind(name string, data []byte) (Watch, error) {
 	return w, p.problems.Err()
 }
 
-// LineError is one thing that is wrong with a watches file, at a place in it.
+// LineError is a problem in a watches file.
 type LineError struct {
-	// File is the name of the file as it was given to Parse.
+	// File is the name of the file as given to Parse.
 	File string
-	// Line counts from 1; 0 means the file as a whole.
+	// Line counts from 1; 0 means the whole file.
 	Line int
-	// Message says what is wrong and what to do about it.
+	// Message describes the problem and its solution.
 	Message string
 }
 
@@ -326,10 +325,10 @@ func (p LineError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
 }
 
-// LineErrors is every problem that was found. It is an error of as many lines.
+// LineErrors are all problems of a file. Its message has one line per problem.
 type LineErrors []LineError
 
-// Error joins the problems, one a line.
+// Error joins the problems, one per line.
 func (ps LineErrors) Error() string {
 	lines := make([]string, len(ps))
 	for i, p := range ps {
@@ -338,8 +337,8 @@ func (ps LineErrors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Err returns the problems in the order of the file. It returns nil if there is none,
-// because a nil slice in an error interface is not nil.
+// Err returns the problems sorted by line, and nil without problems, because a nil slice in
+// an error interface is not nil.
 func (ps LineErrors) Err() error {
 	if len(ps) == 0 {
 		return nil

@@ -16,7 +16,7 @@ import (
 // lines joins the lines of a file.
 func lines(of ...string) string { return strings.Join(of, "\n") + "\n" }
 
-func TestParseRefuses(t *testing.T) {
+func TestParse_ReportsProblems(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		file string
@@ -56,17 +56,17 @@ func TestParseRefuses(t *testing.T) {
 		{
 			name: "a syntax error",
 			file: lines("- version: v1", "  kind: A", "  chart: [a"),
-			want: []string{"watches.yaml:3: not YAML: did not find expected ',' or ']'"},
+			want: []string{"watches.yaml:3: invalid YAML: did not find expected ',' or ']'"},
 		},
 		{
 			name: "a key that is indented less than its entry",
 			file: lines("- version: v1", "  kind: A", " chart: a"),
-			want: []string{"watches.yaml:3: not YAML: did not find expected '-' indicator"},
+			want: []string{"watches.yaml:3: invalid YAML: did not find expected '-' indicator"},
 		},
 		{
 			name: "a tab in the indentation",
 			file: lines("- version: v1", "\tkind: A"),
-			want: []string{"watches.yaml:2: not YAML: "},
+			want: []string{"watches.yaml:2: invalid YAML: "},
 		},
 		{
 			name: "an entry that is a text",
@@ -101,7 +101,7 @@ func TestParseRefuses(t *testing.T) {
 		{
 			name: "a group and kind that appear twice",
 			file: lines("- {group: g, version: v1, kind: A, chart: a}", "- {group: h, version: v1, kind: A, chart: a}", "- {group: g, version: v2, kind: A, chart: b}"),
-			want: []string{"watches.yaml:3: A.g is bound twice, first on line 1"},
+			want: []string{"watches.yaml:3: A.g has two entries, the first on line 1"},
 		},
 		{
 			name: "an entry without anything",
@@ -190,7 +190,7 @@ func TestParseRefuses(t *testing.T) {
 			want: []string{
 				`watches.yaml:4: unknown key "color"`,
 				"watches.yaml:5: the entry has no chart",
-				"watches.yaml:8: A is bound twice, first on line 1",
+				"watches.yaml:8: A has two entries, the first on line 1",
 				"watches.yaml:11: timeout: time: ",
 			},
 		},
@@ -222,7 +222,7 @@ func expectProblems(t *testing.T, err error, want []string) {
 	}
 }
 
-func TestParseAccepts(t *testing.T) {
+func TestParse_AcceptsEntries(t *testing.T) {
 	// Every key that the operator-sdk's Helm operator knows, and ours.
 	file := lines(
 		"# a comment",
@@ -288,13 +288,13 @@ func TestParseAccepts(t *testing.T) {
 	}
 }
 
-func TestParseAcceptsAnEmptyList(t *testing.T) {
+func TestParse_AcceptsEmptyList(t *testing.T) {
 	if got, err := watches.Parse("watches.yaml", []byte("[]\n")); err != nil || len(got) != 0 {
 		t.Errorf("Parse returned %v, %v", got, err)
 	}
 }
 
-func TestProblemsErrIsNilWhereThereIsNone(t *testing.T) {
+func TestLineErrors_ErrIsNilWithoutProblems(t *testing.T) {
 	if err := (watches.LineErrors{}).Err(); err != nil {
 		t.Errorf("Err returned %v, want nil", err)
 	}
@@ -328,7 +328,7 @@ func FuzzParse(f *testing.F) {
 		if !errors.As(err, &problems) || len(problems) == 0 {
 			t.Fatalf("an error that is no LineErrors: %v", err)
 		}
-		// CR alone ends a line in YAML, too, as do NEL and the Unicode separators.
+		// A single CR also ends a line in YAML, as do NEL and the Unicode separators.
 		last := 2 + strings.Count(file, "\n") + strings.Count(file, "\r") +
 			strings.Count(file, "\u0085") + strings.Count(file, "\u2028") + strings.Count(file, "\u2029")
 		for _, p := range problems {

@@ -11,28 +11,28 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Allow says where a chart may act beyond the release's own namespace. Charts
-// are trusted and specs are not, and values may steer a chart.
+// Allow limits what a chart may do beyond the namespace of the release. Charts are trusted
+// and specs are not, but values can influence what a chart does.
 type Allow struct {
-	// OtherNamespaces allows objects in other namespaces.
+	// OtherNamespaces allows resources in other namespaces.
 	OtherNamespaces bool `json:"otherNamespaces,omitempty"`
-	// ClusterScoped are the cluster-scoped kinds, "<kind>.<group>", that are
-	// allowed.
+	// ClusterScoped are the allowed cluster-scoped kinds, as "<kind>.<group>".
 	ClusterScoped []string `json:"clusterScoped,omitempty"`
-	// Lookup says what templates may read by lookup; empty means LookupOwn.
+	// Lookup is what templates may read by lookup; empty means LookupOwn.
 	Lookup LookupScope `json:"lookup,omitempty"`
-	// LookupInValues lets texts of the values that go through tpl use lookup,
-	// too, as far as Lookup lets templates.
+	// LookupInValues allows values that are rendered by tpl to use lookup, within the
+	// limits of Lookup.
 	LookupInValues bool `json:"lookupInValues,omitempty"`
-	// TakeOwnership says whether a release may take over objects of others;
+	// TakeOwnership is whether a release may take over resources that it does not own;
 	// empty means TakeOwnershipNever.
 	TakeOwnership TakeOwnership `json:"takeOwnership,omitempty"`
-	// SystemNamespaces are the namespaces of the cluster and of the operator to
-	// which a releaseNamespace that is a template may send releases.
+	// SystemNamespaces are the namespaces of the cluster and of the operator that a
+	// template in releaseNamespace may select.
 	SystemNamespaces []string `json:"systemNamespaces,omitempty"`
 
-	// Everything: nothing is said, in an entry of the operator-sdk's, and objects
-	// may go, and templates read, where the operator may; see OperatorSDKStyle.
+	// Everything is set for an entry of the operator-sdk without an allow block. Resources
+	// may then be in any namespace, and templates may read everything that the operator may
+	// read; see OperatorSDKStyle.
 	Everything bool `json:"-"`
 }
 
@@ -44,70 +44,70 @@ func (a Allow) LookupScope() LookupScope {
 	return cmp.Or(a.Lookup, LookupOwn)
 }
 
-// LookupsInValues reports whether texts that go through tpl may use lookup. In
-// an entry of the operator-sdk's they may, as there.
+// LookupsInValues reports whether values that are rendered by tpl may use lookup. In an
+// entry of the operator-sdk they may.
 func (a Allow) LookupsInValues() bool { return a.Everything || a.LookupInValues }
 
-// TakeOwnership is whether objects of others may be taken over.
+// TakeOwnership is whether a release may take over resources that it does not own.
 type TakeOwnership string
 
-// Ways to take over.
+// Values of TakeOwnership.
 const (
-	// TakeOwnershipNever: an object of another release, or of nobody, is a
-	// conflict.
+	// TakeOwnershipNever: a resource that the release does not own is a conflict.
 	TakeOwnershipNever TakeOwnership = "never"
-	// TakeOwnershipOnRequest: the annotation take-ownership of a custom
-	// resource takes it over, unless a living custom resource has it.
+	// TakeOwnershipOnRequest: the annotation take-ownership takes over resources, unless an
+	// existing custom resource owns them.
 	TakeOwnershipOnRequest TakeOwnership = "onRequest"
 )
 
-// OnFailure is what to do where an upgrade fails again and again.
+// OnFailure is what to do when an upgrade fails repeatedly.
 type OnFailure string
 
-// Answers to failure.
+// Values of OnFailure.
 const (
-	// OnFailureRetry: try again, ever more slowly, and never give up.
+	// OnFailureRetry: retry with increasing delays, without a limit.
 	OnFailureRetry OnFailure = "Retry"
-	// OnFailureRollback: go back to the last good revision, and hold it.
+	// OnFailureRollback: roll back to the last good revision, and hold it.
 	OnFailureRollback OnFailure = "Rollback"
 )
 
-// LookupScope is how far templates may read.
+// LookupScope is what templates may read.
 type LookupScope string
 
-// Lookup scopes.
+// Values of LookupScope.
 const (
 	// LookupNone: a template that calls lookup fails.
 	LookupNone LookupScope = "none"
-	// LookupOwn: the release's namespace.
+	// LookupOwn: templates may read the namespace of the release.
 	LookupOwn LookupScope = "own"
-	// LookupAll: whatever the operator, or the service account, may read.
+	// LookupAll: templates may read everything that the operator or the ServiceAccount may
+	// read.
 	LookupAll LookupScope = "all"
 )
 
-// Drift says what to do about dependents that somebody has damaged.
+// Drift configures drift correction.
 type Drift struct {
-	// Mode is what to do; empty means DriftRepair.
+	// Mode is the drift mode; empty means DriftRepair.
 	Mode DriftMode `json:"mode,omitempty"`
-	// Ignore are fields that others may change.
+	// Ignore are fields that other clients may change.
 	Ignore []DriftIgnore `json:"ignore,omitempty"`
 }
 
 // DriftMode is what to do about drift.
 type DriftMode string
 
-// Drift modes.
+// Values of DriftMode.
 const (
-	// DriftRepair: apply the damaged object again, at once.
+	// DriftRepair: correct the drifted resource immediately.
 	DriftRepair DriftMode = "Repair"
-	// DriftWarn: say so in the condition Drifted and in an event.
+	// DriftWarn: report the drift in the condition Drifted and in an event.
 	DriftWarn DriftMode = "Warn"
-	// DriftDisabled: do not look.
+	// DriftDisabled: do not detect drift.
 	DriftDisabled DriftMode = "Disabled"
 )
 
-// DriftIgnore names fields of objects that are set when the object is made and
-// are others' afterwards. Empty selectors match every object.
+// DriftIgnore names fields that are set when a resource is created and that other clients
+// may change afterwards. Empty selectors match every resource.
 type DriftIgnore struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind,omitempty"`
@@ -116,23 +116,23 @@ type DriftIgnore struct {
 	Paths []string `json:"paths,omitempty"`
 }
 
-// CRDPolicy says what to do with a chart's crds/.
+// CRDPolicy is what to do with a chart's crds/.
 type CRDPolicy string
 
-// CRD policies.
+// Values of CRDPolicy.
 const (
-	// CRDsCreate: create those that are missing, as Helm does.
+	// CRDsCreate: create missing CRDs, as Helm does.
 	CRDsCreate CRDPolicy = "Create"
-	// CRDsReplace: also update those that were created here.
+	// CRDsReplace: also update CRDs that the operator has created.
 	CRDsReplace CRDPolicy = "Replace"
-	// CRDsSkip: leave them to others.
+	// CRDsSkip: do not create CRDs.
 	CRDsSkip CRDPolicy = "Skip"
 )
 
-// Scope is whether custom resources of a kind live in namespaces.
+// Scope is whether the kind is namespaced or cluster-scoped.
 type Scope string
 
-// Scopes.
+// Values of Scope.
 const (
 	ScopeNamespaced Scope = "Namespaced"
 	ScopeCluster    Scope = "Cluster"
@@ -147,7 +147,7 @@ func (w Watch) DriftMode() DriftMode {
 	return cmp.Or(w.Drift.Mode, DriftRepair)
 }
 
-// checkEnum reports a value that is neither empty nor one of those allowed.
+// checkEnum reports a value that is neither empty nor one of the allowed values.
 func checkEnum[T ~string](p *parser, line int, key string, value T, allowed ...T) {
 	if value != "" && !slices.Contains(allowed, value) {
 		p.problemf(line, "%s is %q: expected one of %v", key, value, allowed)
@@ -167,10 +167,10 @@ func (p *parser) checkPolicies(w *Watch) {
 	checkEnum(p, w.Lines["crds"], "crds", w.CRDs, CRDsCreate, CRDsReplace, CRDsSkip)
 	checkEnum(p, w.Lines["scope"], "scope", w.Scope, ScopeNamespaced, ScopeCluster)
 	if w.Scope == ScopeCluster && w.ReleaseNamespace == "" {
-		p.problemf(w.Lines["scope"], "scope is Cluster and there is no releaseNamespace: say where releases go, for example releaseNamespace: \"{{ .spec.targetNamespace }}\"")
+		p.problemf(w.Lines["scope"], "scope is Cluster, which requires releaseNamespace: add it, for example releaseNamespace: \"{{ .spec.targetNamespace }}\"")
 	}
 	if w.CreateNamespace != "" && w.ReleaseNamespace == "" {
-		p.problemf(w.Lines["createNamespace"], "createNamespace is set and there is no releaseNamespace: the resource's own namespace is always there")
+		p.problemf(w.Lines["createNamespace"], "createNamespace requires releaseNamespace, because the namespace of the custom resource always exists: add releaseNamespace or remove createNamespace")
 	}
 	for i, ignore := range w.Drift.Ignore {
 		at := fmt.Sprintf("drift.ignore[%d]", i)
@@ -183,21 +183,21 @@ func (p *parser) checkPolicies(w *Watch) {
 		for _, path := range ignore.Paths {
 			switch segments := strings.Split(path, "/"); {
 			case len(path) < 2 || path[0] != '/':
-				p.problemf(w.Lines["drift"], "%s.paths: %q is no JSON pointer such as /spec/replicas", at, path)
+				p.problemf(w.Lines["drift"], "%s.paths: %q is not a JSON pointer such as /spec/replicas", at, path)
 			case slices.ContainsFunc(segments[1:], func(s string) bool { return strings.Trim(s, "0123456789") == "" }):
-				p.problemf(w.Lines["drift"], "%s.paths: %q leads into a list: a field of a list's item cannot be left to others", at, path)
+				p.problemf(w.Lines["drift"], "%s.paths: %q contains a list index, but fields of list items cannot be ignored", at, path)
 			}
 		}
 	}
 }
 
-// checkFailurePolicy reports what cannot be done about failure.
+// checkFailurePolicy reports invalid values of onFailure and the keys that belong to it.
 func (p *parser) checkFailurePolicy(w *Watch) {
 	checkEnum(p, w.Lines["onFailure"], "onFailure", w.OnFailure, OnFailureRetry, OnFailureRollback)
 	if w.ProgressDeadline != nil && w.ProgressDeadline.Duration <= 0 {
 		p.problemf(w.Lines["progressDeadline"], "progressDeadline is %s: expected more than 0, for example 10m", w.ProgressDeadline.Duration)
 	}
 	if w.Retries != nil && (*w.Retries < 1 || w.OnFailure != OnFailureRollback) {
-		p.problemf(w.Lines["retries"], "retries is %d: expected 1 or more, beside onFailure: Rollback", *w.Retries)
+		p.problemf(w.Lines["retries"], "retries is %d: expected at least 1, together with onFailure: Rollback", *w.Retries)
 	}
 }

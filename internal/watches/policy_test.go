@@ -24,7 +24,7 @@ func (test refusal) run(t *testing.T) {
 	expectProblems(t, err, test.want)
 }
 
-func TestPoliciesRefused(t *testing.T) {
+func TestPolicies_RejectedValues(t *testing.T) {
 	const drift, ignore = "drift:", "drift: {ignore: "
 	for _, test := range []refusal{
 		{"a drift mode", []string{drift, "  mode: Fix"}, []string{`watches.yaml:4: drift.mode is "Fix": expected one of [Repair Warn Disabled]`}},
@@ -42,21 +42,21 @@ func TestPoliciesRefused(t *testing.T) {
 		}},
 		{"a crds policy", []string{"crds: Update"}, []string{`watches.yaml:4: crds is "Update": expected one of [Create Replace Skip]`}},
 		{"a scope", []string{"scope: Global"}, []string{`watches.yaml:4: scope is "Global": expected one of [Namespaced Cluster]`}},
-		{"a cluster scope without a namespace", []string{"maxHistory: 3", "scope: Cluster"}, []string{"watches.yaml:5: scope is Cluster and there is no releaseNamespace: say where releases go"}},
+		{"a cluster scope without a namespace", []string{"maxHistory: 3", "scope: Cluster"}, []string{"watches.yaml:5: scope is Cluster, which requires releaseNamespace: add it"}},
 		{"an ignored apiVersion", []string{ignore + "[{apiVersion: a/b/c, paths: [/spec]}]}"}, []string{"watches.yaml:4: drift.ignore[0].apiVersion: unexpected GroupVersion string: a/b/c"}},
 		{"no paths", []string{ignore + "[{kind: Deployment, paths: [/spec]}, {kind: Service}]}"}, []string{"watches.yaml:4: drift.ignore[1] has no paths: add JSON pointers"}},
-		{"paths that are none", []string{ignore + `[{paths: [spec.replicas, "", /, /spec]}]}`}, []string{
-			`watches.yaml:4: drift.ignore[0].paths: "spec.replicas" is no JSON pointer`,
-			`watches.yaml:4: drift.ignore[0].paths: "" is no JSON pointer`,
-			`watches.yaml:4: drift.ignore[0].paths: "/" is no JSON pointer`,
+		{"invalid paths", []string{ignore + `[{paths: [spec.replicas, "", /, /spec]}]}`}, []string{
+			`watches.yaml:4: drift.ignore[0].paths: "spec.replicas" is not a JSON pointer`,
+			`watches.yaml:4: drift.ignore[0].paths: "" is not a JSON pointer`,
+			`watches.yaml:4: drift.ignore[0].paths: "/" is not a JSON pointer`,
 		}},
 		{"paths into lists", []string{ignore + "[{paths: [/spec/ports/0/port, /spec//a, /spec/]}]}"}, []string{
-			`watches.yaml:4: drift.ignore[0].paths: "/spec/ports/0/port" leads into a list`,
-			`watches.yaml:4: drift.ignore[0].paths: "/spec//a" leads into a list`,
-			`watches.yaml:4: drift.ignore[0].paths: "/spec/" leads into a list`,
+			`watches.yaml:4: drift.ignore[0].paths: "/spec/ports/0/port" contains a list index`,
+			`watches.yaml:4: drift.ignore[0].paths: "/spec//a" contains a list index`,
+			`watches.yaml:4: drift.ignore[0].paths: "/spec/" contains a list index`,
 		}},
-		{"a namespace to make that is there", []string{"createNamespace: true"}, []string{"watches.yaml:4: createNamespace is set and there is no releaseNamespace"}},
-		{"a switch that is none", []string{"releaseNamespace: a", "createNamespace: [1]"}, []string{"watches.yaml:5: createNamespace: expected true, false or a template, found [1]"}},
+		{"a namespace to make that is there", []string{"createNamespace: true"}, []string{"watches.yaml:4: createNamespace requires releaseNamespace"}},
+		{"a list for a boolean", []string{"releaseNamespace: a", "createNamespace: [1]"}, []string{"watches.yaml:5: createNamespace: expected true, false or a template, found [1]"}},
 		{"all at once", []string{"scope: a", "crds: b", "allow: {lookup: c}", "drift: {mode: d}"}, []string{
 			"watches.yaml:4: scope is", "watches.yaml:5: crds is", "watches.yaml:6: allow.lookup is", "watches.yaml:7: drift.mode is",
 		}},
@@ -65,7 +65,7 @@ func TestPoliciesRefused(t *testing.T) {
 	}
 }
 
-func TestPoliciesAccepted(t *testing.T) {
+func TestPolicies_AcceptedValues(t *testing.T) {
 	got, err := watches.Parse("watches.yaml", []byte(lines(
 		"- version: v1",
 		"  kind: A",

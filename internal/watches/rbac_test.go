@@ -40,16 +40,16 @@ func TestRBACRules(t *testing.T) {
 	}
 }
 
-func TestRBACRulesRefused(t *testing.T) {
+func TestRBACRules_Rejected(t *testing.T) {
 	for _, test := range []refusal{
-		{"nothing", []string{"rbac:", "  - {template: a}", "  - {}"}, []string{"watches.yaml:6: rbac[1] says nothing: add apiGroups, resources and verbs"}},
+		{"nothing", []string{"rbac:", "  - {template: a}", "  - {}"}, []string{"watches.yaml:6: rbac[1] is empty: add apiGroups, resources and verbs"}},
 		{"no resources", []string{`rbac: [{apiGroups: [""], verbs: [get]}]`}, []string{"watches.yaml:4: rbac[0]: expected both apiGroups and resources"}},
 		{"no groups", []string{"rbac: [{resources: [pods]}]"}, []string{"watches.yaml:4: rbac[0]: expected both apiGroups and resources"}},
-		{"verbs alone", []string{"rbac: [{verbs: [get]}]"}, []string{"watches.yaml:4: rbac[0]: expected both apiGroups and resources"}},
+		{"only verbs", []string{"rbac: [{verbs: [get]}]"}, []string{"watches.yaml:4: rbac[0]: expected both apiGroups and resources"}},
 		{"a URL without verbs", []string{"rbac: [{nonResourceURLs: [/metrics]}]"}, []string{"watches.yaml:4: rbac[0] has no verbs: add them"}},
-		{"a URL and resources", []string{`rbac: [{nonResourceURLs: [/metrics], apiGroups: [""], resources: [pods], verbs: [get]}]`}, []string{"watches.yaml:4: rbac[0]: nonResourceURLs stand alone"}},
+		{"a URL and resources", []string{`rbac: [{nonResourceURLs: [/metrics], apiGroups: [""], resources: [pods], verbs: [get]}]`}, []string{"watches.yaml:4: rbac[0]: nonResourceURLs cannot be combined with resources"}},
 		{"an empty verb", []string{`rbac: [{apiGroups: [""], resources: [pods], verbs: [""]}]`}, []string{"watches.yaml:4: rbac[0]: a name is empty"}},
-		{"a kind", []string{`rbac: [{apiGroups: [""], resources: [ConfigMap]}]`}, []string{`watches.yaml:4: rbac[0].resources: "ConfigMap": expected the name that stands in paths`}},
+		{"a kind", []string{`rbac: [{apiGroups: [""], resources: [ConfigMap]}]`}, []string{`watches.yaml:4: rbac[0].resources: "ConfigMap": expected the plural name in lower case`}},
 		{"an unknown key", []string{`rbac: [{apiGroup: [""]}]`}, []string{`watches.yaml:4: rbac: unknown field "apiGroup"`}},
 	} {
 		t.Run(test.name, test.run)

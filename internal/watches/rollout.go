@@ -6,28 +6,25 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// DefaultMaxConcurrent is how many custom resources of a kind are upgraded to a
-// new chart at a time.
+// DefaultMaxConcurrent is how many custom resources of a kind are upgraded to a new chart
+// at a time.
 const DefaultMaxConcurrent = 10
 
-// DefaultStopAfterNamespaces is the number of namespaces with a failed upgrade
-// at which a rollout stops in all namespaces.
+// DefaultStopAfterNamespaces is the number of namespaces with a failed upgrade that stops a
+// rollout in all namespaces.
 const DefaultStopAfterNamespaces = 3
 
-// Rollout says how custom resources are upgraded when their kind's chart is
-// another than the one that they run.
+// Rollout configures how custom resources are upgraded to a new chart of their kind.
 type Rollout struct {
-	// MaxConcurrent is how many may be under way, or not ready yet, at a time;
-	// nil means DefaultMaxConcurrent.
+	// MaxConcurrent is how many custom resources may be upgrading or not ready yet at a
+	// time; nil means DefaultMaxConcurrent.
 	MaxConcurrent *int `json:"maxConcurrent,omitempty"`
-	// StopAfterNamespaces is the number of namespaces with a failed upgrade at
-	// which the rollout stops in all namespaces; nil means
-	// DefaultStopAfterNamespaces.
+	// StopAfterNamespaces is the number of namespaces with a failed upgrade that stops the
+	// rollout in all namespaces; nil means DefaultStopAfterNamespaces.
 	StopAfterNamespaces *int `json:"stopAfterNamespaces,omitempty"`
-	// AllowDowngrade lets a release go to a chart of a lower version than its
-	// own; nil means true.
+	// AllowDowngrade allows upgrades to a chart with a lower version; nil means true.
 	AllowDowngrade *bool `json:"allowDowngrade,omitempty"`
-	// Paused keeps those that wait waiting.
+	// Paused pauses the rollout: no custom resource in the queue is upgraded.
 	Paused bool `json:"paused,omitempty"`
 }
 
@@ -43,27 +40,27 @@ func (r Rollout) Downgrades() bool { return ptr.Deref(r.AllowDowngrade, true) }
 // checkRollout reports numbers below 1.
 func (p *parser) checkRollout(w *Watch) {
 	if most := w.Rollout.ConcurrencyLimit(); most < 1 {
-		p.problemf(w.Lines["rollout"], "rollout.maxConcurrent is %d: expected at least 1; paused: true keeps all waiting", most)
+		p.problemf(w.Lines["rollout"], "rollout.maxConcurrent is %d: expected at least 1; to stop all upgrades, set rollout.paused: true", most)
 	}
 	if after := w.Rollout.StopAfter(); after < 1 {
 		p.problemf(w.Lines["rollout"], "rollout.stopAfterNamespaces is %d: expected at least 1, which stops the rollout everywhere at the first failure", after)
 	}
 }
 
-// Uninstall says what becomes of the objects that hooks have created when a
-// custom resource is deleted. Helm leaves them all.
+// Uninstall configures what happens to the objects of hooks when a custom resource is
+// deleted. Helm keeps all of them.
 type Uninstall struct {
-	// HookObjects is what to do with them; empty means HookObjectsDelete.
+	// HookObjects is what to do with the objects of hooks; empty means HookObjectsDelete.
 	HookObjects HookObjects `json:"hookObjects,omitempty"`
-	// HookSecrets is what to do with Secrets among them; empty means
-	// HookObjectsKeep, since charts create Secrets by hooks so that they survive.
+	// HookSecrets is what to do with Secrets of hooks; empty means HookObjectsKeep, because
+	// charts create Secrets by hooks so that they survive an uninstall.
 	HookSecrets HookObjects `json:"hookSecrets,omitempty"`
 }
 
-// HookObjects is what becomes of objects that hooks have created.
+// HookObjects is what an uninstall does with objects of hooks.
 type HookObjects string
 
-// Ways to treat the objects of hooks.
+// Values of HookObjects.
 const (
 	HookObjectsDelete HookObjects = "Delete"
 	HookObjectsKeep   HookObjects = "Keep"
@@ -77,7 +74,7 @@ func (u Uninstall) DeletesHookSecrets() bool {
 	return u.DeletesHookObjects() && u.HookSecrets == HookObjectsDelete
 }
 
-// checkUninstall reports unknown words, and a switch without effect.
+// checkUninstall reports unknown values, and a combination without effect.
 func (p *parser) checkUninstall(w *Watch) {
 	checkEnum(p, w.Lines["uninstall"], "uninstall.hookObjects", w.Uninstall.HookObjects, HookObjectsDelete, HookObjectsKeep)
 	checkEnum(p, w.Lines["uninstall"], "uninstall.hookSecrets", w.Uninstall.HookSecrets, HookObjectsDelete, HookObjectsKeep)
@@ -86,17 +83,17 @@ func (p *parser) checkUninstall(w *Watch) {
 	}
 }
 
-// checkFormerManagers reports names under which nobody writes, and the one
-// whose fields are never taken over.
+// checkFormerManagers reports empty names, and kube-controller-manager, whose fields are
+// never taken over.
 func (p *parser) checkFormerManagers(w *Watch) {
 	line := w.Lines["formerManagers"]
 	for i, name := range w.FormerManagers {
 		switch {
 		case strings.TrimSpace(name) == "":
-			p.problemf(line, "formerManagers[%d] is empty: expected the name of a field manager, as metadata.managedFields has it", i)
+			p.problemf(line, "formerManagers[%d] is empty: expected the name of a field manager from metadata.managedFields", i)
 		case name == "kube-controller-manager":
-			// Among its fields is what an autoscaler has set.
-			p.problemf(line, "formerManagers[%d] is %s: what Kubernetes' own controllers write stays theirs", i, name)
+			// Its fields include those that autoscalers set.
+			p.problemf(line, "formerManagers[%d] is %s: the fields of Kubernetes' own controllers cannot be taken over", i, name)
 		}
 	}
 }

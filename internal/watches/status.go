@@ -14,22 +14,21 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// fieldName is what a field of the status may be called.
+// fieldName matches valid names of status fields.
 var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
-// builtIn are the fields of the status that every kind has.
+// builtIn are the status fields that every kind has.
 var builtIn = slices.Sorted(slices.Values(api.JSONNames(reflect.TypeFor[api.Status]())))
 
-// checkStatus reports fields that cannot be told. Expressions are the catalog's
-// to compile.
+// checkStatus reports invalid status fields. The catalog compiles the expressions.
 func (p *parser) checkStatus(w *Watch) {
 	for _, name := range slices.Sorted(maps.Keys(w.Status)) {
 		line := w.Lines["status."+name]
 		switch {
 		case slices.Contains(builtIn, name):
-			p.problemf(line, "status.%s: every kind has a field of that name: choose another, which is none of %s", name, strings.Join(builtIn, ", "))
+			p.problemf(line, "status.%s: the name is reserved: choose a name other than %s", name, strings.Join(builtIn, ", "))
 		case !fieldName.MatchString(name):
-			p.problemf(line, "status: %q is no name of a field: expected letters, digits, - and _, and no digit first", name)
+			p.problemf(line, "status: %q is not a field name: expected letters, digits, - and _, not starting with a digit or -", name)
 		}
 		if strings.TrimSpace(w.Status[name]) == "" {
 			p.problemf(line, "status.%s is empty: expected an expression in CEL, for example size(observed.pods)", name)
@@ -37,20 +36,20 @@ func (p *parser) checkStatus(w *Watch) {
 	}
 }
 
-// Observe names objects of the release's namespace that the kind's own status
-// fields speak of, beside those of the release: the pods of its Deployment, say.
+// Observe names objects in the namespace of the release that status expressions read in
+// addition to the managed resources, such as the pods of a Deployment.
 type Observe struct {
-	// Name is what expressions call them: observed.<name>.
+	// Name is the name in expressions: observed.<name>.
 	Name       string          `json:"name"`
 	APIVersion string          `json:"apiVersion"`
 	Kind       string          `json:"kind"`
 	Selector   ObserveSelector `json:"selector"`
 }
 
-// ObserveSelector tells which objects they are.
+// ObserveSelector selects the objects.
 type ObserveSelector struct {
-	// MatchLabels are the labels that an object must have. A value may be a
-	// template over the release and the custom resource.
+	// MatchLabels are the labels that an object must have. A value may be a template over
+	// the release and the custom resource.
 	MatchLabels map[string]string `json:"matchLabels"`
 }
 
@@ -59,15 +58,13 @@ func (o Observe) GVK() schema.GroupVersionKind {
 	return schema.FromAPIVersionAndKind(o.APIVersion, o.Kind)
 }
 
-// IsTemplate tells a value that differs from one custom resource to another from
-// one that does not.
+// IsTemplate reports whether a value is a template.
 func IsTemplate(value string) bool { return strings.Contains(value, "{{") }
 
-// identifier is what CEL takes for a name.
+// identifier matches the names that CEL accepts.
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// checkObserve reports what nothing can be observed by. Templates are the
-// catalog's to parse.
+// checkObserve reports invalid entries of observe. The catalog parses the templates.
 func (p *parser) checkObserve(w *Watch) {
 	line := w.Lines["observe"]
 	seen := map[string]bool{}
@@ -75,18 +72,18 @@ func (p *parser) checkObserve(w *Watch) {
 		at := fmt.Sprintf("observe[%d]", i)
 		switch {
 		case o.Name == "":
-			p.problemf(line, "%s has no name: add one, by which expressions say observed.<name>", at)
+			p.problemf(line, "%s has no name: add one; expressions refer to it as observed.<name>", at)
 		case !identifier.MatchString(o.Name):
-			p.problemf(line, "%s.name: %q: expected letters, digits and _, and no digit first", at, o.Name)
+			p.problemf(line, "%s.name: %q: expected letters, digits and _, not starting with a digit", at, o.Name)
 		case seen[o.Name]:
-			p.problemf(line, "%s.name: %s is the name of another entry, too", at, o.Name)
+			p.problemf(line, "%s.name: %s is already the name of another entry", at, o.Name)
 		}
 		seen[o.Name] = true
 		if p.checkKind(line, at, o.APIVersion, o.Kind, "apiVersion: v1, kind: Pod") && o.GVK().GroupKind() == secrets {
-			p.problemf(line, "%s: Secrets are not observed, for the status would tell what they hold", at)
+			p.problemf(line, "%s: Secrets cannot be observed, because the status could reveal their content", at)
 		}
 		if len(o.Selector.MatchLabels) == 0 {
-			p.problemf(line, "%s has no selector: add the labels that the objects have, for example selector: {matchLabels: {app: \"{{ .release.name }}\"}}", at)
+			p.problemf(line, "%s has no selector: add labels of the objects, for example selector: {matchLabels: {app: \"{{ .release.name }}\"}}", at)
 		}
 		for _, key := range slices.Sorted(maps.Keys(o.Selector.MatchLabels)) {
 			value := o.Selector.MatchLabels[key]
@@ -104,7 +101,7 @@ func (p *parser) checkObserve(w *Watch) {
 // secrets is the kind that neither health rules nor status fields may read.
 var secrets = schema.GroupKind{Kind: "Secret"}
 
-// checkKind reports whether an entry names a kind, and adds a problem if not.
+// checkKind reports an entry without a valid kind. It returns whether the kind is valid.
 func (p *parser) checkKind(line int, at, apiVersion, kind, example string) bool {
 	if apiVersion == "" || kind == "" {
 		p.problemf(line, "%s: expected both apiVersion and kind, for example %s", at, example)
@@ -117,28 +114,26 @@ func (p *parser) checkKind(line int, at, apiVersion, kind, example string) bool 
 	return true
 }
 
-// HealthRule tells when objects of a kind are ready, in place of what the
-// operator knows of the kind. Its fields are expressions in CEL over self, the
-// object.
+// HealthRule determines when objects of a kind are ready. It replaces the operator's own
+// rule for the kind. Its fields are expressions in CEL over self, the object.
 type HealthRule struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Ready is true of an object that is ready. Required.
+	// Ready is true for an object that is ready. Required.
 	Ready string `json:"ready"`
-	// Failed is true of an object that does not become ready by itself.
+	// Failed is true for an object that cannot become ready without a change.
 	Failed string `json:"failed,omitempty"`
-	// Message says what an object waits for that is not ready.
+	// Message explains why an object is not ready.
 	Message string `json:"message,omitempty"`
 }
 
-// GroupKind returns the kind of the objects. The rule holds in every version of
-// it.
+// GroupKind returns the kind of the objects. The rule applies to every version of the kind.
 func (h HealthRule) GroupKind() schema.GroupKind {
 	return schema.FromAPIVersionAndKind(h.APIVersion, h.Kind).GroupKind()
 }
 
-// checkHealth reports rules that select nothing, or select what others do.
-// Expressions are compiled by the catalog.
+// checkHealth reports rules without a valid kind, and duplicate rules. The catalog compiles
+// the expressions.
 func (p *parser) checkHealth(w *Watch) {
 	seen := map[schema.GroupKind]int{}
 	for i, rule := range w.Health {
@@ -148,10 +143,10 @@ func (p *parser) checkHealth(w *Watch) {
 			continue
 		}
 		if rule.GroupKind() == secrets {
-			p.problemf(line, "%s: a rule for Secrets is not supported, because its message could reveal what they hold", at)
+			p.problemf(line, "%s: a rule for Secrets is not supported, because its message could reveal their content", at)
 		}
 		if first, twice := seen[rule.GroupKind()]; twice {
-			p.problemf(line, "%s: health[%d] is a rule for %s, too: write one rule per kind, for all of its versions", at, first, rule.GroupKind())
+			p.problemf(line, "%s: health[%d] is already a rule for %s: write one rule per kind, for all of its versions", at, first, rule.GroupKind())
 		}
 		seen[rule.GroupKind()] = i
 		if strings.TrimSpace(rule.Ready) == "" {

@@ -7,7 +7,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-func TestSubresourcesRefused(t *testing.T) {
+func TestSubresources_Rejected(t *testing.T) {
 	const rest = "statusReplicasPath: .status.replicas"
 	scale := func(fields string) []string {
 		return []string{"maxHistory: 3", "subresources: {scale: {" + fields + "}}"}
@@ -19,9 +19,9 @@ func TestSubresourcesRefused(t *testing.T) {
 			"watches.yaml:5: subresources.scale has no specReplicasPath: add one, for example specReplicasPath: .spec.replicas",
 			"watches.yaml:5: subresources.scale has no statusReplicasPath: add one",
 		}},
-		{"no dot in front", scale("specReplicasPath: spec.replicas, " + rest), []string{`watches.yaml:5: subresources.scale.specReplicasPath: "spec.replicas" is no path of fields such as .spec.replicas`}},
-		{"a path into a list", scale("specReplicasPath: '.spec.pools[0].size', " + rest), []string{`watches.yaml:5: subresources.scale.specReplicasPath: ".spec.pools[0].size" is no path of fields`}},
-		{"an empty field", scale("specReplicasPath: .spec..replicas, " + rest), []string{`watches.yaml:5: subresources.scale.specReplicasPath: ".spec..replicas" is no path of fields`}},
+		{"no dot in front", scale("specReplicasPath: spec.replicas, " + rest), []string{`watches.yaml:5: subresources.scale.specReplicasPath: "spec.replicas" is not a path of fields such as .spec.replicas`}},
+		{"a path into a list", scale("specReplicasPath: '.spec.pools[0].size', " + rest), []string{`watches.yaml:5: subresources.scale.specReplicasPath: ".spec.pools[0].size" is not a path of fields`}},
+		{"an empty field", scale("specReplicasPath: .spec..replicas, " + rest), []string{`watches.yaml:5: subresources.scale.specReplicasPath: ".spec..replicas" is not a path of fields`}},
 		{"the spec itself", scale("specReplicasPath: .spec, " + rest), []string{`watches.yaml:5: subresources.scale.specReplicasPath: ".spec" is not under .spec: expected a path such as .spec.replicas`}},
 		{"the wrong half", scale("specReplicasPath: .status.replicas, statusReplicasPath: .spec.replicas"), []string{
 			`watches.yaml:5: subresources.scale.specReplicasPath: ".status.replicas" is not under .spec`,

@@ -10,23 +10,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// ValuesFrom names an object that values come from, beside the spec.
+// ValuesFrom is a Secret or ConfigMap whose content becomes values in addition to the spec.
 type ValuesFrom struct {
 	Kind SourceKind `json:"kind"`
-	// Name is a name in the custom resource's namespace, or in the release's
-	// where the custom resource has none. It may be a template over the custom
-	// resource; there is no way to name another namespace.
+	// Name is the name of an object in the namespace of the custom resource, or of the
+	// release if the custom resource is cluster-scoped. It may be a template over the
+	// custom resource. It cannot select another namespace.
 	Name string `json:"name"`
-	// Key is the key of the object's data; empty means DefaultSourceKey.
+	// Key is the key in the object's data; empty means DefaultSourceKey.
 	Key string `json:"key,omitempty"`
-	// TargetPath is where the key's content goes, as it is, by a path as in
-	// helm's --set; empty means that it is YAML and is laid over the values.
+	// TargetPath is the value to set to the content of the key, as a path like in helm's
+	// --set. If it is empty, the content is YAML that is merged into the values.
 	TargetPath string `json:"targetPath,omitempty"`
-	// Optional: the object need not be there.
+	// Optional: the object may be missing.
 	Optional bool `json:"optional,omitempty"`
 }
 
-// SourceKind is a kind that values can come from.
+// SourceKind is the kind of a source of values.
 type SourceKind string
 
 // Source kinds.
@@ -35,14 +35,13 @@ const (
 	SourceConfigMap SourceKind = "ConfigMap"
 )
 
-// DefaultSourceKey is the key that is read where the entry names none.
+// DefaultSourceKey is the key of a source without Key.
 const DefaultSourceKey = "values.yaml"
 
 // DataKey returns Key or its default.
 func (v ValuesFrom) DataKey() string { return cmp.Or(v.Key, DefaultSourceKey) }
 
-// checkValuesFrom reports sources that no object can be. Templates are the
-// catalog's to parse.
+// checkValuesFrom reports invalid sources. The catalog parses the templates.
 func (p *parser) checkValuesFrom(w *Watch) {
 	line := w.Lines["valuesFrom"]
 	for i, from := range w.ValuesFrom {
@@ -70,28 +69,28 @@ type RBACRule struct {
 	Template string `json:"template,omitempty"`
 }
 
-// isEmpty tells a rule that just says that its template needs no more.
+// isEmpty reports whether the rule allows nothing, so that it only declares that its
+// template needs no more rules.
 func (r RBACRule) isEmpty() bool {
 	return len(r.APIGroups)+len(r.Resources)+len(r.ResourceNames)+len(r.NonResourceURLs)+len(r.Verbs) == 0
 }
 
-// CoversTemplate reports whether a rule speaks for a template of the chart.
+// CoversTemplate reports whether a rule exists for a template of the chart.
 func (w Watch) CoversTemplate(template string) bool {
 	return slices.ContainsFunc(w.RBAC, func(r RBACRule) bool { return r.Template == template })
 }
 
-// checkRBAC reports rules that the API server would refuse, or that allow
-// nothing.
+// checkRBAC reports rules that the API server would reject, or that allow nothing.
 func (p *parser) checkRBAC(w *Watch) {
 	for i, rule := range w.RBAC {
 		at := fmt.Sprintf("rbac[%d]", i)
 		line := w.Lines[at]
 		switch {
 		case rule.isEmpty() && rule.Template == "":
-			p.problemf(line, "%s says nothing: add apiGroups, resources and verbs, or the template that needs no more", at)
+			p.problemf(line, "%s is empty: add apiGroups, resources and verbs, or the template that needs no more rules", at)
 		case rule.isEmpty():
 		case len(rule.NonResourceURLs) > 0 && len(rule.APIGroups)+len(rule.Resources)+len(rule.ResourceNames) > 0:
-			p.problemf(line, "%s: nonResourceURLs stand alone: put resources into a rule of their own", at)
+			p.problemf(line, "%s: nonResourceURLs cannot be combined with resources: use separate rules", at)
 		case len(rule.NonResourceURLs) > 0 && len(rule.Verbs) == 0:
 			p.problemf(line, "%s has no verbs: add them, for example verbs: [get]", at)
 		case len(rule.NonResourceURLs) > 0:
@@ -100,12 +99,12 @@ func (p *parser) checkRBAC(w *Watch) {
 		}
 		for _, list := range [][]string{rule.Resources, rule.ResourceNames, rule.NonResourceURLs, rule.Verbs} {
 			if slices.Contains(list, "") {
-				p.problemf(line, "%s: a name is empty; only the group of Kubernetes' own objects is", at)
+				p.problemf(line, "%s: a name is empty: only the core API group has an empty name", at)
 			}
 		}
 		for _, resource := range rule.Resources {
 			if resource != strings.ToLower(resource) {
-				p.problemf(line, "%s.resources: %q: expected the name that stands in paths, such as configmaps", at, resource)
+				p.problemf(line, "%s.resources: %q: expected the plural name in lower case, such as configmaps", at, resource)
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-func TestValuesFromRefused(t *testing.T) {
+func TestValuesFrom_Rejected(t *testing.T) {
 	for _, test := range []refusal{
 		{"no list", []string{"valuesFrom: {kind: Secret, name: a}"}, []string{"watches.yaml:4: valuesFrom: expected []watches.ValuesFrom, found object"}},
 		{"an unknown key", []string{"maxHistory: 3", "valuesFrom:", "- {kind: Secret, name: a, namespace: kube-system}"}, []string{`watches.yaml:6: valuesFrom: unknown field "namespace"`}},
@@ -22,7 +22,7 @@ func TestValuesFromRefused(t *testing.T) {
 	}
 }
 
-func TestValuesFromAccepted(t *testing.T) {
+func TestValuesFrom_Accepted(t *testing.T) {
 	got, err := watches.Parse("watches.yaml", []byte(lines(
 		"- version: v1",
 		"  kind: A",

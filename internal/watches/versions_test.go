@@ -9,23 +9,23 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-func TestVersionsRefused(t *testing.T) {
+func TestVersions_Rejected(t *testing.T) {
 	versions := func(items ...string) []string { return append([]string{"versions:"}, items...) }
 	for _, test := range []refusal{
 		{"an unknown key", versions("- {name: v1, storage: true, schema: {}}"), []string{`watches.yaml:5: versions: unknown field "schema"`}},
-		{"none at all", []string{"versions: []"}, []string{"watches.yaml:4: versions lacks v1, the version of the entry", "watches.yaml:4: versions: 0 of them have storage: true, expected exactly one"}},
-		{"without the entry's own", versions("- {name: v2, storage: true}"), []string{"watches.yaml:4: versions lacks v1, the version of the entry, which the operator works with: add it"}},
-		{"the entry's own is not served", versions("- {name: v2, storage: true}", "- {name: v1, served: false}"), []string{"watches.yaml:4: versions: v1 is the version of the entry, which the operator works with: it has to be served"}},
-		{"two are stored", versions("- {name: v1, storage: true}", "- {name: v2, storage: true}"), []string{"watches.yaml:4: versions: 2 of them have storage: true"}},
-		{"none is stored", versions("- {name: v1}"), []string{"watches.yaml:4: versions: 0 of them have storage: true"}},
-		{"one twice", versions("- {name: v1, storage: true}", "- {name: v2}", "- {name: v2}"), []string{"watches.yaml:7: versions[2].name: v2 stands there twice"}},
+		{"none at all", []string{"versions: []"}, []string{"watches.yaml:4: versions does not contain v1, the version of the entry", "watches.yaml:4: versions: 0 versions have storage: true, expected exactly one"}},
+		{"without the entry's own", versions("- {name: v2, storage: true}"), []string{"watches.yaml:4: versions does not contain v1, the version of the entry: add it"}},
+		{"the entry's own is not served", versions("- {name: v2, storage: true}", "- {name: v1, served: false}"), []string{"watches.yaml:4: versions: v1 is the version of the entry and must be served"}},
+		{"two are stored", versions("- {name: v1, storage: true}", "- {name: v2, storage: true}"), []string{"watches.yaml:4: versions: 2 versions have storage: true"}},
+		{"none is stored", versions("- {name: v1}"), []string{"watches.yaml:4: versions: 0 versions have storage: true"}},
+		{"one twice", versions("- {name: v1, storage: true}", "- {name: v2}", "- {name: v2}"), []string{"watches.yaml:7: versions[2].name: v2 occurs twice"}},
 		{"no name", versions("- {name: v1, storage: true}", "- {served: true}"), []string{"watches.yaml:6: versions[1] has no name: add one, for example name: v1"}},
-		{"a name that is none", versions("- {name: v1, storage: true}", "- {name: V_2}"), []string{`watches.yaml:6: versions[1].name: "V_2": `}},
-		{"a warning of what is not deprecated", versions("- {name: v1, storage: true, deprecationWarning: use v2}"), []string{"watches.yaml:5: versions[0].deprecationWarning is never told: add deprecated: true"}},
+		{"an invalid name", versions("- {name: v1, storage: true}", "- {name: V_2}"), []string{`watches.yaml:6: versions[1].name: "V_2": `}},
+		{"a warning without deprecated", versions("- {name: v1, storage: true, deprecationWarning: use v2}"), []string{"watches.yaml:5: versions[0].deprecationWarning has no effect without deprecated: true: add it"}},
 		{"a warning that is too long", versions("- {name: v1, storage: true, deprecated: true, deprecationWarning: " + strings.Repeat("a", 257) + "}"), []string{"watches.yaml:5: versions[0].deprecationWarning has 257 bytes: expected at most 256"}},
 		{"a warning of two lines", versions(`- {name: v1, storage: true, deprecated: true, deprecationWarning: "a\nb"}`), []string{"watches.yaml:5: versions[0].deprecationWarning: expected one line"}},
-		{"a plural that is none", []string{"plural: Boxes"}, []string{`watches.yaml:4: plural: "Boxes": `}},
-		{"a singular that is none", []string{"plural: boxen", "singular: a box"}, []string{`watches.yaml:5: singular: "a box": `}},
+		{"an invalid plural", []string{"plural: Boxes"}, []string{`watches.yaml:4: plural: "Boxes": `}},
+		{"an invalid singular", []string{"plural: boxen", "singular: a box"}, []string{`watches.yaml:5: singular: "a box": `}},
 	} {
 		t.Run(test.name, test.run)
 	}

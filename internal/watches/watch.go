@@ -14,13 +14,13 @@ import (
 
 // Defaults of a watches entry.
 const (
-	// DefaultMaxHistory is the number of once deployed revisions that are kept.
+	// DefaultMaxHistory is the number of deployed revisions to keep.
 	DefaultMaxHistory = 10
-	// DefaultTimeout bounds each hook of an action.
+	// DefaultTimeout limits the duration of each hook.
 	DefaultTimeout = 5 * time.Minute
-	// DefaultRetries is how many tries may fail before a rollback.
+	// DefaultRetries is the number of attempts that may fail before a rollback.
 	DefaultRetries = 3
-	// DefaultProgressDeadline is how long objects may take to become ready.
+	// DefaultProgressDeadline is how long the resources may take to become ready.
 	DefaultProgressDeadline = 10 * time.Minute
 )
 
@@ -29,98 +29,90 @@ type Watch struct {
 	Group   string `json:"group"`
 	Version string `json:"version"`
 	Kind    string `json:"kind"`
-	// Chart is the path of a chart's folder or .tgz, relative to the watches
-	// file.
+	// Chart is the path of a chart folder or .tgz, relative to the watches file.
 	Chart string `json:"chart"`
 
-	// WatchDependentResources turns the repair of damaged dependents on; nil
-	// means true.
+	// WatchDependentResources enables drift correction; nil means true.
 	WatchDependentResources *bool `json:"watchDependentResources,omitempty"`
-	// OverrideValues win over the spec. Keys are paths as in helm's --set;
-	// values are expanded from the environment and as templates.
+	// OverrideValues take precedence over the spec. Keys are paths as in helm's --set.
+	// Values are expanded from the environment and as templates.
 	OverrideValues map[string]string `json:"overrideValues,omitempty"`
-	// ValuesFrom are objects that values come from: over the spec, in their
-	// order, and under OverrideValues.
+	// ValuesFrom are sources of values. They take precedence over the spec, later ones over
+	// earlier ones, and OverrideValues over all of them.
 	ValuesFrom []ValuesFrom `json:"valuesFrom,omitempty"`
 	// Selector limits the entry to custom resources with these labels.
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-	// ReconcilePeriod is how often every object is applied again; nil means
-	// what the flag says, 0 never.
+	// ReconcilePeriod is how often all resources of a release are applied again; nil means
+	// the value of the flag, 0 means never.
 	ReconcilePeriod *metav1.Duration `json:"reconcilePeriod,omitempty"`
-	// MaxConcurrentReconciles is the number of workers; nil means what the
-	// flag says.
+	// MaxConcurrentReconciles is the number of workers; nil means the value of the flag.
 	MaxConcurrentReconciles *int `json:"maxConcurrentReconciles,omitempty"`
-	// DryRunOption is accepted for the operator-sdk's sake and has no effect:
-	// no dry run is needed here to know whether to upgrade, and lookup works
-	// in every render.
+	// DryRunOption is accepted for compatibility with the operator-sdk and has no effect:
+	// Chartwright needs no dry run to detect changes, and lookup works in every rendering.
 	DryRunOption string `json:"dryRunOption,omitempty"`
-	// MaxHistory is the number of once deployed revisions that are kept; nil
-	// means DefaultMaxHistory.
+	// MaxHistory is the number of deployed revisions to keep; nil means DefaultMaxHistory.
 	MaxHistory *int `json:"maxHistory,omitempty"`
-	// Timeout bounds each hook of an action; nil means DefaultTimeout.
+	// Timeout limits the duration of each hook; nil means DefaultTimeout.
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 
-	// ProgressDeadline is how long the objects of a new revision may take to
-	// become ready; nil means DefaultProgressDeadline.
+	// ProgressDeadline is how long the resources of a new revision may take to become
+	// ready; nil means DefaultProgressDeadline.
 	ProgressDeadline *metav1.Duration `json:"progressDeadline,omitempty"`
-	// OnFailure says what to do where an upgrade fails again and again; empty
-	// means OnFailureRetry.
+	// OnFailure is what to do when an upgrade fails repeatedly; empty means OnFailureRetry.
 	OnFailure OnFailure `json:"onFailure,omitempty"`
-	// Retries is how many tries of an upgrade may fail before OnFailureRollback
-	// rolls it back; nil means DefaultRetries.
+	// Retries is the number of attempts of an upgrade that may fail before
+	// OnFailureRollback rolls back; nil means DefaultRetries.
 	Retries *int `json:"retries,omitempty"`
 
-	// Allow says where the chart may act. The zero value allows nothing outside
-	// the release's namespace.
+	// Allow limits what the chart may do outside the namespace of the release. The zero
+	// value allows nothing there.
 	Allow Allow `json:"allow,omitzero"`
-	// Rollout says how custom resources get a new chart.
+	// Rollout configures upgrades to a new chart.
 	Rollout Rollout `json:"rollout,omitzero"`
-	// Drift says what to do about damaged dependents.
+	// Drift configures drift correction.
 	Drift Drift `json:"drift,omitzero"`
-	// Uninstall says what an uninstall deletes beside the release's objects.
+	// Uninstall configures what an uninstall deletes in addition to the managed resources.
 	Uninstall Uninstall `json:"uninstall,omitzero"`
-	// CRDs says what to do with the chart's crds/; empty means Create.
+	// CRDs is what to do with the chart's crds/; empty means CRDsCreate.
 	CRDs CRDPolicy `json:"crds,omitempty"`
-	// Scope is the kind's scope; empty means ScopeNamespaced.
+	// Scope is the scope of the kind; empty means ScopeNamespaced.
 	Scope Scope `json:"scope,omitempty"`
-	// Plural and Singular are names of the kind in paths and for kubectl; empty
-	// means what English makes of the kind.
+	// Plural and Singular are names of the kind in API paths and for kubectl. The defaults
+	// are derived from the kind by English rules.
 	Plural   string `json:"plural,omitempty"`
 	Singular string `json:"singular,omitempty"`
-	// Versions are those of the kind's CRD; none means Version alone.
+	// Versions are the versions of the kind's CRD; none means only Version.
 	Versions []CRDVersion `json:"versions,omitempty"`
-	// Subresources are those of the kind's CRD.
+	// Subresources are the subresources of the kind's CRD.
 	Subresources Subresources `json:"subresources,omitzero"`
-	// Status are fields of the kind's own in the status: for each name an
-	// expression in CEL.
+	// Status adds fields to the status: for each field name an expression in CEL.
 	Status map[string]string `json:"status,omitempty"`
-	// Observe names objects that these expressions speak of, beside those of
-	// the release.
+	// Observe names objects that these expressions read in addition to the managed
+	// resources.
 	Observe []Observe `json:"observe,omitempty"`
-	// Health tells when objects of the release are ready, by kind.
+	// Health determines when managed resources are ready, by kind.
 	Health []HealthRule `json:"health,omitempty"`
-	// AdditionalPrinterColumns are what kubectl get shows, in place of the
-	// usual columns.
+	// AdditionalPrinterColumns replace the default columns of kubectl get.
 	AdditionalPrinterColumns []apiextensionsv1.CustomResourceColumnDefinition `json:"additionalPrinterColumns,omitempty"`
-	// ShortNames and Categories are names by which kubectl finds the kind.
+	// ShortNames and Categories are alternative names of the kind for kubectl.
 	ShortNames []string `json:"shortNames,omitempty"`
 	Categories []string `json:"categories,omitempty"`
-	// ReleaseNamespace is where the release goes; empty means the custom
-	// resource's namespace. It may be a template over the custom resource, and
-	// a kind of scope Cluster needs it.
+	// ReleaseNamespace is the namespace of the release; empty means that of the custom
+	// resource. It may be a template over the custom resource. A kind of scope Cluster
+	// requires it.
 	ReleaseNamespace string `json:"releaseNamespace,omitempty"`
-	// CreateNamespace is "true" where an install makes the release's namespace
-	// if there is none, and an uninstall deletes it again; empty means "false".
-	// It may be a template over the custom resource.
+	// CreateNamespace is "true" if an install creates the release's namespace when it is
+	// missing and an uninstall deletes it again; empty means "false". It may be a template
+	// over the custom resource.
 	CreateNamespace BoolOrTemplate `json:"createNamespace,omitempty"`
-	// ServiceAccountName is an account of the release's namespace in whose
-	// name the objects are written; empty means the operator's own. It may be
-	// a template over the custom resource's metadata.
+	// ServiceAccountName is a ServiceAccount in the namespace of the release that the
+	// operator impersonates to write managed resources; empty means that it uses its own.
+	// It may be a template over the metadata of the custom resource.
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
-	// RBAC are rights that the chart needs and that cannot be derived from it.
+	// RBAC are rules that the chart needs and that cannot be derived from it.
 	RBAC []RBACRule `json:"rbac,omitempty"`
-	// FormerManagers are more field managers, beside Helm's, whose fields are
-	// taken over with a release that somebody else has made.
+	// FormerManagers are field managers, in addition to Helm's, whose fields an adoption
+	// takes over.
 	FormerManagers []string `json:"formerManagers,omitempty"`
 
 	// File and Line are where the entry begins, for errors.
@@ -131,7 +123,7 @@ type Watch struct {
 	Lines map[string]int `json:"-"`
 }
 
-// GVK returns the kind that the entry serves.
+// GVK returns the kind of the entry.
 func (w Watch) GVK() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: w.Group, Version: w.Version, Kind: w.Kind}
 }
@@ -149,8 +141,8 @@ func (w Watch) ReadyWithin() time.Duration {
 	return ptr.Deref(w.ProgressDeadline, metav1.Duration{Duration: DefaultProgressDeadline}).Duration
 }
 
-// FailureRetries returns how many tries of an upgrade may fail before it is
-// rolled back, 0 where it never is.
+// FailureRetries returns how many attempts of an upgrade may fail before a rollback, 0 if
+// the operator never rolls back.
 func (w Watch) FailureRetries() int {
 	if w.OnFailure != OnFailureRollback {
 		return 0
@@ -168,12 +160,12 @@ func (w Watch) ErrorAt(path, format string, args ...any) LineError {
 	return LineError{File: w.File, Line: line, Message: fmt.Sprintf(format, args...)}
 }
 
-// NamespaceFromSpec reports whether the author of a custom resource chooses the
+// NamespaceFromSpec reports whether a template over the custom resource determines the
 // namespace of its release.
 func (w Watch) NamespaceFromSpec() bool { return IsTemplate(w.ReleaseNamespace) }
 
-// BeyondNamespace returns why custom resources of the kind can have effects
-// outside their own namespaces, empty if they cannot.
+// BeyondNamespace returns why custom resources of the kind can have effects outside their
+// own namespaces, empty if they cannot.
 func (w Watch) BeyondNamespace() string {
 	switch {
 	case w.Scope == ScopeCluster:
@@ -193,11 +185,10 @@ func (w Watch) BeyondNamespace() string {
 	}
 }
 
-// BoolOrTemplate is a text that may be written as a bool, too, for which people take
-// "true" and "false".
+// BoolOrTemplate is a string that may also be written as a boolean.
 type BoolOrTemplate string
 
-// UnmarshalJSON reads a text or a bool.
+// UnmarshalJSON decodes a string or a boolean.
 func (t *BoolOrTemplate) UnmarshalJSON(data []byte) error {
 	var written any
 	if err := json.Unmarshal(data, &written); err != nil {

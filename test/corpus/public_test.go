@@ -75,7 +75,7 @@ func publicRows(t *testing.T) []row {
 	return rows
 }
 
-// specFor returns values for which the chart renders: those given, or the first
+// specFor returns values with which the chart renders: those given, or the first
 // of the author's examples merged over them.
 func specFor(chart *chart.Chart, given values) (values, error) {
 	_, failed := rendered(chart, given)

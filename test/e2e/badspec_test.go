@@ -26,7 +26,7 @@ func TestBadSpec(t *testing.T) {
 			name:     "a-number-out-of-range",
 			cr:       good("a-number-out-of-range").Set("port", 70000),
 			reason:   "InvalidValues",
-			wantText: []string{"the chart's schema refuses the spec: spec.port: maximum: got 70,000, want 65,535"},
+			wantText: []string{"the spec violates the chart's schema: spec.port: maximum: got 70,000, want 65,535"},
 		},
 		{
 			name:     "an-unknown-field",

@@ -35,15 +35,15 @@ func TestBombs_DoNotAffectOthers(t *testing.T) {
 		// wantText are parts of the condition's message.
 		wantText []string
 	}{
-		{harness.MakeCR(tenants, "exponential-range").Set("text", nested), []string{"tenant/templates/all.yaml was stopped", "steps", "templates in the values"}},
-		{harness.MakeCR(tenants, "tpl-of-itself").Set("text", "{{ tpl .Values.text . }}"), []string{"templates call each other more than 1000 deep"}},
+		{harness.MakeCR(tenants, "exponential-range").Set("text", nested), []string{"tenant/templates/all.yaml was stopped", "steps", "templates that repeat output"}},
+		{harness.MakeCR(tenants, "tpl-of-itself").Set("text", "{{ tpl .Values.text . }}"), []string{"template calls are nested more than 1000 deep"}},
 		{harness.MakeCR(tenants, "include-of-itself").Set("text", `{{ define "a" }}{{ include "a" . }}{{ end }}{{ include "a" . }}`), []string{"more than 1000 deep"}},
 		{harness.MakeCR(tenants, "a-hundred-megabytes").Set("text", `{{ $x := repeat 100000 "x" }}{{ range until 1000 }}{{ $x }}{{ end }}`), []string{"writes more than 16 MiB"}},
-		{harness.MakeCR(tenants, "doubling").Set("text", `{{ $x := list "x" }}{{ range until 60 }}{{ $x = list $x $x }}{{ end }}{{ $x }}`), []string{"makes or takes more than 16 MiB"}},
+		{harness.MakeCR(tenants, "doubling").Set("text", `{{ $x := list "x" }}{{ range until 60 }}{{ $x = list $x $x }}{{ end }}{{ $x }}`), []string{"creates or reads more than 16 MiB"}},
 		{harness.MakeCR(tenants, "in-itself").Set("text", `{{ $x := dict }}{{ $_ := set $x "x" $x }}{{ toYaml $x }}`), []string{"contains itself"}},
 		{harness.MakeCR(tenants, "aliases-of-a-long-text").Set("text", `{{ $s := repeat 2000000 "x" }}{{ $y := printf "a: &a %s\nb: [%s]" $s (repeat 60000 "*a,") }}{{ fromYaml $y | len }}`), []string{"more than 128 MiB of memory"}},
 		// This one needs no template in the spec.
-		{harness.MakeCR(plain, "large-number").Set("count", 10_000_000_000), []string{"plain/templates/configmaps.yaml was stopped", "until makes or takes more than 16 MiB", "look for large numbers"}},
+		{harness.MakeCR(plain, "large-number").Set("count", 10_000_000_000), []string{"plain/templates/configmaps.yaml was stopped", "until creates or reads more than 16 MiB", "check the values for large numbers"}},
 	}
 	var crs []*unstructured.Unstructured
 	for _, bomb := range bombs {

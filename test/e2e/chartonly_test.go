@@ -69,7 +69,7 @@ func TestValues_RefusedOnlyByTheChartSchema(t *testing.T) {
 			cr := harness.MakeCR(kind, test.name).Set(test.key, test.value).Obj()
 			env.Create(cr)
 			status := env.WaitCondition(cr, "Ready", metav1.ConditionFalse, "InvalidValues")
-			if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, "the chart's schema refuses the spec: "+test.wantText) {
+			if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, "the spec violates the chart's schema: "+test.wantText) {
 				t.Errorf("the message of Ready is %q, want %q", message, test.wantText)
 			}
 			env.ExpectRevisions(test.name, "")

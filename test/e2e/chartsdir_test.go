@@ -91,15 +91,15 @@ func TestChartsDir_ServedInAdditionToWatchesFile(t *testing.T) {
 	charts.chart("twice", "plain")
 	charts.bind("twice", entry)
 	charts.write("typo/kind.yaml", "group: a.test\nversion: v1\nkind: Typo\nchrat: x\n")
-	charts.write("damaged/kind.yaml", "group: a.test\nversion: v1\nkind: Damaged\n")
-	charts.write("damaged/damaged.tgz", "no archive")
+	charts.write("corrupt/kind.yaml", "group: a.test\nversion: v1\nkind: Corrupt\n")
+	charts.write("corrupt/corrupt.tgz", "no archive")
 	operator.Start()
 
 	name := func(folder string) string { return filepath.Join(charts.dir, folder) }
 	broken := map[string]string{
-		"twice":   name("twice") + "/kind.yaml:1: " + entry.GroupKind().String() + " is served already, by ",
+		"twice":   name("twice") + "/kind.yaml:1: " + entry.GroupKind().String() + " is already served by ",
 		"typo":    name("typo") + `/kind.yaml:4: unknown key "chrat"`,
-		"damaged": name("damaged") + "/kind.yaml:1: chart " + name("damaged") + "/damaged.tgz: ",
+		"corrupt": name("corrupt") + "/kind.yaml:1: chart " + name("corrupt") + "/corrupt.tgz: ",
 	}
 	var wantText []string
 	for _, kind := range kinds {
@@ -152,7 +152,7 @@ func TestChartsDir_WithoutValidChart(t *testing.T) {
 	charts.write("typo/kind.yaml", "kind: Typo\nversion: v1\nchart: x\n")
 	charts.write("typo/Chart.yaml", "apiVersion: v2\nname: typo\nversion: 1.0.0\n")
 	operator.Launch()
-	operator.WaitReadyz(http.StatusServiceUnavailable, "not ready: no kind can be served\nTypo: broken, of ", "/kind.yaml:3: chart: the chart is the one that is beside this file: remove the key\n")
+	operator.WaitReadyz(http.StatusServiceUnavailable, "not ready: no kind can be served\nTypo: broken, of ", "/kind.yaml:3: chart: a kind.yaml always belongs to the chart in its folder: remove the key\n")
 	if err := operator.Probe(t.Context(), "/healthz"); err != nil {
 		t.Error(err)
 	}

@@ -49,7 +49,7 @@ func TestDrift_CorrectionSpeed(t *testing.T) {
 	if os.Getenv("CHARTWRIGHT_LONG") == "" {
 		t.Skip("takes long: set CHARTWRIGHT_LONG=1")
 	}
-	const releases, damaged, objects = 100, 40, 4
+	const releases, drifted, objects = 100, 40, 4
 	env := harness.New(t)
 	kind, operator := serve(env, "Plain", "plain")
 	crs := make([]*unstructured.Unstructured, releases)
@@ -60,7 +60,7 @@ func TestDrift_CorrectionSpeed(t *testing.T) {
 	env.WaitReady(crs...)
 	audit := env.Audit(operator.User())
 	var all sync.WaitGroup
-	for i := range damaged {
+	for i := range drifted {
 		target := harness.ConfigMap(fmt.Sprintf("web-%d-%d", i, i%objects))
 		all.Go(func() {
 			options := metav1.PatchOptions{FieldManager: "somebody"}
@@ -70,7 +70,7 @@ func TestDrift_CorrectionSpeed(t *testing.T) {
 		})
 	}
 	all.Wait()
-	for i := range damaged {
+	for i := range drifted {
 		waitData(env, fmt.Sprintf("web-%d-%d", i, i%objects), "message", "ours")
 	}
 	change, took := map[string]time.Time{}, []time.Duration{}
@@ -86,8 +86,8 @@ func TestDrift_CorrectionSpeed(t *testing.T) {
 			delete(change, name)
 		}
 	}
-	if len(took) != damaged {
-		t.Fatalf("%d corrections, want %d", len(took), damaged)
+	if len(took) != drifted {
+		t.Fatalf("%d corrections, want %d", len(took), drifted)
 	}
 	slices.Sort(took)
 	worst := took[len(took)-1]

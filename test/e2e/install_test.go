@@ -47,7 +47,7 @@ func TestInstall_RollsOutAndReports(t *testing.T) {
 
 	expectColumns(t, env.Kubectl("get", "podset", "web"), []string{"NAME", "READY", "STATUS", "AGE"}, []string{"web", "True", "Deployed"})
 	expectColumns(t, env.Kubectl("get", "podset", "web", "-o", "wide"),
-		[]string{"NAME", "READY", "STATUS", "AGE", "REVISION", "CHART"},
+		[]string{"NAME", "READY", "STATUS", "AGE", "REVISION", "CHART", "MESSAGE"},
 		[]string{"web", "True", "Deployed", "*", "1", "podset-" + chart.Version})
 
 	event := env.WaitEvent(web, "Installed")

@@ -117,7 +117,7 @@ func TestInstallCRDs(t *testing.T) {
 	}{
 		{"the same", []string{"color", "old"}, []string{"color", "global", "old"}, ""},
 		{"more", []string{"color", "new", "old"}, []string{"color", "global", "new", "old"}, ""},
-		{"less", []string{"color"}, []string{"color", "global", "new", "old"}, "the CustomResourceDefinition is left as it is, for that of the chart breaks resources: spec.new: "},
+		{"less", []string{"color"}, []string{"color", "global", "new", "old"}, "the CustomResourceDefinition was not changed, because the new version breaks custom resources: spec.new: "},
 	} {
 		charts.schema("cup", step.fields...)
 		operator := env.NewOperator(options).Start()

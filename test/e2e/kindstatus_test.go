@@ -249,9 +249,9 @@ func TestObserved_UnreadableObjectsBlockNothing(t *testing.T) {
 	t.Parallel()
 	budgets := rbacv1.PolicyRule{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}, Verbs: []string{"list", "watch"}}
 	for name, test := range map[string]struct{ apiVersion, kind, wantText string }{
-		"no permissions": {"policy/v1", "PodDisruptionBudget", "PodDisruptionBudget: give the operator the right to get, list and watch them"},
+		"no permissions": {"policy/v1", "PodDisruptionBudget", "PodDisruptionBudget: add a rule to the operator's role to get, list and watch them"},
 		"no such kind":   {"a.test/v1", "Nothing", `Nothing: no matches for kind "Nothing" in version "a.test/v1"`},
-		"no namespace":   {"v1", "Namespace", "Namespace: objects of the release's namespace can be observed, and these have none"},
+		"no namespace":   {"v1", "Namespace", "Namespace: the kind is cluster-scoped, but only objects in the namespace of the release can be observed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

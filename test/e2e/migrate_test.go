@@ -51,8 +51,8 @@ func TestMigrate_LiveReport(t *testing.T) {
 	add("foreign", map[string]any{})
 	env.KubectlWith(env.Helm("template", "foreign", harness.Chart("moving")), "apply", "-f", "-")
 	env.Kubectl("annotate", "deployment", "foreign", "meta.helm.sh/release-name=other")
-	add("damaged", map[string]any{}, "--set", "word=one")
-	env.Patch(harness.Secret("sh.helm.release.v1.damaged.v1"), `[{"op": "replace", "path": "/data/release", "value": "bm90aGluZw=="}]`)
+	add("corrupt", map[string]any{}, "--set", "word=one")
+	env.Patch(harness.Secret("sh.helm.release.v1.corrupt.v1"), `[{"op": "replace", "path": "/data/release", "value": "bm90aGluZw=="}]`)
 	// The release of one custom resource has the name of another custom
 	// resource.
 	add("holder", map[string]any{})
@@ -107,7 +107,7 @@ func TestMigrate_LiveReport(t *testing.T) {
 		{migrate.Breaks, "type", "server-side apply rejects the Deployment: .spec.revisionHistoryLimit: expected numeric"},
 		{migrate.Breaks, "taken", "a release with this name exists, but its chart is plain and not moving"},
 		{migrate.Breaks, "foreign", "belongs to the release other, and cannot belong to this release too"},
-		{migrate.ToDo, "damaged", "the release record cannot be read"},
+		{migrate.ToDo, "corrupt", "the release record cannot be read"},
 		{migrate.Works, "holder", "adopted without a new revision"},
 		{migrate.Changes, "shared", "another custom resource uses the release name: Chartwright installs <name>-moving"},
 		{migrate.Changes, "", "the cluster does not serve the kind in version v1: there are no custom resources to check"},

@@ -82,8 +82,8 @@ func TestNamespaced_FailuresAffectOnlyOneNamespace(t *testing.T) {
 	env.WaitReady(cr)
 	text := about(operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n"), kind)
 	for _, wantText := range []string{
-		"not in namespace " + forbidden.Namespace + ": it may not be watched there, for lack of rights\n",
-		"not in namespace " + later.Namespace + ": it may not be watched there, for lack of rights\n",
+		"not served in namespace " + forbidden.Namespace + ": the operator lacks the permission to list and watch the kind\n",
+		"not served in namespace " + later.Namespace + ": the operator lacks the permission to list and watch the kind\n",
 		"# in " + forbidden.Namespace + ", " + later.Namespace + "; Helm keeps the record",
 	} {
 		if !strings.Contains(text, wantText) {

@@ -60,7 +60,7 @@ func TestPermissions_MissingAreReportedAndRecover(t *testing.T) {
 	const sometimes = `{apiGroups: ["batch"], resources: ["jobs"], verbs: ["get", "list", "watch", "create", "patch", "delete"]}`
 	text := operator.WaitReadyz(http.StatusOK, always, sometimes)
 	ours := about(text, kind)
-	first, second, _ := strings.Cut(ours, "rights are missing that only some values need")
+	first, second, _ := strings.Cut(ours, "rules missing from the operator's role that only some values need")
 	if !strings.Contains(first, "  - "+always+" # chart workloads: templates/all.yaml") || !strings.Contains(second, "  - "+sometimes+" # ") {
 		t.Errorf("/readyz reports for the kind\n%s", ours)
 	}
@@ -158,7 +158,7 @@ func TestPermissions_UnwatchableKindDoesNotBlockOthers(t *testing.T) {
 	env.Create(web, plain)
 	env.WaitReady(plain)
 	text := operator.WaitReadyz(http.StatusOK,
-		kind.GroupKind().String()+": may not be watched, for lack of rights\n",
+		kind.GroupKind().String()+": watch forbidden: the operator lacks the permission\n",
 		`  - {apiGroups: ["`+kind.Group+`"], resources: ["secretives"], verbs: ["list", "watch", "patch"]}`,
 		`  - {apiGroups: ["`+kind.Group+`"], resources: ["secretives/status"], verbs: ["patch"]}`,
 		`resources: ["customresourcedefinitions"], verbs: ["list", "watch"]}`,
@@ -229,7 +229,7 @@ func TestPermissions_StatusOnlyIsReported(t *testing.T) {
 		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain"))),
 		Missing: []rbacv1.PolicyRule{{APIGroups: []string{kind.Group}, Resources: []string{"plains"}, Verbs: []string{"patch"}}},
 	}).Start()
-	operator.WaitReadyz(http.StatusOK, "rights are missing")
+	operator.WaitReadyz(http.StatusOK, "rules missing from the operator's role")
 	web := harness.MakeCR(kind, "web").Obj()
 	env.Create(web)
 	status := env.WaitCondition(web, "RightsMissing", metav1.ConditionTrue, "Forbidden")

@@ -117,7 +117,7 @@ func TestRollback_Requests(t *testing.T) {
 			web.annotate("rollback-to", "previous@again")
 			web.held(5, 1, "one")
 			web.annotate("rollback-to", "previous@once-more")
-			web.refused("No revision before", "1, 2, 3, 4, 5")
+			web.refused("No earlier revision", "1, 2, 3, 4, 5")
 			web.held(5, 1, "one")
 		}},
 		{"previous after a failed upgrade is the last deployed revision", func(web ownedRelease) {

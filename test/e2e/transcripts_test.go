@@ -32,9 +32,9 @@ func TestTranscripts(t *testing.T) {
 		wantText []string
 	}{
 		{[]string{"get", "podset"}, []string{"NAME READY STATUS AGE", "web True Deployed *"}},
-		{[]string{"get", "podset", "-o", "wide"}, []string{"NAME READY STATUS AGE REVISION CHART", "web True Deployed * 1 podset-*"}},
+		{[]string{"get", "podset", "-o", "wide"}, []string{"NAME READY STATUS AGE REVISION CHART MESSAGE", "web True Deployed * 1 podset-* Revision 1 of release web is deployed"}},
 		{[]string{"get", "ovhnginx"}, []string{"NAME READY STATUS AGE", "site True Deployed *"}},
-		{[]string{"get", "ovhnginx", "-o", "wide"}, []string{"NAME READY STATUS AGE REVISION CHART", "site True Deployed * 1 ovhnginx-*"}},
+		{[]string{"get", "ovhnginx", "-o", "wide"}, []string{"NAME READY STATUS AGE REVISION CHART MESSAGE", "site True Deployed * 1 ovhnginx-* Revision 1 of release site is deployed"}},
 		{[]string{"describe", "podset", "web"}, []string{
 			"Name: web", "Spec: Replicas: 2", "Reason: Deployed Status: True Type: Ready", "Reason: InstallSuccessful Status: True Type: Deployed",
 			"Deployed Release: Name: web", "Pod Names: web-*-*", "Resources: Ready: 1 Total: 1", "State: Deployed",

@@ -134,7 +134,7 @@ func TestValuesFrom_MissingSourceKeepsRelease(t *testing.T) {
 	other.SetNamespace(env.NewNamespace("other"))
 	env.Create(other, web)
 	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "ValuesSourceMissing")
-	want := "values come from Secret " + env.Namespace + "/web-values, which does not exist: create it, with the key values.yaml"
+	want := "valuesFrom: Secret " + env.Namespace + "/web-values does not exist: create it with the key values.yaml"
 	if message := condition(t, status, "Ready").Message; message != want {
 		t.Errorf("the message of Ready is %q, want %q", message, want)
 	}
@@ -150,7 +150,7 @@ func TestValuesFrom_MissingSourceKeepsRelease(t *testing.T) {
 		reason   string
 		wantText string
 	}{
-		{"the key", func() { env.Patch(secret(), `[{"op": "replace", "path": "/data", "value": {"values.yml": ""}}]`) }, "ValuesSourceMissing", "which has no such key"},
+		{"the key", func() { env.Patch(secret(), `[{"op": "replace", "path": "/data", "value": {"values.yml": ""}}]`) }, "ValuesSourceMissing", "has no key values.yaml: add it"},
 		{"YAML", func() { rewrite(env, secret(), "values.yaml", "message: one: two") }, "ValuesSourceInvalid", "is not YAML"},
 		{"the Secret", func() { env.Delete(secret()) }, "ValuesSourceMissing", "which does not exist"},
 	} {

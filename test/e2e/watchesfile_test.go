@@ -29,7 +29,7 @@ func TestWatchesFile_ErrorsNameTheLine(t *testing.T) {
 		},
 		{
 			"a kind twice", good + good,
-			[]string{"5: Good.a.test is bound twice, first on line 1"},
+			[]string{"5: Good.a.test has two entries, the first on line 1"},
 		},
 		{
 			"a missing chart", "- group: a.test\n  version: v1\n  kind: A\n  chart: charts/missing\n",

@@ -21,7 +21,7 @@ type Matcher struct {
 type Expression struct {
 	Series   []string
 	Matchers []Matcher
-	// Labels are the labels by which its results may differ.
+	// Labels are the labels that distinguish its results.
 	Labels []string
 }
 

@@ -27,7 +27,7 @@ type subject struct {
 	// edits counts the specs, so that no two are equal.
 	edits int
 	spec  map[string]any
-	// bad: the chart's schema refuses the spec.
+	// bad: the spec violates the chart's schema.
 	bad bool
 	// pause is the value of the annotation. frozen are the revisions that
 	// existed when the paused resource was at rest; other clients may add

@@ -12,66 +12,66 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Annotations is what the annotations of a custom resource ask for. The zero
-// value asks for nothing.
+// Annotations are the requests and settings in the annotations of a custom resource. The
+// zero value is that of a custom resource without annotations.
 type Annotations struct {
-	// Rollback is nil where no annotation asks for one.
+	// Rollback is nil without a request for a rollback.
 	Rollback *Rollback
 	Pause    Pause
-	// Reconcile, Force and Test hold the tokens of requests, empty for none.
+	// Reconcile, Force and Test hold the values of requests, empty for none.
 	Reconcile string
 	Force     string
 	Test      string
-	// Abort names the action that is to end, empty for none: the revision that it
-	// makes, api.AbortUninstall or api.AbortTest.
+	// Abort names the action to abort, empty for none: the revision that the action
+	// creates, api.AbortUninstall or api.AbortTest.
 	Abort string
 
 	TakeOwnership bool
-	// ReconcilePeriod is nil where the kind's own holds.
+	// ReconcilePeriod is nil if the period of the kind applies.
 	ReconcilePeriod *time.Duration
 	UninstallWait   bool
-	// Orphan keeps objects and records when the custom resource is deleted.
+	// Orphan keeps the release when the custom resource is deleted.
 	Orphan bool
-	// ForceUpgrades and ForceRollbacks are states, and not the request Force.
+	// ForceUpgrades and ForceRollbacks are settings, whereas Force is a request.
 	ForceUpgrades, ForceRollbacks bool
 
 	Install   Action
 	Upgrade   Action
 	Uninstall Action
 
-	// Problems tell what could not be understood, one sentence each, in the
-	// order of the keys.
+	// Problems describe invalid values and unknown keys, one sentence each, in the order of
+	// the keys.
 	Problems []string
 }
 
-// Action steers one of Helm's actions.
+// Action changes how one of Helm's actions runs.
 type Action struct {
 	DisableHooks bool
-	// Description takes the place of Helm's own on the revision.
+	// Description replaces Helm's description of the revision.
 	Description string
 }
 
-// Pause is what is not done for now.
+// Pause is what a pause covers.
 type Pause string
 
-// Pauses, by the annotation's words.
+// Values of Pause.
 const (
 	PauseNot               Pause = ""
 	PauseChanges           Pause = "true"
 	PauseIncludingDeletion Pause = "including-deletion"
 )
 
-// maxQuoted bounds, in bytes, the value that a problem quotes.
+// maxQuoted is the limit in bytes for a value in a problem.
 const maxQuoted = 64
 
-// orphanPolicy is the value of the deletion policy that keeps everything.
+// orphanPolicy is the deletion policy that orphans the release.
 const orphanPolicy = "orphan"
 
-// readers hold how each annotation is read; an error says what was expected.
+// readers read the value of each annotation. Their errors say what was expected.
 var readers = map[string]func(*Annotations, string) error{
 	api.AnnotationRollbackTo: func(a *Annotations, value string) error {
 		a.Rollback = parseRollback(value)
-		// What is wrong with it is told with what can be had.
+		// The reconciler reports malformed requests, with the available revisions.
 		return nil
 	},
 	api.AnnotationPause: func(a *Annotations, value string) error {
@@ -133,12 +133,12 @@ var readers = map[string]func(*Annotations, string) error{
 	api.AnnotationRollbackForce:         boolean(func(a *Annotations) *bool { return &a.ForceRollbacks }),
 }
 
-// foreignKeys are keys of ours that a custom resource may carry although they say
-// nothing about it: it may itself be an object of another release.
+// foreignKeys are Chartwright's annotations on managed resources. A custom resource that is
+// itself a managed resource of another release has them, too.
 var foreignKeys = []string{api.AnnotationOwner, api.AnnotationApplied, api.AnnotationDrift}
 
-// aliases are keys that others gave to what one of ours says, the operator-sdk's
-// Helm operator all but one of them.
+// aliases maps annotations of the operator-sdk to Chartwright's annotations with the same
+// meaning.
 var aliases = map[string]string{
 	api.AnnotationAnsibleReconcilePeriod: api.AnnotationReconcilePeriod,
 
@@ -152,7 +152,7 @@ var aliases = map[string]string{
 	api.AnnotationOperatorSDKUninstallDescription:  api.AnnotationUninstallDescription,
 }
 
-// IsKnown reports whether an annotation is meant for us.
+// IsKnown reports whether the operator reads an annotation.
 func IsKnown(key string) bool {
 	_, alias := aliases[key]
 	_, read := readers[key]
@@ -162,8 +162,8 @@ func IsKnown(key string) bool {
 // Parse reads the annotations of a custom resource.
 func Parse(from map[string]string) Annotations { return ParseWithFloor(from, 0) }
 
-// ParseWithFloor reads the annotations of a custom resource. It raises a reconcile
-// period below the floor to the floor, and reports the problem.
+// ParseWithFloor reads the annotations of a custom resource. It raises a reconcile period
+// below the floor to the floor, and reports that as a problem.
 func ParseWithFloor(from map[string]string, floor time.Duration) Annotations {
 	var a Annotations
 	for _, key := range slices.Sorted(maps.Keys(from)) {
@@ -174,13 +174,13 @@ func ParseWithFloor(from map[string]string, floor time.Duration) Annotations {
 		if own, alias := aliases[key]; alias {
 			name = own
 			if isOverridden(from, key) {
-				// What is wrong with it is told all the same.
+				// Report its problems, but ignore its value.
 				into = &Annotations{}
 			}
 		}
 		read, known := readers[name]
 		if !known {
-			a.Problems = append(a.Problems, fmt.Sprintf("%s is not known; known are %s", key, strings.Join(names(), ", ")))
+			a.Problems = append(a.Problems, fmt.Sprintf("unknown annotation %s: expected one of %s", key, strings.Join(names(), ", ")))
 			continue
 		}
 		err := read(into, strings.TrimSpace(from[key]))
@@ -195,8 +195,9 @@ func ParseWithFloor(from map[string]string, floor time.Duration) Annotations {
 	return a
 }
 
-// isOverridden reports whether an alias does not count: where our own key is there, or
-// the operator-sdk's Helm operator, whose successor we are, says the same.
+// isOverridden reports whether an alias is ignored, because the annotation that it stands
+// for exists. The annotation of the operator-sdk's Helm operator takes precedence over that
+// of its Ansible operators.
 func isOverridden(from map[string]string, alias string) bool {
 	own := aliases[alias]
 	_, both := from[own]
@@ -227,8 +228,8 @@ func boolean(field func(*Annotations) *bool) func(*Annotations, string) error {
 	}
 }
 
-// Switches names the annotations that are on and change how actions go. What
-// failed is worth another try when they change.
+// Switches lists the settings that change how actions run. After a failure, a change of the
+// settings triggers another attempt.
 func (a Annotations) Switches() string {
 	var on []string
 	for _, is := range []struct {
@@ -251,7 +252,7 @@ func (a Annotations) Switches() string {
 	return strings.Join(on, " ")
 }
 
-// names lists our own annotations without their prefix.
+// names returns Chartwright's annotations without their prefix.
 func names() []string {
 	found := make([]string, 0, len(readers))
 	for key := range readers {

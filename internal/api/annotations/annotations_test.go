@@ -14,14 +14,13 @@ func period(d time.Duration) Annotations { return Annotations{ReconcilePeriod: &
 
 func rollback(r Rollback) Annotations { return Annotations{Rollback: &r} }
 
-// reading is a value and what it asks for.
+// reading is a value of an annotation and the expected result.
 type reading struct {
 	value string
 	want  Annotations
 }
 
-// TestEveryAnnotation: each alone, with what it may hold.
-func TestEveryAnnotation(t *testing.T) {
+func TestParse_ValuesOfEachAnnotation(t *testing.T) {
 	none := Annotations{}
 	for key, values := range map[string][]reading{
 		api.AnnotationRollbackTo: {
@@ -94,31 +93,32 @@ func TestEveryAnnotation(t *testing.T) {
 	}
 }
 
-// TestEveryAnnotationIsTested: a new one needs its values above.
-func TestEveryAnnotationIsTested(t *testing.T) {
+// TestParse_EveryAnnotationHasATest fails for a new annotation without values in
+// TestParse_ValuesOfEachAnnotation.
+func TestParse_EveryAnnotationHasATest(t *testing.T) {
 	if got, want := len(readers), 18; got != want {
-		t.Errorf("%d annotations are read, and %d are tested", got, want)
+		t.Errorf("%d annotations have readers, and %d have tests", got, want)
 	}
 }
 
-// TestReconcilePeriodOfAnsible: an Ansible operator's word for it counts where
-// ours is not there.
-func TestReconcilePeriodOfAnsible(t *testing.T) {
-	const ours, theirs = api.AnnotationReconcilePeriod, api.AnnotationAnsibleReconcilePeriod
-	wrong := period(time.Minute)
-	wrong.Problems = []string{theirs + ` is "soon": expected a duration such as "10m", or "0" for never`}
-	oursWrong := Annotations{Problems: []string{ours + ` is "soon": expected a duration such as "10m", or "0" for never`}}
+// TestParse_AnsibleReconcilePeriod checks that Chartwright's annotation takes precedence
+// over that of an Ansible operator.
+func TestParse_AnsibleReconcilePeriod(t *testing.T) {
+	const own, ansible = api.AnnotationReconcilePeriod, api.AnnotationAnsibleReconcilePeriod
+	ansibleInvalid := period(time.Minute)
+	ansibleInvalid.Problems = []string{ansible + ` is "soon": expected a duration such as "10m", or "0" for never`}
+	ownInvalid := Annotations{Problems: []string{own + ` is "soon": expected a duration such as "10m", or "0" for never`}}
 	for name, test := range map[string]struct {
 		given map[string]string
 		want  Annotations
 	}{
-		"alone":            {map[string]string{theirs: "30s"}, period(30 * time.Second)},
-		"alone, for never": {map[string]string{theirs: "0"}, period(0)},
-		"with ours":        {map[string]string{theirs: "30s", ours: "1m"}, period(time.Minute)},
-		"with ours of 0":   {map[string]string{theirs: "30s", ours: "0"}, period(0)},
-		"wrong, with ours": {map[string]string{theirs: "soon", ours: "1m"}, wrong},
-		"with ours wrong":  {map[string]string{theirs: "30s", ours: "soon"}, oursWrong},
-		"another word":     {map[string]string{"ansible.operator-sdk/verbosity": "4"}, Annotations{}},
+		"only the alias":                {map[string]string{ansible: "30s"}, period(30 * time.Second)},
+		"only the alias, 0":             {map[string]string{ansible: "0"}, period(0)},
+		"both":                          {map[string]string{ansible: "30s", own: "1m"}, period(time.Minute)},
+		"both, own annotation 0":        {map[string]string{ansible: "30s", own: "0"}, period(0)},
+		"both, alias invalid":           {map[string]string{ansible: "soon", own: "1m"}, ansibleInvalid},
+		"both, own annotation invalid":  {map[string]string{ansible: "30s", own: "soon"}, ownInvalid},
+		"another annotation of Ansible": {map[string]string{"ansible.operator-sdk/verbosity": "4"}, Annotations{}},
 	} {
 		if diff := cmp.Diff(test.want, Parse(test.given)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -126,11 +126,11 @@ func TestReconcilePeriodOfAnsible(t *testing.T) {
 	}
 }
 
-// TestParseWithFloor_ReconcilePeriod: a period below the floor is raised to the
-// floor, under each key, and reported as long as the annotation is there.
+// TestParseWithFloor_ReconcilePeriod checks that a period below the floor is raised to the
+// floor and reported, for each of the annotations.
 func TestParseWithFloor_ReconcilePeriod(t *testing.T) {
 	const floor = 10 * time.Second
-	const ours, ansible = api.AnnotationReconcilePeriod, api.AnnotationAnsibleReconcilePeriod
+	const own, ansible = api.AnnotationReconcilePeriod, api.AnnotationAnsibleReconcilePeriod
 	raised := func(key, value string) string {
 		return key + ` is "` + value + `": the operator allows 10s or more, and uses 10s`
 	}
@@ -139,15 +139,15 @@ func TestParseWithFloor_ReconcilePeriod(t *testing.T) {
 		want    time.Duration
 		problem string
 	}{
-		"above":                   {map[string]string{ours: "11s"}, 11 * time.Second, ""},
-		"the floor":               {map[string]string{ours: "10s"}, floor, ""},
-		"below":                   {map[string]string{ours: "9999ms"}, floor, raised(ours, "9999ms")},
-		"far below":               {map[string]string{ours: "1ns"}, floor, raised(ours, "1ns")},
-		"never":                   {map[string]string{ours: "0"}, 0, ""},
-		"another key":             {map[string]string{ansible: "300ms"}, floor, raised(ansible, "300ms")},
-		"a key that is overruled": {map[string]string{ansible: "300ms", ours: "1m"}, time.Minute, raised(ansible, "300ms")},
-		"the key that counts":     {map[string]string{ansible: "1m", ours: "2s"}, floor, raised(ours, "2s")},
-		"of the operator-sdk":     {map[string]string{api.AnnotationOperatorSDKReconcilePeriod: "2s"}, floor, raised(api.AnnotationOperatorSDKReconcilePeriod, "2s")},
+		"above the floor":                {map[string]string{own: "11s"}, 11 * time.Second, ""},
+		"equal to the floor":             {map[string]string{own: "10s"}, floor, ""},
+		"below the floor":                {map[string]string{own: "9999ms"}, floor, raised(own, "9999ms")},
+		"far below the floor":            {map[string]string{own: "1ns"}, floor, raised(own, "1ns")},
+		"never":                          {map[string]string{own: "0"}, 0, ""},
+		"alias below the floor":          {map[string]string{ansible: "300ms"}, floor, raised(ansible, "300ms")},
+		"ignored alias below the floor":  {map[string]string{ansible: "300ms", own: "1m"}, time.Minute, raised(ansible, "300ms")},
+		"own annotation below the floor": {map[string]string{ansible: "1m", own: "2s"}, floor, raised(own, "2s")},
+		"alias of the Helm operator":     {map[string]string{api.AnnotationOperatorSDKReconcilePeriod: "2s"}, floor, raised(api.AnnotationOperatorSDKReconcilePeriod, "2s")},
 	} {
 		want := period(test.want)
 		if test.problem != "" {
@@ -159,13 +159,13 @@ func TestParseWithFloor_ReconcilePeriod(t *testing.T) {
 	}
 }
 
-// TestAnnotationsOfTheOperatorSDK: each by its exact name, alone and where ours
-// says otherwise.
-func TestAnnotationsOfTheOperatorSDK(t *testing.T) {
-	const theirs = "helm.sdk.operatorframework.io/"
+// TestParse_OperatorSDKAnnotations checks each alias without and with Chartwright's
+// annotation, which takes precedence.
+func TestParse_OperatorSDKAnnotations(t *testing.T) {
+	const prefix = "helm.sdk.operatorframework.io/"
 	for name, test := range map[string]struct {
-		value, ours string
-		want, both  Annotations
+		value, own string
+		want, both Annotations
 	}{
 		"upgrade-force":           {value: "true", want: Annotations{ForceUpgrades: true}},
 		"rollback-force":          {value: "true", want: Annotations{ForceRollbacks: true}},
@@ -178,34 +178,34 @@ func TestAnnotationsOfTheOperatorSDK(t *testing.T) {
 		"upgrade-description":     {"a", "b", Annotations{Upgrade: Action{Description: "a"}}, Annotations{Upgrade: Action{Description: "b"}}},
 		"uninstall-description":   {"a", "b", Annotations{Uninstall: Action{Description: "a"}}, Annotations{Uninstall: Action{Description: "b"}}},
 	} {
-		if diff := cmp.Diff(test.want, Parse(map[string]string{theirs + name: test.value})); diff != "" {
+		if diff := cmp.Diff(test.want, Parse(map[string]string{prefix + name: test.value})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if !IsKnown(theirs + name) {
-			t.Errorf("a change of %s calls for no pass", name)
+		if !IsKnown(prefix + name) {
+			t.Errorf("%s is not known", name)
 		}
-		if test.ours == "" {
+		if test.own == "" {
 			continue
 		}
-		if diff := cmp.Diff(test.both, Parse(map[string]string{theirs + name: test.value, api.Domain + "/" + name: test.ours})); diff != "" {
-			t.Errorf("%s beside ours (-want +got):\n%s", name, diff)
+		if diff := cmp.Diff(test.both, Parse(map[string]string{prefix + name: test.value, api.Domain + "/" + name: test.own})); diff != "" {
+			t.Errorf("%s with Chartwright's annotation (-want +got):\n%s", name, diff)
 		}
 	}
-	// Both of the operator-sdk's say so: the Helm operator's counts.
-	both := map[string]string{theirs + "reconcile-period": "1m", api.AnnotationAnsibleReconcilePeriod: "2m"}
+	// The alias of the Helm operator takes precedence over that of Ansible operators.
+	both := map[string]string{prefix + "reconcile-period": "1m", api.AnnotationAnsibleReconcilePeriod: "2m"}
 	if diff := cmp.Diff(period(time.Minute), Parse(both)); diff != "" {
 		t.Errorf("the period (-want +got):\n%s", diff)
 	}
-	// Its other keys are none of our business, and no problem either.
-	if diff := cmp.Diff(Annotations{}, Parse(map[string]string{theirs + "chart": "web", theirs + "what": "x"})); diff != "" {
+	// Other annotations of the operator-sdk are ignored.
+	if diff := cmp.Diff(Annotations{}, Parse(map[string]string{prefix + "chart": "web", prefix + "what": "x"})); diff != "" {
 		t.Errorf("others (-want +got):\n%s", diff)
 	}
-	if got := Parse(map[string]string{theirs + "uninstall-wait": "yes"}); len(got.Problems) != 1 || got.UninstallWait {
+	if got := Parse(map[string]string{prefix + "uninstall-wait": "yes"}); len(got.Problems) != 1 || got.UninstallWait {
 		t.Errorf("a bad value: %+v", got)
 	}
 }
 
-func TestHeeded(t *testing.T) {
+func TestIsKnown(t *testing.T) {
 	for key, want := range map[string]bool{
 		api.AnnotationPause:                  true,
 		api.Domain + "/what":                 true,
@@ -218,12 +218,12 @@ func TestHeeded(t *testing.T) {
 		"":                                   false,
 	} {
 		if IsKnown(key) != want {
-			t.Errorf("%q is heeded: %v, want %v", key, !want, want)
+			t.Errorf("IsKnown(%q) = %v, want %v", key, !want, want)
 		}
 	}
 }
 
-func TestBadValues(t *testing.T) {
+func TestParse_ReportsInvalidValues(t *testing.T) {
 	for key, test := range map[string]struct {
 		values []string
 		text   string
@@ -243,22 +243,22 @@ func TestBadValues(t *testing.T) {
 				t.Errorf("%s: %q has the problems %q, want one with %q", key, value, got.Problems, test.text)
 			}
 			if diff := cmp.Diff(Annotations{Problems: got.Problems}, got); diff != "" {
-				t.Errorf("%s: %q counts as something (-nothing +got):\n%s", key, value, diff)
+				t.Errorf("%s: %q changes the result (-want +got):\n%s", key, value, diff)
 			}
 		}
 	}
 }
 
-// TestMalformedRollbacks: they are requests that cannot be met, and no problem
-// of their own, for whoever asks is told what can be had.
-func TestMalformedRollbacks(t *testing.T) {
+// TestParse_MalformedRollbackRequests checks that Parse returns malformed requests without
+// a problem, because the reconciler reports them with the available revisions.
+func TestParse_MalformedRollbackRequests(t *testing.T) {
 	for _, value := range []string{"0", "-1", "+", "two", "2.0", "@2", "@", "Previous", "latest", "previous 2", "none,2", "99999999999999999999"} {
 		got := Parse(map[string]string{api.AnnotationRollbackTo: value})
 		if diff := cmp.Diff(rollback(Rollback{Value: strings.TrimSpace(value)}), got); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", value, diff)
 		}
 		if !got.Rollback.Malformed() {
-			t.Errorf("%q could be met", value)
+			t.Errorf("%q is not malformed", value)
 		}
 	}
 	for _, value := range []string{"2", "previous", "none", "2@x"} {
@@ -268,7 +268,7 @@ func TestMalformedRollbacks(t *testing.T) {
 	}
 }
 
-func TestUnknownAnnotations(t *testing.T) {
+func TestParse_ReportsUnknownAnnotations(t *testing.T) {
 	got := Parse(map[string]string{
 		api.Domain + "/rolback-to":    "2",
 		api.Domain + "/":              "",
@@ -286,9 +286,9 @@ func TestUnknownAnnotations(t *testing.T) {
 	known := "abort, deletion-policy, force, install-description, install-disable-hooks, pause, reconcile-period, reconcile-requested-at, " +
 		"rollback-to, take-ownership, test, uninstall-description, uninstall-disable-hooks, uninstall-wait, upgrade-description, upgrade-disable-hooks"
 	want := Annotations{UninstallWait: true, Problems: []string{
-		api.Domain + "/ is not known; known are " + known,
+		"unknown annotation " + api.Domain + "/: expected one of " + known,
 		api.AnnotationReconcilePeriod + ` is "what?": expected a duration such as "10m", or "0" for never`,
-		api.Domain + "/rolback-to is not known; known are " + known,
+		"unknown annotation " + api.Domain + "/rolback-to: expected one of " + known,
 		api.AnnotationTakeOwnership + ` is "what?": expected "true" or "false"`,
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -296,28 +296,28 @@ func TestUnknownAnnotations(t *testing.T) {
 	}
 }
 
-// TestLongValues: a condition stays readable, and a request stays the one that
-// it is, whole.
-func TestLongValues(t *testing.T) {
+// TestParse_LongValues checks that a long value is shortened in a problem, and complete in
+// a request.
+func TestParse_LongValues(t *testing.T) {
 	long := strings.Repeat("ä", 100_000)
 	got := Parse(map[string]string{api.AnnotationPause: long, api.AnnotationForce: long, api.AnnotationRollbackTo: "2@" + long})
 	if len(got.Problems) != 1 || len(got.Problems[0]) > 200 || !strings.Contains(got.Problems[0], "äää…") {
 		t.Errorf("the problems are %.300q", got.Problems)
 	}
 	if got.Force != long || got.Rollback.Value != "2@"+long || got.Rollback.Revision != 2 {
-		t.Error("a long request was cut")
+		t.Error("a long request was shortened")
 	}
 	odd := "x" + long
 	if problem := Parse(map[string]string{api.AnnotationPause: odd}).Problems[0]; strings.ContainsRune(problem, '\ufffd') || strings.Contains(problem, `\x`) {
-		t.Errorf("a letter was cut in two: %q", problem)
+		t.Errorf("a character was split: %q", problem)
 	}
 	if diff := cmp.Diff(Annotations{}, Parse(nil)); diff != "" {
-		t.Errorf("no annotations ask for something:\n%s", diff)
+		t.Errorf("without annotations (-want +got):\n%s", diff)
 	}
 }
 
-// FuzzParse: whatever stands in one annotation, it is read without a panic and
-// takes nothing from the others.
+// FuzzParse checks that no annotation causes a panic or changes how other annotations are
+// read.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []struct{ key, value string }{
 		{api.AnnotationRollbackTo, "2@again"},
@@ -347,37 +347,38 @@ func FuzzParse(f *testing.F) {
 		if len(want.Problems) > 0 {
 			t.Fatal(want.Problems)
 		}
-		alone := Parse(map[string]string{key: value})
+		single := Parse(map[string]string{key: value})
 		others[key] = value
 		got := Parse(others)
-		if diff := cmp.Diff(alone.Problems, got.Problems); diff != "" {
-			t.Fatalf("problems alone and with others:\n%s", diff)
+		if diff := cmp.Diff(single.Problems, got.Problems); diff != "" {
+			t.Fatalf("problems with other annotations (-without +with):\n%s", diff)
 		}
 		if len(got.Problems) > 1 {
 			t.Fatalf("one annotation has %d problems", len(got.Problems))
 		}
 		if len(got.Problems) == 1 {
-			// What cannot be understood counts as not there.
+			// An invalid annotation is ignored.
 			got.Problems = nil
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("without and with a bad annotation:\n%s", diff)
+				t.Fatalf("with an invalid annotation (-want +got):\n%s", diff)
 			}
 			return
 		}
-		// And what can be adds only itself.
+		// A valid annotation changes nothing else.
 		for other := range others {
 			if other == key {
 				continue
 			}
 			rest := map[string]string{other: others[other]}
 			if missing(Parse(rest), got) {
-				t.Fatalf("%s is lost beside %s: %q", other, key, value)
+				t.Fatalf("%s is missing with %s: %q", other, key, value)
 			}
 		}
 	})
 }
 
-// missing reports whether something that one asks for is not asked for by all.
+// missing reports whether a request or setting of the first argument is missing from the
+// second.
 func missing(one, all Annotations) bool {
 	return one.Rollback != nil && (all.Rollback == nil || *all.Rollback != *one.Rollback) ||
 		one.Pause != PauseNot && all.Pause != one.Pause ||

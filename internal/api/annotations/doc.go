@@ -1,15 +1,15 @@
-// Package annotations reads what people ask of the operator by annotations on a
-// custom resource.
+// Package annotations parses the annotations on a custom resource that users set to send
+// requests to the operator or to change settings.
 //
-// Parse never fails: a value that cannot be understood is reported in Problems
-// and otherwise as if it were not there, so that it stops nothing, least of all
-// a deletion.
+// Parse never fails: it reports an invalid value in Problems and otherwise ignores it, so
+// that the value does not block other operations, such as a deletion.
 //
-// The annotations of the operator-sdk count for those of ours that say the same.
+// Annotations of the operator-sdk are aliases of Chartwright's annotations.
 //
-// Some annotations are states, as long as they are there: pause,
-// reconcile-period, deletion-policy, take-ownership and those that steer Helm's
-// actions. The others are requests: rollback-to, reconcile-requested-at, force
-// and test. A request is known by its value alone and answered once; which
-// were answered stands on the release record, see records.Marks.
+// Some annotations are settings that apply while the annotation exists: pause,
+// reconcile-period, deletion-policy, take-ownership, and those for Helm's actions. abort
+// applies to the action that it names. The others are requests: rollback-to,
+// reconcile-requested-at, force and test. The operator identifies a request by its value and
+// answers it once. The release record holds the digests of the answered requests, see the
+// labels in package api.
 package annotations

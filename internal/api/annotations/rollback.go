@@ -7,43 +7,44 @@ import (
 	"strings"
 )
 
-// Rollback is a request to run an earlier revision again.
+// Rollback is a request to roll back to an earlier revision, or to end a hold.
 type Rollback struct {
-	// Value is the annotation whole, by which a request is known.
+	// Value is the complete value of the annotation. Requests with different values are
+	// different requests.
 	Value string
-	// Revision is the one asked for; 0 where one of the others is set.
+	// Revision is the requested revision, 0 if Previous or None is set.
 	Revision int
-	// Previous asks for the newest earlier revision that was good.
+	// Previous requests the newest earlier revision that was deployed successfully.
 	Previous bool
 	// None ends a hold.
 	None bool
-	// Generation is that of the custom resource which the person who asked has
-	// seen; 0 where the request does not name one.
+	// Generation is the generation of the custom resource at the time of the request, 0 if
+	// the request does not name it.
 	Generation int64
 }
 
-// Words that stand in place of a revision.
+// Values of the annotation that do not name a revision.
 const (
 	rollbackPrevious = "previous"
 	rollbackNone     = "none"
 )
 
-// Malformed reports whether the request is none that could ever be met.
+// Malformed reports whether no state of the release can satisfy the request.
 func (r Rollback) Malformed() bool { return r.Revision == 0 && !r.Previous && !r.None }
 
-// generation is the part of a token that names a generation, see WithGeneration.
+// generation matches the generation at the start of a token, see WithGeneration.
 var generation = regexp.MustCompile(`^g([1-9]\d{0,17})(@|$)`)
 
-// WithGeneration returns the value of a request, made when the custom resource
-// had that generation: an edit that came later is followed, and the request is
-// not carried out.
+// WithGeneration returns the value of a request that applies to one generation of the
+// custom resource. If the custom resource has been edited since, the operator ignores the
+// request and applies the edit.
 func WithGeneration(to string, generation int64, token string) string {
 	return fmt.Sprintf("%s@g%d@%s", to, generation, token)
 }
 
-// parseRollback reads "<revision>", "previous" or "none", each with "@<token>"
-// after it or not. A token that is "g<generation>", or begins with that and "@",
-// names the generation. An empty value asks for nothing.
+// parseRollback parses "<revision>", "previous" or "none", optionally followed by
+// "@<token>". A token "g<generation>", or one that starts with "g<generation>@", names the
+// generation. It returns nil for an empty value.
 func parseRollback(value string) *Rollback {
 	if value == "" {
 		return nil
@@ -51,7 +52,7 @@ func parseRollback(value string) *Rollback {
 	r := &Rollback{Value: value}
 	what, token, _ := strings.Cut(value, "@")
 	if named := generation.FindStringSubmatch(strings.TrimSpace(token)); named != nil {
-		// It has at most 18 digits.
+		// At most 18 digits always fit.
 		r.Generation, _ = strconv.ParseInt(named[1], 10, 64)
 	}
 	switch what = strings.TrimSpace(what); what {

@@ -95,8 +95,8 @@ func TestRender_Values(t *testing.T) {
 			name: "an optional Secret in another namespace", entry: fromSecret, file: box("{}") + strings.Replace(secret, "shop", "other", 1) + "stringData: {word: other}\n", data: `{"free":{},"in":"shop","size":1,"word":"hello"}`,
 			warnings: []string{"the optional source of values Secret shop/shared is not in the file"},
 		},
-		{name: "a ConfigMap that does not exist", entry: fromMap, file: box("{}"), fails: "values come from ConfigMap shop/web.one-values, which does not exist: create it, with the key values.yaml; for a preview, add it to the file as a separate document"},
-		{name: "a ConfigMap without the key", entry: fromMap, file: box("{}") + strings.Replace(configMap, "values.yaml", "values.yml", 1), fails: "values come from key values.yaml of ConfigMap shop/web.one-values, which has no such key"},
+		{name: "a ConfigMap that does not exist", entry: fromMap, file: box("{}"), fails: "valuesFrom: ConfigMap shop/web.one-values does not exist: create it with the key values.yaml; for a preview, add it to the file as a separate document"},
+		{name: "a ConfigMap without the key", entry: fromMap, file: box("{}") + strings.Replace(configMap, "values.yaml", "values.yml", 1), fails: "valuesFrom: ConfigMap shop/web.one-values has no key values.yaml"},
 		{name: "a release namespace from the spec", entry: "  releaseNamespace: '{{ .spec.place }}'\n", file: box("{place: there}"), data: `{"free":{},"in":"there","size":1,"word":"hello"}`},
 		{name: "a release namespace missing in the spec", entry: "  releaseNamespace: '{{ .spec.place }}'\n", file: box("{}"), fails: "releaseNamespace: "},
 		{name: "a release namespace from the status, which is not applied", entry: "  releaseNamespace: '{{ .status.place }}'\n", file: box("{}\nstatus: {place: there}"), fails: "releaseNamespace: "},
@@ -106,7 +106,7 @@ func TestRender_Values(t *testing.T) {
 			name: "labels that do not match the selector", entry: "  selector: {matchLabels: {team: a}}\n", file: box("{}"), data: `{"free":{},"in":"shop","size":1,"word":"hello"}`,
 			warnings: []string{"the operator would ignore the custom resource: its labels do not match the selector of the watches entry"},
 		},
-		{name: "a spec that the chart rejects", file: box("{size: 7, word: ab}"), fails: "the chart's schema refuses the spec: spec.word: "},
+		{name: "a spec that the chart rejects", file: box("{size: 7, word: ab}"), fails: "the spec violates the chart's schema: spec.word: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := first(t, operator(t, test.entry), test.file, preview.Options{})
@@ -160,7 +160,7 @@ func TestRender_Validate(t *testing.T) {
 			`spec.word: Invalid value: "integer": spec.word in body must be of type string: "integer"`,
 		}},
 		{name: "a number that is too large", file: box("{size: 10}"), fails: []string{"spec.size: Invalid value: 10: spec.size in body should be less than or equal to 9"}},
-		{name: "values that only the chart rejects", file: box("{size: 7, word: ab}"), fails: []string{"the chart's schema refuses the spec: spec.word: minLength: got 2, want 3"}},
+		{name: "values that only the chart rejects", file: box("{size: 7, word: ab}"), fails: []string{"the spec violates the chart's schema: spec.word: minLength: got 2, want 3"}},
 		{name: "a version that is not served", file: strings.Replace(box("{}"), "/v1", "/v2", 1), fails: []string{"apiVersion: version v2 is not served: want one of example.com/v1"}},
 		{name: "another served version", entry: "  versions: [{name: v1, storage: true}, {name: v2}]\n", file: strings.Replace(box("{}"), "/v1", "/v2", 1)},
 		{name: "a version with served: false", entry: "  versions: [{name: v1, storage: true}, {name: v2, served: false}]\n", file: strings.Replace(box("{}"), "/v1", "/v2", 1), fails: []string{"apiVersion: version v2 is not served: want one of example.com/v1"}},

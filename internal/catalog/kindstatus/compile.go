@@ -15,26 +15,24 @@ import (
 	"github.com/chartwright/chartwright/internal/watches/expression"
 )
 
-// Fields are the status fields of a kind, in the order of their names. They may be used
-// concurrently.
+// Fields are the status fields of a kind, sorted by name. They may be used concurrently.
 type Fields []field
 
 type field struct {
 	name    string
 	program cel.Program
 	shape   Shape
-	// values: the expression speaks of values.
+	// values: the expression reads values.
 	values bool
-	// observed are the entries of observe that it speaks of.
+	// observed are the entries of observe that the expression reads.
 	observed []string
 }
 
-// Error is a mistake in the expression of one field, or why it cannot be evaluated.
+// Error is an error in the expression of a field, or in its evaluation.
 type Error = expression.Error
 
-// Compile checks the expression of each field. Observed are the names of the
-// entries of observe. It returns nil Fields where there is no field, and every
-// Error, in the order of the names.
+// Compile compiles the expression of each field. observed are the names of the entries of
+// observe. It returns nil Fields without expressions, and all errors, sorted by field.
 func Compile(expressions map[string]string, observed []string) (Fields, []expression.Error) {
 	var problems []expression.Error
 	var compiled Fields
@@ -72,7 +70,7 @@ func compile(name, text string, observed []string) (field, error) {
 	return f, nil
 }
 
-// Names returns the names of the fields, in order.
+// Names returns the names of the fields, sorted.
 func (f Fields) Names() []string {
 	names := make([]string, len(f))
 	for i, field := range f {
@@ -81,7 +79,7 @@ func (f Fields) Names() []string {
 	return names
 }
 
-// Shape returns the shape of a field, and whether there is such a field.
+// Shape returns the shape of a field, and whether the field exists.
 func (f Fields) Shape(name string) (Shape, bool) {
 	i := slices.IndexFunc(f, func(f field) bool { return f.name == name })
 	if i < 0 {
@@ -90,12 +88,12 @@ func (f Fields) Shape(name string) (Shape, bool) {
 	return f[i].shape, true
 }
 
-// UseValues reports whether some expression speaks of values.
+// UseValues reports whether any expression reads values.
 func (f Fields) UseValues() bool {
 	return slices.ContainsFunc(f, func(f field) bool { return f.values })
 }
 
-// The variables of an expression.
+// Variables of expressions.
 const (
 	varRelease   = "release"
 	varValues    = "values"
@@ -103,7 +101,7 @@ const (
 	varObserved  = "observed"
 )
 
-// environment is what expressions of every kind are compiled in.
+// environment is the CEL environment of all expressions.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return expression.Environment(
 		withStructs,
@@ -114,9 +112,9 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
-// uses reports whether an expression speaks of values, and of which entries of
-// observe. It is an error to speak of one that is not there. An expression
-// that computes the name speaks of all.
+// uses reports whether an expression reads values, and which entries of observe it reads.
+// It returns an error for an unknown entry. An expression that computes the name of an
+// entry counts as reading all of them.
 func uses(compiled *cel.Ast, names []string) (values bool, observed []string, err error) {
 	root := ast.NavigateAST(compiled.NativeRep())
 	for _, ident := range ast.MatchDescendants(root, ast.KindMatcher(ast.IdentKind)) {
@@ -129,7 +127,7 @@ func uses(compiled *cel.Ast, names []string) (values bool, observed []string, er
 			case !known:
 				observed = append(observed, names...)
 			case !slices.Contains(names, name):
-				return false, nil, fmt.Errorf("observe has no entry of the name %s: expected one of %s", name, listed(names))
+				return false, nil, fmt.Errorf("observe has no entry %s: expected one of %s", name, listed(names))
 			default:
 				observed = append(observed, name)
 			}
@@ -153,8 +151,8 @@ func entry(ident ast.NavigableExpr) (string, bool) {
 		if parent.AsCall().FunctionName() != operators.Index || len(args) != 2 || args[1].Kind() != ast.LiteralKind {
 			return "", false
 		}
-		name, isText := args[1].AsLiteral().(types.String)
-		return string(name), isText
+		name, isString := args[1].AsLiteral().(types.String)
+		return string(name), isString
 	default:
 		return "", false
 	}
@@ -162,7 +160,7 @@ func entry(ident ast.NavigableExpr) (string, bool) {
 
 func listed(names []string) string {
 	if len(names) == 0 {
-		return "none, for there is no observe"
+		return "none, because the entry has no observe"
 	}
 	return strings.Join(names, ", ")
 }

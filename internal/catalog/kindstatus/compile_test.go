@@ -9,16 +9,16 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
 )
 
-func TestCompileRefuses(t *testing.T) {
+func TestCompile_RejectsInvalidExpressions(t *testing.T) {
 	for _, test := range []struct{ name, expression, want string }{
 		{"no CEL", "1 +", "column 4: Syntax error"},
 		{"a variable that is not there", "podz", "column 1: undeclared reference to 'podz'"},
 		{"a field that is not there", "release.nmae", "column 8: undefined field 'nmae'"},
 		{"a field that no object has", "resources.map(r, r.status)", "column 19: undefined field 'status'"},
 		{"types that do not fit", "release.revision + 'a'", "column 18: found no matching overload for '_+_'"},
-		{"an entry that is not there", "size(observed.podz)", "observe has no entry of the name podz: expected one of claims, pods"},
-		{"an entry by its text", "observed['podz']", "observe has no entry of the name podz"},
-		{"whether there is an entry", "has(observed.podz)", "observe has no entry of the name podz"},
+		{"an entry that is not there", "size(observed.podz)", "observe has no entry podz: expected one of claims, pods"},
+		{"an entry by its text", "observed['podz']", "observe has no entry podz"},
+		{"whether there is an entry", "has(observed.podz)", "observe has no entry podz"},
 		{"the second line", "release.name +\n  podz", "line 2, column 3: undeclared reference to 'podz'"},
 		{"the clock", "now()", "column 4: undeclared reference to 'now'"},
 	} {
@@ -28,23 +28,23 @@ func TestCompileRefuses(t *testing.T) {
 				t.Errorf("problems are %q, want one that begins %q", problems, test.want)
 			}
 			if fields != nil {
-				t.Error("there are fields all the same")
+				t.Error("Compile returned fields with the error")
 			}
 		})
 	}
 }
 
-func TestCompileTellsEverythingAtOnce(t *testing.T) {
+func TestCompile_ReportsAllErrors(t *testing.T) {
 	_, problems := kindstatus.Compile(map[string]string{"c": "x", "a": "y", "b": "1"}, nil)
 	if text := fmt.Sprint(problems); text != "[a: column 1: undeclared reference to 'y' c: column 1: undeclared reference to 'x']" {
 		t.Error(text)
 	}
-	if _, problems := kindstatus.Compile(map[string]string{"a": "observed.pods"}, nil); len(problems) != 1 || !strings.Contains(problems[0].Error(), "there is no observe") {
+	if _, problems := kindstatus.Compile(map[string]string{"a": "observed.pods"}, nil); len(problems) != 1 || !strings.Contains(problems[0].Error(), "the entry has no observe") {
 		t.Error(problems)
 	}
 }
 
-func TestShapes(t *testing.T) {
+func TestCompile_Shapes(t *testing.T) {
 	text, anything := &kindstatus.Shape{Type: kindstatus.TypeString}, &kindstatus.Shape{}
 	for expression, want := range map[string]kindstatus.Shape{
 		"'a'":                                   {Type: kindstatus.TypeString},
@@ -78,7 +78,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-func TestFieldsAreKnownByName(t *testing.T) {
+func TestFields_ByName(t *testing.T) {
 	fields, problems := kindstatus.Compile(map[string]string{"b": "1", "a": "values.a"}, nil)
 	if len(problems) > 0 {
 		t.Fatal(problems)
@@ -94,6 +94,6 @@ func TestFieldsAreKnownByName(t *testing.T) {
 	}
 	var none kindstatus.Fields
 	if _, ok := none.Shape("a"); ok || len(none.Names()) > 0 || none.UseValues() || len(none.Evaluate(kindstatus.Input{}).Values) > 0 {
-		t.Error("nil fields are some")
+		t.Error("nil Fields have fields")
 	}
 }

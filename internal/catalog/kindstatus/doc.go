@@ -1,17 +1,15 @@
-// Package kindstatus computes the fields of a status that are a kind's own.
+// Package kindstatus computes the status fields that a watches entry adds to a kind.
 //
-// A watches entry says what they are, each by an expression in CEL
-// (https://cel.dev):
+// The entry defines each field by an expression in CEL (https://cel.dev):
 //
 //	status:
 //	  podNames: observed.pods.map(p, string(p.metadata.name)).sort()
 //
-// Expressions speak of release, values, resources and observed; see Input.
-// Compile checks them at start, types and all, and tells the Shape of what each
-// gives, for the kind's CRD. Evaluate cannot do harm: its cost is limited, a
-// panic is an error, and a field whose expression fails is taken out while the
-// others are told.
+// Expressions read the variables release, values, resources and observed; see Input. Compile
+// checks expressions and their types at start, and returns the Shape of each result for the
+// kind's CRD. Evaluate limits the cost, returns a panic as an error, and leaves out a field
+// whose expression fails without affecting the other fields.
 //
-// Equal inputs give equal fields. CEL has no clock, and maps are walked in the
-// order of their keys here, or a status would be written again and again.
+// Equal inputs give equal fields: CEL has no clock, and maps are iterated in the order of
+// their keys. Otherwise the status would be written repeatedly.
 package kindstatus

@@ -14,24 +14,24 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// maxFieldSize is how much a field may hold, in about bytes: a custom resource has
-// room for a megabyte, and is sent whole to all who watch it.
+// maxFieldSize is the approximate limit for a field in bytes. A custom resource has room
+// for about a megabyte, and every watch receives it whole.
 const maxFieldSize = 128 << 10
 
 var (
-	errTooLarge = fmt.Errorf("it gives more than %d KiB, which is no status any more", maxFieldSize>>10)
-	// errSecret is for a number; of a text the secret part is taken out.
-	errSecret = errors.New("it gives a number that a Secret holds")
+	errTooLarge = fmt.Errorf("the result is larger than %d KiB", maxFieldSize>>10)
+	// errSecret is for a number. In a string only the secret is redacted.
+	errSecret = errors.New("the result is a number from a Secret")
 )
 
-// encoder turns what an expression gave into what JSON holds: texts, int64,
-// float64, bool, lists and maps, as they are when they are read back.
+// encoder converts the result of an expression to JSON values: strings, int64, float64,
+// booleans, lists and maps, as they are when they are decoded again.
 type encoder struct {
 	left   int
 	redact func(string) string
 }
 
-// encode returns nil for null, which no status has.
+// encode returns nil for null, which is not part of a status.
 func (e *encoder) encode(value ref.Val, as Shape) (any, error) {
 	e.left--
 	if e.left < 0 {
@@ -47,12 +47,12 @@ func (e *encoder) encode(value ref.Val, as Shape) (any, error) {
 	case types.Null:
 		return nil, nil
 	case types.Bool:
-		return checkType(as, TypeBoolean, "true or false", bool(v))
+		return checkType(as, TypeBoolean, "a boolean", bool(v))
 	case types.Int:
 		return e.number(as, int64(v))
 	case types.Uint:
 		if v > math.MaxInt64 {
-			return nil, fmt.Errorf("it gives %d, which is too large a number", uint64(v))
+			return nil, fmt.Errorf("the result %d is too large", uint64(v))
 		}
 		return e.number(as, int64(v))
 	case types.Double:
@@ -70,15 +70,15 @@ func (e *encoder) encode(value ref.Val, as Shape) (any, error) {
 	case traits.Lister:
 		return e.list(v, as)
 	default:
-		return nil, fmt.Errorf("it gives a %s, which JSON has no word for", value.Type().TypeName())
+		return nil, fmt.Errorf("the result is a %s, which JSON cannot represent", value.Type().TypeName())
 	}
 }
 
-// checkType returns a value where the shape is of its type. Where types are not known
-// before, CEL may have promised another.
+// checkType returns a value if its type matches the shape. CEL does not know all types
+// before the evaluation.
 func checkType(as Shape, actual Type, name string, value any) (any, error) {
 	if as.Type != "" && as.Type != actual {
-		return nil, fmt.Errorf("it gives %s, and the kind's definition has the type %s", name, as.Type)
+		return nil, fmt.Errorf("the result is %s, but the type in the CRD is %s", name, as.Type)
 	}
 	return value, nil
 }
@@ -88,10 +88,10 @@ func (e *encoder) text(as Shape, text string) (any, error) {
 	if e.left -= len(text); e.left < 0 {
 		return nil, errTooLarge
 	}
-	return checkType(as, TypeString, "a text", text)
+	return checkType(as, TypeString, "a string", text)
 }
 
-// number takes a whole number, which is good for either type of numbers.
+// number encodes an integer, which is valid for integer and number types.
 func (e *encoder) number(as Shape, whole int64) (any, error) {
 	if text := strconv.FormatInt(whole, 10); e.redact(text) != text {
 		return nil, errSecret
@@ -105,9 +105,9 @@ func (e *encoder) number(as Shape, whole int64) (any, error) {
 func (e *encoder) double(as Shape, number float64) (any, error) {
 	switch {
 	case math.IsNaN(number) || math.IsInf(number, 0):
-		return nil, fmt.Errorf("it gives %v, which is no number in JSON", number)
+		return nil, fmt.Errorf("the result is %v, which JSON cannot represent", number)
 	case number == math.Trunc(number) && math.Abs(number) <= 1<<53:
-		// JSON reads it back so.
+		// JSON decodes it as an integer.
 		return e.number(as, int64(number))
 	}
 	if text := fmt.Sprint(number); e.redact(text) != text {
@@ -124,7 +124,7 @@ func (e *encoder) list(list traits.Lister, as Shape) (any, error) {
 			return nil, err
 		}
 		if item == nil && as.Item != nil && as.Item.Type != "" {
-			return nil, fmt.Errorf("it gives a list with null in it, and the kind's definition has the type %s there", as.Item.Type)
+			return nil, fmt.Errorf("the result is a list with null, but the item type in the CRD is %s", as.Item.Type)
 		}
 		found = append(found, item)
 	}
@@ -143,21 +143,21 @@ func (e *encoder) mapping(m traits.Mapper, as Shape) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A patch would read null as a wish to remove the key.
+		// In a patch null would remove the key.
 		if value != nil {
-			found[name.(string)] = value //nolint:errcheck // a text of no shape is a string
+			found[name.(string)] = value //nolint:errcheck // a string without a shape stays a string
 		}
 	}
 	return checkType(as, TypeMap, "a map", found)
 }
 
-// Shape is the type of what an expression gives, by the words of JSON Schema.
+// Shape is the type of an expression's result, in terms of JSON Schema.
 type Shape struct {
-	// Type is empty where anything may come.
+	// Type is empty if the type is unknown.
 	Type Type
-	// Format says more of a text, as in JSON Schema.
+	// Format is the format of a string.
 	Format string
-	// Item is the shape of what a list or a map holds; nil elsewhere.
+	// Item is the shape of the elements of a list or map; nil for other types.
 	Item *Shape
 }
 
@@ -174,7 +174,7 @@ const (
 	TypeMap     Type = "object"
 )
 
-// shapeOf returns the shape of a type of CEL.
+// shapeOf returns the shape of a CEL type.
 func shapeOf(t *types.Type) Shape {
 	if t.Kind() == types.OpaqueKind && t.TypeName() == types.OptionalType.TypeName() {
 		return shapeOf(t.Parameters()[0])
@@ -196,7 +196,7 @@ func shapeOf(t *types.Type) Shape {
 		item := shapeOf(t.Parameters()[0])
 		return Shape{Type: TypeList, Item: &item}
 	case types.MapKind:
-		// Keys become texts.
+		// Keys become strings.
 		item := shapeOf(t.Parameters()[1])
 		return Shape{Type: TypeMap, Item: &item}
 	case types.StructKind:

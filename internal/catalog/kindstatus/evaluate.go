@@ -7,16 +7,16 @@ import (
 	"github.com/chartwright/chartwright/internal/watches/expression"
 )
 
-// Result is what became of a kind's fields.
+// Result is the result of an evaluation.
 type Result struct {
-	// Values holds for each field what JSON holds, nil for null and for a field
-	// that failed. A field that is missing is to be left as it is: it speaks of
-	// values, which cannot be had for now.
+	// Values holds for each field its JSON value, nil for null and for a field that failed.
+	// A field that is not in the map must be left unchanged: it reads values, which are not
+	// available now.
 	Values   map[string]any
 	Failures []expression.Error
 }
 
-// Evaluate computes every field. One that fails keeps no other from being told.
+// Evaluate computes all fields. A field that fails does not affect the others.
 func (f Fields) Evaluate(in Input) Result {
 	result := Result{Values: map[string]any{}}
 	if in.Redact == nil {
@@ -42,7 +42,7 @@ func (f field) evaluate(in Input, variables map[string]any) (value any, err erro
 			return nil, errors.New(why)
 		}
 	}
-	// What CEL returns is walked here.
+	// Iterating over the result can run CEL code.
 	defer func() {
 		if p := recover(); p != nil {
 			value, err = nil, fmt.Errorf("internal error: %v", p)

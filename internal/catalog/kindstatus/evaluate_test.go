@@ -90,7 +90,7 @@ func TestEvaluate(t *testing.T) {
 		if got, told := result.Values["a"]; !told || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s is %#v, want %#v", expression, got, want)
 		}
-		// What is stored must be what is read back, or it would be written for ever.
+		// The value must survive a round trip, or the status would be written repeatedly.
 		data, err := json.Marshal(result.Values["a"])
 		if err != nil {
 			t.Errorf("%s: %v", expression, err)
@@ -101,7 +101,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-func TestAFailureIsOfOneField(t *testing.T) {
+func TestEvaluate_FailureAffectsOneField(t *testing.T) {
 	for _, test := range []struct{ name, expression, want string }{
 		{"a key that is not there", "values.absent", "no such key: absent"},
 		{"a text that is no number", "int(values['storage-size'])", "type conversion error from 'string' to 'int'"},
@@ -109,10 +109,10 @@ func TestAFailureIsOfOneField(t *testing.T) {
 		{"a type that was not known", "string(observed.pods[0].metadata)", "no such overload"},
 		{"a list that is long", "lists.range(100000000)", "exceeds maximum allowed"},
 		{"division", "1 / (values.replicas - 2)", "division by zero"},
-		{"cost", "lists.range(9999).map(x, lists.range(9999).map(y, x * y)).size()", "it takes too long: more than 250000 steps"},
-		{"size", "lists.range(9999).map(x, 'a text of some length')", "it gives more than 128 KiB"},
-		{"infinity", "values.ratio / 0.0", "no number in JSON"},
-		{"a type", "[type(1)]", "it gives a type"},
+		{"cost", "lists.range(9999).map(x, lists.range(9999).map(y, x * y)).size()", "the evaluation exceeds the limit of 250000 steps"},
+		{"size", "lists.range(9999).map(x, 'a text of some length')", "the result is larger than 128 KiB"},
+		{"infinity", "values.ratio / 0.0", "which JSON cannot represent"},
+		{"a type", "[type(1)]", "the result is a type"},
 		{"a large number", "18446744073709551615u", "too large"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestAFailureIsOfOneField(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotObservedIsAFailure(t *testing.T) {
+func TestEvaluate_FailsForUnobservedObjects(t *testing.T) {
 	in := input()
 	in.Observed = map[string]any{"claims": []any{}}
 	in.Unobserved = map[string]string{"pods": "Pods may not be watched"}
@@ -145,30 +145,30 @@ func TestWhatIsNotObservedIsAFailure(t *testing.T) {
 	}
 }
 
-func TestValuesAreAskedForOnceAndOnlyIfNeeded(t *testing.T) {
-	asked := 0
+func TestEvaluate_ReadsValuesOnceIfNeeded(t *testing.T) {
+	reads := 0
 	in := input()
 	in.Values = func() map[string]any {
-		asked++
+		reads++
 		return map[string]any{"a": int64(1)}
 	}
 	compile(t, map[string]string{"a": "release.name"}).Evaluate(in)
-	if asked != 0 {
-		t.Errorf("asked for %d times, and nobody needs them", asked)
+	if reads != 0 {
+		t.Errorf("values were read %d times, want never", reads)
 	}
 	result := compile(t, map[string]string{"a": "values.a", "b": "values.a + values.a"}).Evaluate(in)
-	if asked != 1 || result.Values["a"] != int64(1) || result.Values["b"] != int64(2) {
-		t.Errorf("asked for %d times: %v", asked, result)
+	if reads != 1 || result.Values["a"] != int64(1) || result.Values["b"] != int64(2) {
+		t.Errorf("values were read %d times: %v", reads, result)
 	}
-	// Where they cannot be had, nothing is said of what speaks of them.
+	// Without values the fields that read them are left out.
 	in.Values = nil
 	result = compile(t, map[string]string{"a": "values.a", "b": "release.name"}).Evaluate(in)
-	if _, told := result.Values["a"]; told || len(result.Failures) > 0 || result.Values["b"] != "web" {
+	if _, found := result.Values["a"]; found || len(result.Failures) > 0 || result.Values["b"] != "web" {
 		t.Errorf("%v", result)
 	}
 }
 
-func TestSecretsAreTakenOut(t *testing.T) {
+func TestEvaluate_RedactsSecrets(t *testing.T) {
 	in := input()
 	in.Values = func() map[string]any {
 		return map[string]any{"password": "canary-1", "port": int64(76543), "ratio": 1234.5}
@@ -180,31 +180,30 @@ func TestSecretsAreTakenOut(t *testing.T) {
 		"text": "'it is ' + values.password", "key": "{values.password: 1}", "error": "int(values.password)",
 		"number": "values.port", "fraction": "[values.ratio]", "good": "release.name",
 	}).Evaluate(in)
-	told := fmt.Sprint(result)
+	text := fmt.Sprint(result)
 	for _, canary := range []string{"canary-1", "76543", "1234.5"} {
-		if strings.Contains(told, canary) {
-			t.Errorf("%s is told: %s", canary, told)
+		if strings.Contains(text, canary) {
+			t.Errorf("%s is not redacted: %s", canary, text)
 		}
 	}
 	if result.Values["text"] != "it is [redacted]" || result.Values["good"] != "web" || len(result.Failures) != 3 {
-		t.Error(told)
+		t.Error(text)
 	}
 }
 
-// TestATypeIsKept: a value that the kind's definition refuses would keep the
-// whole status from being written.
-func TestATypeIsKept(t *testing.T) {
+// TestEvaluate_FailsForOtherTypeThanCRD: the API server would reject the whole status.
+func TestEvaluate_FailsForOtherTypeThanCRD(t *testing.T) {
 	in := input()
 	in.Values = func() map[string]any {
 		return map[string]any{"numbers": []any{int64(1)}, "nulls": []any{nil}, "texts": []any{"b"}}
 	}
 	for expression, want := range map[string]string{
 		"['a'] + values.texts":   "",
-		"['a'] + values.numbers": "a: it gives a number, and the kind's definition has the type string",
-		"['a'] + values.nulls":   "a: it gives a list with null in it, and the kind's definition has the type string there",
+		"['a'] + values.numbers": "a: the result is a number, but the type in the CRD is string",
+		"['a'] + values.nulls":   "a: the result is a list with null, but the item type in the CRD is string",
 		"[1.5] + values.numbers": "",
-		"[1] + values.texts":     "a: it gives a text, and the kind's definition has the type integer",
-		"[true] + values.texts":  "a: it gives a text, and the kind's definition has the type boolean",
+		"[1] + values.texts":     "a: the result is a string, but the type in the CRD is integer",
+		"[true] + values.texts":  "a: the result is a string, but the type in the CRD is boolean",
 	} {
 		if failures := compile(t, map[string]string{"a": expression}).Evaluate(in).Failures; fmt.Sprint(failures) != "["+want+"]" {
 			t.Errorf("%s: %v", expression, failures)
@@ -212,8 +211,8 @@ func TestATypeIsKept(t *testing.T) {
 	}
 }
 
-// TestManyObjectsAreNoFailure: the limit is for what is endless.
-func TestManyObjectsAreNoFailure(t *testing.T) {
+// TestEvaluate_ManyObjects stays below the cost limit.
+func TestEvaluate_ManyObjects(t *testing.T) {
 	in := input()
 	var pods []any
 	for i := range 2000 {

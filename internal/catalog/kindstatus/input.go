@@ -11,32 +11,32 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Input is what expressions speak of.
+// Input holds the variables of the expressions.
 type Input struct {
 	// Release is the newest revision; without one its number is 0.
 	Release api.ReleaseStatus
-	// Values returns the values that the release has: the chart's defaults with
-	// what was given over them. It is called at most once, and only where an
-	// expression speaks of values. Nil says that they cannot be had for now.
+	// Values returns the values of the release: the chart's defaults merged with all
+	// sources. It is called at most once, and only if an expression reads values. Nil means
+	// that the values are not available now.
 	Values    func() map[string]any
 	Resources []Resource
-	// Observed holds the objects of each entry of observe. Nobody changes them.
+	// Observed holds a list of objects for each entry of observe. They must not be changed.
 	Observed map[string]any
-	// Unobserved tells why there are no objects of an entry.
+	// Unobserved is the reason if the objects of an entry are not available.
 	Unobserved map[string]string
-	// Redact takes out of a text what nobody may read; nil takes out nothing.
+	// Redact removes secrets from a text; nil removes nothing.
 	Redact func(string) string
 }
 
-// Resource is one object of the release.
+// Resource is one managed resource.
 type Resource struct {
-	// Group is that of the kind, empty for Kubernetes' core.
+	// Group is the API group of the kind, empty for the core group.
 	Group     string
 	Kind      string
 	Namespace string
 	Name      string
 	Ready     bool
-	// Reason is a word and Message a sentence on what it waits for.
+	// Reason and Message explain why the resource is not ready. Reason is one word.
 	Reason  string
 	Message string
 }
@@ -57,7 +57,7 @@ func (r Resource) fields() map[string]any {
 	}
 }
 
-// variables are what an evaluation finds under the names of the environment.
+// variables returns the values of the variables.
 func (in Input) variables() map[string]any {
 	resources := make([]any, len(in.Resources))
 	for i, r := range in.Resources {
@@ -65,7 +65,7 @@ func (in Input) variables() map[string]any {
 	}
 	found := map[string]any{varRelease: releaseFields(in.Release), varResources: resources, varObserved: in.Observed}
 	if in.Values != nil {
-		// CEL calls it when an expression asks for it.
+		// CEL calls it when an expression reads it.
 		found[varValues] = sync.OnceValue(func() any { return in.Values() })
 	}
 	return found
@@ -91,7 +91,8 @@ func typesOf(fields map[string]any) map[string]*types.Type {
 	return found
 }
 
-// typeProvider knows these types beside CEL's own. What is evaluated are maps.
+// typeProvider adds the types of release and resources to CEL's types. The evaluated values
+// are maps.
 type typeProvider struct{ types.Provider }
 
 func withStructs(env *cel.Env) (*cel.Env, error) {

@@ -8,33 +8,32 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Call is one place where a template calls a function or reads a field of the
-// root object.
+// Call is a call of a function, or a read of a field of the root object, in a template.
 type Call struct {
 	File File
-	// Template is the name of the template that contains the call: a define's, or
+	// Template is the name of the template that contains the call: a named template, or
 	// the file's own.
 	Template string
-	// Name is that of the function, or the path of the field without its first
-	// dot: Release.Revision. Args has the arguments of a function, except what
-	// comes through a pipe. A template action is a call of "template" by name.
+	// Name is the name of the function, or the path of the field without the first dot:
+	// Release.Revision. Args are the arguments of the function, except a piped one. A
+	// template action is a call of "template" with the name as argument.
 	Name string
 	Args []parse.Node
-	// Unless holds values, as paths below .Values. If one of them is set, it
-	// replaces the call's result.
+	// Unless are paths of values below .Values. If one of these values is set, the chart
+	// uses it instead of the call's result.
 	Unless []string
 
 	pos      parse.Pos
 	lookedUp bool
-	// variable is the one that the action declares or sets.
+	// variable is the variable that the action assigns.
 	variable string
 }
 
-// Line returns the line of the file on which the call is.
+// Line returns the line of the call in its file.
 func (c Call) Line() int { return c.File.Line(c.pos) }
 
-// includes returns the name of the template that a call includes, empty if it
-// includes none, or one whose name is computed.
+// includes returns the name of the template that the call includes. It is empty for other
+// calls, and if the name is computed.
 func (c Call) includes() string {
 	if c.Name != "include" && c.Name != "template" || len(c.Args) == 0 {
 		return ""
@@ -47,17 +46,17 @@ func (c Call) includes() string {
 // the names of the templates, and the text.
 type Calls struct {
 	All []Call
-	// readers are the templates that read the cluster, themselves or by others.
+	// readers are the templates that call lookup, directly or by an included template.
 	readers sets.Set[string]
-	// lookedUp are the variables, by template, that may hold what a lookup found.
+	// lookedUp are the variables, by template, that can contain the result of a lookup.
 	lookedUp map[string]map[string]bool
-	// rendered are the templates that Helm executes by itself.
+	// rendered are the templates that Helm renders as files.
 	rendered map[string]bool
-	// computed: some template is included by a name that is computed.
+	// computed is true if a template is included by a computed name.
 	computed bool
 }
 
-// ReadCalls finds the calls in the templates of a chart.
+// ReadCalls returns the calls in the templates of a chart.
 func ReadCalls(files []File) *Calls {
 	all := &Calls{readers: clusterReaders(files), lookedUp: map[string]map[string]bool{}, rendered: map[string]bool{}}
 	for _, file := range files {
@@ -73,12 +72,12 @@ func ReadCalls(files []File) *Calls {
 	return all
 }
 
-// Named returns the calls of a function that have at least this many arguments.
+// Named returns the calls of a function with at least this number of arguments.
 func (c *Calls) Named(name string, args int) []Call {
 	return slices.DeleteFunc(slices.Clone(c.All), func(call Call) bool { return call.Name != name || len(call.Args) < args })
 }
 
-// Executed reports whether a template is ever executed.
+// Executed reports whether a template can be executed.
 func (c *Calls) Executed(template string) bool { return c.executed(template, map[string]bool{}) }
 
 func (c *Calls) executed(template string, seen map[string]bool) bool {
@@ -102,10 +101,10 @@ func (c *Calls) executed(template string, seen map[string]bool) bool {
 	return !included && c.computed
 }
 
-// Kept reports whether the value that a call makes is kept from one revision to
-// the next: by a lookup or a value around it or, in a define, around every call
-// that includes the define. isSet reports whether a value is set in every
-// release; its path is relative to the values of the file's chart.
+// Kept reports whether the result of a call is the same in each revision, because a lookup
+// or a value replaces it, either around the call or around every inclusion of its template.
+// isSet reports whether a value is set in every release; its path is relative to the values
+// of the file's chart.
 func (c *Calls) Kept(call Call, isSet func(file File, path string) bool) bool {
 	return c.kept(call, isSet, map[string]bool{})
 }
@@ -132,8 +131,8 @@ func (c *Calls) kept(call Call, isSet func(file File, path string) bool, seen ma
 	return found
 }
 
-// clusterReaders returns the names of the templates in which lookup is called,
-// and of those that include them.
+// clusterReaders returns the names of the templates that call lookup, and of those that
+// include them.
 func clusterReaders(files []File) sets.Set[string] {
 	readers := sets.Set[string]{}
 	includedBy := map[string][]string{}
@@ -146,7 +145,7 @@ func clusterReaders(files []File) sets.Set[string] {
 						readers.Insert(tree.Name)
 					}
 				case *parse.StringNode:
-					// The name in an include; any other text does no harm.
+					// This is the name in an include. Other texts have no effect.
 					includedBy[n.Text] = append(includedBy[n.Text], tree.Name)
 				case *parse.TemplateNode:
 					includedBy[n.Name] = append(includedBy[n.Name], tree.Name)
@@ -159,19 +158,18 @@ func clusterReaders(files []File) sets.Set[string] {
 	return readers
 }
 
-// guard is what decides whether a call is made, or its result used.
+// guard holds the conditions of a call, or of the use of its result.
 type guard struct {
-	// lookedUp: it depends on what is in the cluster.
+	// lookedUp is true if the conditions depend on objects in the cluster.
 	lookedUp bool
-	// byInclude: that is known of the call's own pipeline alone, because it
-	// includes a template that reads the cluster. What else that template does is
-	// not guarded.
+	// byInclude is true if this applies only to the call's own pipeline, which includes a
+	// template that calls lookup. Other calls in that template have no condition.
 	byInclude bool
-	// unless is that of the call.
+	// unless is Call.Unless.
 	unless []string
 }
 
-// or returns the guard with one more value that may replace the result.
+// or returns the guard with one more value that can replace the result.
 func (g guard) or(value string) guard {
 	if value != "" {
 		g.unless = append(slices.Clip(g.unless), value)
@@ -179,15 +177,14 @@ func (g guard) or(value string) guard {
 	return g
 }
 
-// callReader reads one template from its beginning to its end, and knows what
-// guards each place.
+// callReader reads the calls of one template with their guards.
 type callReader struct {
 	*Calls
 	file     File
 	template string
-	// lookedUp are the variables that hold, or may be set to, what a lookup found.
+	// lookedUp are the variables that can contain the result of a lookup.
 	lookedUp map[string]bool
-	// paths are the variables that hold a value as it is, with its path.
+	// paths holds, by variable, the path of the value that is assigned to it.
 	paths map[string]string
 }
 
@@ -210,7 +207,7 @@ func (r *callReader) list(list *parse.ListNode, around guard) {
 	}
 }
 
-// branch reads both ways that a condition may go.
+// branch reads both branches of a condition.
 func (r *callReader) branch(n *parse.BranchNode, around guard) {
 	r.pipe(n.Pipe, around)
 	if r.looksUp(n.Pipe, true) {
@@ -226,8 +223,8 @@ func (r *callReader) branch(n *parse.BranchNode, around guard) {
 	r.list(n.ElseList, otherwise)
 }
 
-// condition returns the value that a condition is about, and whether it holds
-// where the value is not set: {{ if .Values.a }}, {{ if not .Values.a }}.
+// condition returns the path of the value in a condition, and whether the condition is
+// negated: {{ if .Values.a }}, {{ if not .Values.a }}.
 func (r *callReader) condition(pipe *parse.PipeNode) (path string, negated bool) {
 	if len(pipe.Cmds) == 1 && len(pipe.Cmds[0].Args) == 2 {
 		args := pipe.Cmds[0].Args
@@ -252,7 +249,7 @@ func (r *callReader) pipe(pipe *parse.PipeNode, around guard) {
 	assigned := ""
 	for _, variable := range pipe.Decl {
 		assigned = variable.Ident[0]
-		// What is set where a lookup decides is set by the lookup.
+		// An assignment that depends on a lookup counts as a result of the lookup.
 		if around.lookedUp {
 			r.lookedUp[assigned] = true
 		}
@@ -263,7 +260,7 @@ func (r *callReader) pipe(pipe *parse.PipeNode, around guard) {
 	for i, command := range pipe.Cmds {
 		inner := around
 		if i > 0 && Function(command.Args[0]) == "default" {
-			// What comes through the pipe wins over the argument.
+			// The piped value has precedence over the argument.
 			inner = inner.or(r.pathOf(pipe.Cmds[:i]))
 		}
 		r.command(command, inner, assigned)
@@ -295,8 +292,7 @@ func (r *callReader) command(command *parse.CommandNode, around guard, variable 
 	}
 }
 
-// nested reads a pipeline in parentheses. Its result goes where that of the
-// whole action goes.
+// nested reads a pipeline in parentheses. Its calls get the variable of the whole action.
 func (r *callReader) nested(pipe *parse.PipeNode, around guard, variable string) {
 	before := len(r.All)
 	r.pipe(pipe, around)
@@ -307,8 +303,8 @@ func (r *callReader) nested(pipe *parse.PipeNode, around guard, variable string)
 	}
 }
 
-// winners returns the values that, if they are set, replace an argument of a
-// function: (default ARG VALUE), (coalesce VALUE … ARG …).
+// winners returns the arguments of a function that have precedence over an argument if they
+// are set: (default ARG VALUE), (coalesce VALUE … ARG …).
 func winners(function string, args []parse.Node, i int) []parse.Node {
 	switch {
 	case function == "default" && i == 1 && len(args) == 3:
@@ -319,7 +315,7 @@ func winners(function string, args []parse.Node, i int) []parse.Node {
 	return nil
 }
 
-// pathOf returns the path of a value, if commands are nothing else.
+// pathOf returns the path of a value if the commands only read this value.
 func (r *callReader) pathOf(commands []*parse.CommandNode) string {
 	if len(commands) != 1 || len(commands[0].Args) != 1 {
 		return ""
@@ -327,7 +323,7 @@ func (r *callReader) pathOf(commands []*parse.CommandNode) string {
 	return r.path(commands[0].Args[0])
 }
 
-// path returns the path below .Values of a value, empty for anything else.
+// path returns the path of a value below .Values, and an empty string for other nodes.
 func (r *callReader) path(node parse.Node) string {
 	if pipe, ok := node.(*parse.PipeNode); ok {
 		return r.pathOf(pipe.Cmds)
@@ -342,8 +338,8 @@ func (r *callReader) path(node parse.Node) string {
 	return path
 }
 
-// looksUp reports whether a pipeline depends on what a lookup finds, by itself
-// or, if asked for, by a template that it includes.
+// looksUp reports whether a pipeline depends on the result of a lookup: directly or, if
+// byInclude is true, by an included template.
 func (r *callReader) looksUp(pipe *parse.PipeNode, byInclude bool) bool {
 	found := false
 	Walk(pipe, func(node parse.Node) bool {

@@ -1,16 +1,15 @@
-// Package analysis reads the syntax of a chart's templates. It executes nothing,
-// functions need not be known, and nothing here depends on Helm.
+// Package analysis analyzes the syntax of a chart's templates, without executing them and
+// without Helm. It accepts unknown functions.
 //
-// Parse returns the syntax trees of a template file (templates.go). Named
-// templates are shared by all files of a chart and its subcharts, so that every
-// question is about all files together:
+// Parse returns the syntax trees of a template file (templates.go). All files of a chart
+// and its subcharts share their named templates, so the analyses work on all files:
 //
-//   - ReadCalls: which functions does each template call, with which arguments,
-//     which fields of the root object does it read, and what decides whether the
-//     call is made? A read of a value is a call named "Values." and its path.
-//   - Evaluator: which texts can an expression print, and which objects do the
-//     documents of a template name (documents.go), in any branch?
-//   - ReadFeatures: which parts of .Capabilities can a release read, does it look
-//     up objects, does it have delete hooks? includes.go finds the templates that
-//     the chart can execute at all.
+//   - ReadCalls returns the functions that templates call, with their arguments and the
+//     conditions of the calls, and the fields of the root object that templates read. A
+//     read of a value is a call named "Values." and its path.
+//   - Evaluator computes the texts that an expression can print, and the objects in the
+//     documents of a template (documents.go), over all branches.
+//   - ReadFeatures returns the parts of .Capabilities that a release can read, and whether
+//     the chart uses lookup and delete hooks. includes.go finds the templates that the
+//     chart can execute.
 package analysis

@@ -7,44 +7,44 @@ import (
 	"text/template/parse"
 )
 
-// HookLogPolicy is the annotation by which a chart asks for what a hook prints.
+// HookLogPolicy is the annotation by which a chart requests the logs of a hook.
 const HookLogPolicy = "helm.sh/hook-output-log-policy"
 
 // Document is one YAML document of a template, with the lines of all branches.
 type Document struct {
 	File File
-	// Opaque are the expressions at its top level whose text is not known.
+	// Opaque are the expressions at the top level whose text is unknown.
 	Opaque []Opaque
-	// Logged: it has the annotation HookLogPolicy.
+	// Logged is true if the document contains the annotation HookLogPolicy.
 	Logged bool
 
-	// kinds and versions are the lines that name them, wherever they are, and
-	// hooks those that make the object a hook.
+	// kinds and versions are the lines with the keys kind and apiVersion at any depth,
+	// and hooks the lines with the hook annotation.
 	kinds, versions, hooks []entry
-	// flow: it is written in braces.
+	// flow is true if the document is in flow style, with braces.
 	flow bool
 }
 
-// Opaque is a line of a template whose text is not known.
+// Opaque is a line of a template whose text is unknown.
 type Opaque struct {
 	Text string
 	File string
 	Line int
 }
 
-// Object is an object of a document, as far as its template names it.
+// Object is an object in a document.
 type Object struct {
-	// APIVersion is empty if the document names none. It and Kind can have parts
-	// that are Unknown.
+	// APIVersion is empty if the document contains none. APIVersion and Kind can contain
+	// Unknown.
 	APIVersion, Kind string
 	File             string
 	Line             int
-	// Plain and Hook: some render makes it an object of the release, or a hook.
+	// Plain is true if the object can be an object of the release, and Hook if it can be
+	// a hook.
 	Plain, Hook bool
 }
 
-// Objects pairs the kinds of the document with the apiVersions that they can
-// stand beside.
+// Objects returns the possible combinations of kinds and API versions in the document.
 func (d *Document) Objects() []Object {
 	var all []Object
 	column := d.column()
@@ -69,8 +69,8 @@ func (d *Document) Objects() []Object {
 	return all
 }
 
-// column is how far the keys of the objects are indented: not at all, but for
-// the items of a List and objects in braces.
+// column returns the indentation of the objects' keys: zero, except in the items of a List
+// and in flow style.
 func (d *Document) column() int {
 	isList := slices.ContainsFunc(d.kinds, func(k entry) bool { return k.column == 0 && k.text == "List" })
 	if !isList && !d.flow {
@@ -85,37 +85,37 @@ func (d *Document) column() int {
 	return least
 }
 
-// entry is the value of one key of a document, and where it is.
+// entry is the value of one key of a document, and its position.
 type entry struct {
 	text, file string
 	line       int
-	// column is how far the key is indented.
+	// column is the indentation of the key.
 	column int
-	// item counts the items of a list.
+	// item is the number of list items before it.
 	item int
 	in   branches
 }
 
-// branches is the way to a line through ifs, withs and ranges.
+// branches are the branches of if, with and range that contain a line.
 type branches []branch
 
-// branch is one side of an if, a with or a range.
+// branch is one side of an if, with or range.
 type branch struct {
 	node parse.Node
 	side int
 }
 
-// meets reports whether two lines can be reached in one render.
+// meets reports whether one render can contain both lines.
 func (b branches) meets(other branches) bool {
 	return !slices.ContainsFunc(b, func(one branch) bool {
 		return slices.ContainsFunc(other, func(two branch) bool { return one.node == two.node && one.side != two.side })
 	})
 }
 
-// holds reports whether the line is reached wherever the other one is.
+// holds reports whether each render with the other line contains this line, too.
 func (b branches) holds(other branches) bool { return len(b.common(other)) == len(b) }
 
-// common returns the branches that lead to both lines.
+// common returns the branches that contain both lines.
 func (b branches) common(other branches) branches {
 	return slices.DeleteFunc(slices.Clone(b), func(one branch) bool { return !slices.Contains(other, one) })
 }
@@ -140,29 +140,27 @@ func (e *Evaluator) Documents() []*Document {
 	return all
 }
 
-// documentReader writes out the lines of one template, through all branches at
-// once.
+// documentReader reads the lines of one template, over all branches.
 type documentReader struct {
 	*Evaluator
 	file File
 	done []*Document
 	doc  *Document
-	// open are the beginnings of the line that is not complete.
+	// open are the possible beginnings of the current line.
 	open []partialLine
 	item int
 }
 
-// partialLine is the beginning of a line, as one way through the branches gives
-// it.
+// partialLine is the beginning of a line on one path through the branches.
 type partialLine struct {
 	text string
-	// file and line are where it begins.
+	// file and line are the position of the beginning.
 	file File
 	line int
 	in   branches
 }
 
-// indented stands for an expression that begins a line of its own, indented.
+// indented is a placeholder for an expression at the beginning of an indented line.
 const indented = "\x01"
 
 func (r *documentReader) list(list *parse.ListNode, at scope) {
@@ -187,7 +185,7 @@ func (r *documentReader) list(list *parse.ListNode, at scope) {
 	}
 }
 
-// branch reads both sides, each from where the line was when they began.
+// branch reads both sides, each with the current beginnings of the line.
 func (r *documentReader) branch(n *parse.BranchNode, node parse.Node, at scope) {
 	before := r.open
 	side := func(list *parse.ListNode, at scope, side int) []partialLine {
@@ -203,7 +201,7 @@ func (r *documentReader) branch(n *parse.BranchNode, node parse.Node, at scope) 
 	r.bound()
 }
 
-// bound drops beginnings that are the same, and the last of too many.
+// bound merges equal beginnings, and drops beginnings above the limit.
 func (r *documentReader) bound() {
 	var kept []partialLine
 	for _, open := range r.open {
@@ -226,13 +224,13 @@ func (r *documentReader) text(text string, pos parse.Pos, at scope) {
 	}
 }
 
-// blank reports whether the line is empty so far.
+// blank reports whether the current line is empty.
 func (r *documentReader) blank() bool {
 	return !slices.ContainsFunc(r.open, func(open partialLine) bool { return strings.TrimSpace(open.text) != "" })
 }
 
-// action adds what an expression prints. Templates that it includes on a line of
-// their own are read as if they stood there.
+// action adds the output of an expression. It reads templates that are included on a line
+// of their own like the text of the file.
 func (r *documentReader) action(pipe *parse.PipeNode, at scope) {
 	v := r.pipe(pipe, at)
 	if v.newline {
@@ -272,7 +270,7 @@ func (r *documentReader) print(t Texts, node parse.Node, at scope) {
 	r.append(t.All(), at.file.Line(node.Position()), at)
 }
 
-// append continues the line with each of the texts.
+// append continues the line with each text.
 func (r *documentReader) append(texts []string, number int, at scope) {
 	open := make([]partialLine, 0, len(r.open)*len(texts))
 	for _, begun := range r.open {
@@ -291,11 +289,11 @@ func (r *documentReader) append(texts []string, number int, at scope) {
 	r.divide()
 }
 
-// divider is what documents begin with.
+// divider separates documents.
 const divider = "---"
 
-// divide begins a new document if a line begins so in all branches. The rest of
-// the line belongs to the new document, as Helm splits them.
+// divide begins a new document if the line begins with a divider in all branches. As in
+// Helm, the rest of the line belongs to the new document.
 func (r *documentReader) divide() {
 	if slices.ContainsFunc(r.open, func(open partialLine) bool { return !strings.HasPrefix(open.text, divider) }) {
 		return
@@ -312,13 +310,13 @@ func (r *documentReader) next() {
 }
 
 var (
-	// entryLine is a line that names the kind or apiVersion of an object.
+	// entryLine matches a line with the key kind or apiVersion.
 	entryLine = regexp.MustCompile(`^(\s*(?:- +)?)["']?(kind|apiVersion)["']?\s*:\s*(.*)$`)
 	flowEntry = regexp.MustCompile(`([{,]\s*)["']?(kind|apiVersion)["']?\s*:\s*["']?([^,"'{}\s]+)`)
 	hookLine  = regexp.MustCompile(`["']?helm\.sh/hook["']?\s*:`)
 )
 
-// endLine ends the line, and begins the next one in these branches.
+// endLine ends the line, and begins the next line in these branches.
 func (r *documentReader) endLine(in branches) {
 	for _, open := range r.open {
 		r.line(open)
@@ -357,8 +355,8 @@ func (r *documentReader) line(open partialLine) {
 	}
 }
 
-// entries finds the kind and apiVersion on a line. A line in braces may have
-// both, and those of objects inside.
+// entries returns the kind and apiVersion on a line. A line in flow style can contain both,
+// and those of nested objects.
 func entries(text string) [][]string {
 	if !strings.HasPrefix(text, "{") {
 		return entryLine.FindAllStringSubmatch(text, 1)
@@ -372,7 +370,7 @@ func entries(text string) [][]string {
 	return found
 }
 
-// scalar reads a plain or quoted value.
+// scalar returns the text of a plain or quoted scalar.
 func scalar(text string) string {
 	text, _, _ = strings.Cut(text, " #")
 	return strings.Trim(strings.TrimRight(strings.TrimSpace(text), ","), `"'`)

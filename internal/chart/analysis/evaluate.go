@@ -10,25 +10,25 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Bounds that keep the evaluation of a chart short, whatever its templates do.
+// Limits of the evaluation of a chart.
 const (
-	// maxTexts is how many texts an expression, or the beginning of a line, may
-	// be followed in; with more it counts as unknown.
+	// maxTexts is the maximum number of texts of an expression or of the beginning of a
+	// line. An expression with more texts is unknown.
 	maxTexts = 32
-	// maxIncludes is how deep includes are followed.
+	// maxIncludes is the maximum depth of includes.
 	maxIncludes = 10
 )
 
-// Evaluator finds what expressions can print, through all branches at once.
+// Evaluator computes the texts that expressions can print, over all branches.
 type Evaluator struct {
 	files []File
-	// defines are the named templates; of a name that is defined twice, the first.
+	// defines are the named templates. If a name is defined twice, it is the first one.
 	defines map[string]define
-	// defaults are the chart's default values, and enum returns all values that
-	// the chart's schema allows at a path, if it lists them.
+	// defaults are the chart's default values, and enum returns the enum in the chart's
+	// schema at a path.
 	defaults map[string]any
 	enum     func(path []string) (values []any, ok bool)
-	// variables holds, by file and name, what is ever assigned to a variable.
+	// variables holds all texts that are assigned to a variable, by file and name.
 	variables map[string]Texts
 }
 
@@ -48,7 +48,7 @@ func NewEvaluator(files []File, defaults map[string]any, enum func(path []string
 			}
 		}
 	}
-	// A variable may be assigned another: twice is enough for two steps.
+	// Two passes resolve variables that are assigned from other variables.
 	for range 2 {
 		for _, file := range files {
 			e.assignments(file)
@@ -57,7 +57,7 @@ func NewEvaluator(files []File, defaults map[string]any, enum func(path []string
 	return e
 }
 
-// Texts returns what an argument of a call can be.
+// Texts returns the texts of an argument of a call.
 func (e *Evaluator) Texts(call Call, arg int) Texts {
 	if arg >= len(call.Args) {
 		return Texts{}
@@ -65,15 +65,15 @@ func (e *Evaluator) Texts(call Call, arg int) Texts {
 	return e.operand(call.Args[arg], scope{file: call.File}).Texts
 }
 
-// scope is where an expression is evaluated.
+// scope is the context of an expression.
 type scope struct {
 	file File
 	in   branches
-	// dot are the texts that the dot can be, in a range over some.
+	// dot are the texts of the dot in a with or range.
 	dot Texts
-	// indent is how far the included text is indented.
+	// indent is the indentation of the included text.
 	indent int
-	// depth counts the includes that lead here.
+	// depth is the number of nested includes.
 	depth int
 }
 
@@ -90,7 +90,7 @@ func (e *Evaluator) into(node parse.Node, at scope) scope {
 	return inner
 }
 
-// assignments notes what is assigned to the variables of a file.
+// assignments collects the texts that are assigned to the variables of a file.
 func (e *Evaluator) assignments(file File) {
 	at := scope{file: file}
 	ranges := map[*parse.PipeNode]bool{}
@@ -117,16 +117,16 @@ func (e *Evaluator) assignments(file File) {
 // value is the result of an expression.
 type value struct {
 	Texts
-	// items are the members of a list of texts.
+	// items are the items of a list.
 	items Texts
-	// includes are the templates whose text it prints, indented so far, and on a
-	// line of its own if newline.
+	// includes are the templates whose output is printed, with an indentation, and on a
+	// new line if newline is true.
 	includes []string
 	indent   int
 	newline  bool
 }
 
-// pipe returns what a pipeline can print.
+// pipe returns the value of a pipeline.
 func (e *Evaluator) pipe(pipe *parse.PipeNode, at scope) value {
 	var v value
 	if pipe == nil || at.depth > maxIncludes {
@@ -157,7 +157,7 @@ func (e *Evaluator) command(command *parse.CommandNode, piped []value, at scope)
 	return e.call(name, append(args, piped...), at)
 }
 
-// operand returns what one argument can be.
+// operand returns the value of one argument.
 func (e *Evaluator) operand(node parse.Node, at scope) value {
 	switch n := node.(type) {
 	case *parse.StringNode:
@@ -185,8 +185,8 @@ func (e *Evaluator) operand(node parse.Node, at scope) value {
 	return value{}
 }
 
-// field returns what a value can be: what the schema lists, or the default and
-// any other text.
+// field returns the texts of a value: the enum in the schema, or the default and any other
+// text.
 func (e *Evaluator) field(names []string, at scope) Texts {
 	if len(names) < 2 || names[0] != "Values" {
 		return Texts{}
@@ -205,8 +205,8 @@ func (e *Evaluator) field(names []string, at scope) Texts {
 	return Texts{}
 }
 
-// include returns what a named template prints. If its name is computed, it may
-// be one of the names among the arguments.
+// include returns the output of a named template. If its name is computed, it can be each
+// template whose name is among the arguments.
 func (e *Evaluator) include(args []value, at scope) value {
 	var v value
 	if len(args) == 0 {
@@ -234,7 +234,7 @@ func (e *Evaluator) include(args []value, at scope) value {
 	return v
 }
 
-// output returns what a part of a template prints.
+// output returns the output of a part of a template.
 func (e *Evaluator) output(list *parse.ListNode, at scope) Texts {
 	all := known("")
 	if list == nil || at.depth > maxIncludes {

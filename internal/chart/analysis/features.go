@@ -11,55 +11,52 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Features is what a chart's templates read beyond values and files, and what
-// its hooks do. It comes from the templates' syntax: branches that are not taken
-// count, too. Named templates that no other one includes do not count, except
-// for lookups.
+// Features describes what a chart's templates read in addition to values and files, and
+// which hooks they have. It is computed from the syntax of all branches. Named templates
+// that no template includes only count for Lookup and DeleteHooks.
 type Features struct {
-	// KubeVersion: .Capabilities.KubeVersion is read.
+	// KubeVersion is true if templates read .Capabilities.KubeVersion.
 	KubeVersion bool
-	// APIVersions: .Capabilities.APIVersions is read, or .Capabilities whole,
-	// other than by Has of a literal.
+	// APIVersions is true if templates read .Capabilities.APIVersions or .Capabilities,
+	// except by .Capabilities.APIVersions.Has with a literal.
 	APIVersions bool
-	// APIs are the literals of .Capabilities.APIVersions.Has, sorted, and those
-	// that helpers are given for it.
+	// APIs are the sorted literal arguments of .Capabilities.APIVersions.Has, including
+	// those that templates pass to helpers.
 	APIs []string
-	// Lookup: the cluster is read by lookup.
+	// Lookup is true if templates call lookup.
 	Lookup bool
-	// DeleteHooks: some template is a pre-delete or post-delete hook, or may
-	// be one.
+	// DeleteHooks is true if a template can be a pre-delete or post-delete hook.
 	DeleteHooks bool
 }
 
-// Capabilities reports whether .Capabilities is read at all.
+// Capabilities reports whether templates read any part of .Capabilities.
 func (f Features) Capabilities() bool {
 	return f.KubeVersion || f.APIVersions || len(f.APIs) > 0
 }
 
-// Source is what the features of a chart depend on, those of its subcharts
-// included.
+// Source contains the inputs of ReadFeatures for a chart and its subcharts.
 type Source struct {
 	Templates []File
-	// Values are the texts in the default values, ValuesFiles the contents of
-	// values.yaml, comments included, and Files those of the files that templates
-	// can read. Templates may execute any of these texts by tpl.
+	// Values are the strings in the default values, ValuesFiles the texts of values.yaml
+	// with comments, and Files the contents of the files that templates can read.
+	// Templates can execute any of these texts by tpl.
 	Values, ValuesFiles, Files []string
 }
 
 // Usage holds the features that releases of a chart use.
 type Usage struct {
-	// Chart are the features of the templates that the chart executes by itself,
-	// and All those of all its templates.
+	// Chart are the features that every release uses, and All are the features of all
+	// templates.
 	Chart, All Features
-	// readers are the named templates that read .Capabilities. It is nil if that
-	// makes no difference.
+	// readers are the named templates that read .Capabilities. It is nil if Chart and
+	// All are equal.
 	readers sets.Set[string]
 }
 
-// computedHook finds hooks that may be of any phase.
+// computedHook matches hook annotations whose value is computed.
 var computedHook = regexp.MustCompile(`helm\.sh/hook["']?[ \t]*:[^\n]*\{\{`)
 
-// ReadFeatures finds the features that a chart uses.
+// ReadFeatures returns the features that a chart uses.
 func ReadFeatures(s Source) Usage {
 	var u Usage
 	u.All.capabilitiesIn(s.ValuesFiles)
@@ -74,7 +71,7 @@ func ReadFeatures(s Source) Usage {
 	graph.features(&u.Chart)
 	u.Chart.Lookup, u.Chart.DeleteHooks = u.All.Lookup, u.All.DeleteHooks
 	if u.Chart.APIVersions {
-		// Which ones makes no difference, except to the digest.
+		// The chart depends on all API versions. The list affects only the digest.
 		u.Chart.APIs = slices.Clone(u.All.APIs)
 	}
 	u.Chart.sort()
@@ -85,8 +82,8 @@ func ReadFeatures(s Source) Usage {
 	return u
 }
 
-// Features returns the features that a release with these values uses: a text in
-// the values may execute, by tpl, a template that reads .Capabilities.
+// Features returns the features that a release with these values uses. A text in the values
+// can include, by tpl, a template that reads .Capabilities.
 func (u Usage) Features(values map[string]any) Features {
 	if u.readers == nil {
 		return u.Chart
@@ -99,8 +96,8 @@ func (u Usage) Features(values map[string]any) Features {
 	return u.Chart
 }
 
-// EachText visits the texts in a value, keys included: charts give tpl any part
-// of their values as YAML.
+// EachText visits the strings in a value, including keys, because charts pass any part of
+// their values to tpl as YAML.
 func EachText(value any, visit func(string)) {
 	switch v := value.(type) {
 	case string:
@@ -122,7 +119,7 @@ func (f *Features) sort() {
 	f.APIs = slices.Compact(f.APIs)
 }
 
-// capabilitiesIn counts texts of the chart in which templates may be kept.
+// capabilitiesIn adds the features of texts that contain .Capabilities.
 func (f *Features) capabilitiesIn(texts []string) {
 	for _, text := range texts {
 		if strings.Contains(text, ".Capabilities") {
@@ -134,14 +131,14 @@ func (f *Features) capabilitiesIn(texts []string) {
 func (f *Features) visit(node parse.Node) bool {
 	switch n := node.(type) {
 	case *parse.CommandNode:
-		if api, ok := Literal(askedAPI(n)); ok {
+		if api, ok := Literal(hasArgument(n)); ok {
 			f.APIs = append(f.APIs, api)
 			return false
 		}
 	case *parse.ChainNode, *parse.FieldNode, *parse.VariableNode:
 		f.field(Fields(n))
 	case *parse.StringNode:
-		// index . "Capabilities", or a text that tpl may execute.
+		// For example: index . "Capabilities", or a text for tpl.
 		if strings.Contains(n.Text, "Capabilities") {
 			f.field([]string{"Capabilities"})
 		}
@@ -165,10 +162,9 @@ func (f *Features) field(names []string) {
 	}
 }
 
-// askedAPI returns the argument of .Capabilities.APIVersions.Has, so that a
-// chart which asks for one API does not depend on every other. It is nil for any
-// other command.
-func askedAPI(command *parse.CommandNode) parse.Node {
+// hasArgument returns the argument of .Capabilities.APIVersions.Has, so that a chart that
+// checks for one API does not depend on all others. It is nil for any other command.
+func hasArgument(command *parse.CommandNode) parse.Node {
 	if len(command.Args) != 2 || command.Args[0].Type() == parse.NodeChain {
 		return nil
 	}
@@ -179,14 +175,14 @@ func askedAPI(command *parse.CommandNode) parse.Node {
 	return command.Args[1]
 }
 
-// features adds what the templates that can be executed read of .Capabilities.
+// features adds the features of the templates that can be executed.
 func (g *includeGraph) features(to *Features) {
 	names := sets.List(g.reached)
 	known := map[parse.Node]bool{}
 	for _, name := range names {
-		for _, asked := range g.askedByKey(name) {
-			if apis, all := g.arguments(name, asked.key); all {
-				known[asked.command] = true
+		for _, call := range g.hasByKey(name) {
+			if apis, all := g.arguments(name, call.key); all {
+				known[call.command] = true
 				to.APIs = append(to.APIs, apis...)
 			}
 		}
@@ -196,8 +192,8 @@ func (g *includeGraph) features(to *Features) {
 	}
 }
 
-// capabilityReaders returns the names of the templates that read .Capabilities,
-// themselves or by one that they include.
+// capabilityReaders returns the names of the templates that read .Capabilities, directly or
+// by an included template.
 func (g *includeGraph) capabilityReaders() sets.Set[string] {
 	readers := sets.Set[string]{}
 	includedBy := map[string][]string{}
@@ -215,8 +211,8 @@ func (g *includeGraph) capabilityReaders() sets.Set[string] {
 	return readers
 }
 
-// apiOfKey is a command that asks for the API that a helper is given under a key
-// of its dict, as "version" in
+// apiOfKey is a call of .Capabilities.APIVersions.Has in a helper, with an argument from a
+// key of the helper's dict, such as "version" in
 //
 //	{{ define "has" }}{{ .context.Capabilities.APIVersions.Has .version }}{{ end }}
 type apiOfKey struct {
@@ -224,16 +220,16 @@ type apiOfKey struct {
 	key     string
 }
 
-// askedByKey returns these commands of a helper whose dot is its argument
-// everywhere, and which passes its argument to no function that could change it.
-func (g *includeGraph) askedByKey(name string) (found []apiOfKey) {
+// hasByKey returns these calls in a helper. The helper must not change its dot, or pass it
+// to a function that could change it.
+func (g *includeGraph) hasByKey(name string) (found []apiOfKey) {
 	for _, tree := range g.templates[name].trees {
 		Walk(tree.Root, func(node parse.Node) bool {
 			command, ok := node.(*parse.CommandNode)
 			if !ok {
 				return true
 			}
-			if argument, ok := askedAPI(command).(*parse.FieldNode); ok && len(argument.Ident) == 1 && keepsDot(tree) {
+			if argument, ok := hasArgument(command).(*parse.FieldNode); ok && len(argument.Ident) == 1 && keepsDot(tree) {
 				found = append(found, apiOfKey{command, argument.Ident[0]})
 			}
 			return true
@@ -242,7 +238,7 @@ func (g *includeGraph) askedByKey(name string) (found []apiOfKey) {
 	return found
 }
 
-// keepsDot reports whether a template neither moves its dot nor passes it on.
+// keepsDot reports whether a template neither changes its dot nor passes it on.
 func keepsDot(tree *parse.Tree) bool {
 	keeps := true
 	Walk(tree.Root, func(node parse.Node) bool {
@@ -257,8 +253,8 @@ func keepsDot(tree *parse.Tree) bool {
 	return keeps
 }
 
-// arguments returns the texts that a helper is given under a key of its dict, and
-// reports whether these are all: any other argument may be any API.
+// arguments returns the texts that templates pass to a helper by a key of its dict. It
+// reports false if the helper can get other arguments.
 func (g *includeGraph) arguments(helper, key string) (texts []string, all bool) {
 	if g.texts.unknown || g.texts.includes(helper) {
 		return nil, false
@@ -289,7 +285,7 @@ func (g *includeGraph) arguments(helper, key string) (texts []string, all bool) 
 					return true
 				}
 				if len(n.Args) != 3 {
-					all = false // the argument comes through a pipe
+					all = false // the argument is piped
 					return true
 				}
 				pass(n.Args[2])
@@ -308,7 +304,7 @@ func inDict(node parse.Node, key string) (found string, ok bool) {
 	}
 	args := pipe.Cmds[0].Args
 	if len(args) == 1 {
-		return inDict(args[0], key) // in parentheses, once more
+		return inDict(args[0], key) // parentheses
 	}
 	if Function(args[0]) != "dict" {
 		return "", false
@@ -316,7 +312,7 @@ func inDict(node parse.Node, key string) (found string, ok bool) {
 	for i := 1; i+1 < len(args); i += 2 {
 		name, literal := Literal(args[i])
 		if !literal {
-			return "", false // it may be the same key
+			return "", false // the key is computed
 		}
 		if name != key {
 			continue

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Unknown stands, in a text, for a part that is not known before values are.
+// Unknown is a placeholder for a part of a text that depends on the values.
 const Unknown = "\x00"
 
-// Texts are what an expression can print: these if Complete, and otherwise other
-// texts, too.
+// Texts are the texts that an expression can print. If it is not Complete, the expression
+// can print other texts, too.
 type Texts struct {
 	List     []string
 	Complete bool
@@ -18,7 +18,7 @@ type Texts struct {
 
 func known(list ...string) Texts { return Texts{List: list, Complete: true} }
 
-// All returns the texts, and Unknown if they are not complete.
+// All returns the texts, and Unknown unless they are complete.
 func (t Texts) All() []string {
 	if t.Complete {
 		return t.List
@@ -26,11 +26,11 @@ func (t Texts) All() []string {
 	return append(slices.Clone(t.List), Unknown)
 }
 
-// or returns what either can print.
+// or returns the texts of both.
 func (t Texts) or(other Texts) Texts {
 	joined := Texts{List: slices.Clone(t.List), Complete: t.Complete && other.Complete}
 	if len(t.List) == 0 && !t.Complete {
-		// Nothing was known of it so far.
+		// The receiver is the zero value.
 		joined.Complete = other.Complete
 	}
 	for _, text := range other.List {
@@ -59,7 +59,7 @@ func (t Texts) bounded() Texts {
 	return t
 }
 
-// each changes the texts that are known.
+// each applies a function to the texts.
 func (t Texts) each(change func(string) string) Texts {
 	changed := Texts{Complete: t.Complete}
 	for _, text := range t.List {
@@ -68,7 +68,7 @@ func (t Texts) each(change func(string) string) Texts {
 	return changed
 }
 
-// call returns the result of a function, if it can be part of a name.
+// call returns the result of a function that charts use in names.
 func (e *Evaluator) call(name string, args []value, at scope) value {
 	var first, last value
 	if len(args) > 0 {
@@ -76,7 +76,7 @@ func (e *Evaluator) call(name string, args []value, at scope) value {
 	}
 	switch name {
 	case "fail":
-		// Nothing is rendered where it is called.
+		// The render fails.
 		return value{Texts: known("")}
 	case "include":
 		return e.include(args, at)
@@ -86,7 +86,7 @@ func (e *Evaluator) call(name string, args []value, at scope) value {
 		return first
 	case "indent", "nindent":
 		if len(args) == 2 && len(args[0].List) == 1 {
-			// What is no number is no indent.
+			// Other texts leave the indent unchanged.
 			_, _ = fmt.Sscan(args[0].List[0], &last.indent)
 		}
 		last.newline = name == "nindent"
@@ -116,7 +116,7 @@ func (e *Evaluator) call(name string, args []value, at scope) value {
 	case "printf":
 		return value{Texts: formatted(args)}
 	}
-	// A template that is named among the arguments may be the result.
+	// The result can contain a template that the arguments include.
 	var v value
 	for _, arg := range args {
 		v.includes = append(v.includes, arg.includes...)
@@ -124,7 +124,7 @@ func (e *Evaluator) call(name string, args []value, at scope) value {
 	return v
 }
 
-// either returns what any of the values is.
+// either returns the combination of the values.
 func either(args []value) value {
 	if len(args) == 0 {
 		return value{}
@@ -140,7 +140,7 @@ func either(args []value) value {
 	return v
 }
 
-// formatted returns what printf prints: it fills the %s of the format.
+// formatted returns the output of printf for the verb %s.
 func formatted(args []value) Texts {
 	if len(args) == 0 || len(args[0].List) != 1 {
 		return Texts{}

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// includeGraph knows which named templates a chart can execute. A library chart
-// brings many that no other template includes; what these read of .Capabilities
-// must not upgrade a release.
+// includeGraph contains the named templates that a chart can execute. A library chart
+// defines many templates that no other template includes. If these read .Capabilities, a
+// change of .Capabilities must not upgrade releases.
 type includeGraph struct {
 	templates map[string]*namedTemplate
 	// reached are the names of the templates that can be executed.
@@ -20,16 +20,16 @@ type includeGraph struct {
 	texts *callees
 }
 
-// namedTemplate is a template with what it includes. Charts may define a name
-// more than once.
+// namedTemplate is a template with the templates that it includes. A chart can define a name
+// several times.
 type namedTemplate struct {
 	trees []*parse.Tree
 	*callees
 }
 
-// newIncludeGraph finds the templates that can be executed, from the bodies of
-// the files and from texts of the chart, which tpl may execute. If the name of
-// an included template is computed, every template can be executed.
+// newIncludeGraph finds the templates that can be executed, starting from the files and from
+// texts of the chart, which tpl can execute. If the name of an included template is
+// computed, every template can be executed.
 func newIncludeGraph(s Source) *includeGraph {
 	g := &includeGraph{templates: map[string]*namedTemplate{}, reached: sets.Set[string]{}, texts: newCallees()}
 	for _, text := range slices.Concat(s.Values, s.Files) {
@@ -77,8 +77,7 @@ func (g *includeGraph) walk(name string, visit func(parse.Node) bool) {
 	}
 }
 
-// addIncluding adds to a set of templates those that include one of them, directly
-// or by others.
+// addIncluding adds the templates that include a template in the set, directly or not.
 func addIncluding(set sets.Set[string], includedBy map[string][]string) {
 	for queue := set.UnsortedList(); len(queue) > 0; queue = queue[1:] {
 		for _, name := range includedBy[queue[0]] {
@@ -92,10 +91,10 @@ func addIncluding(set sets.Set[string], includedBy map[string][]string) {
 
 // callees are the named templates that a template or a text includes.
 type callees struct {
-	// names holds, for each of them, whether it is included in a text, whose
-	// arguments are not read.
+	// names holds the included templates. The value is true if a text includes the
+	// template, with unknown arguments.
 	names map[string]bool
-	// unknown: a name is computed, or a text may execute anything.
+	// unknown is true if a name is computed, or if a text can execute any template.
 	unknown bool
 }
 
@@ -111,7 +110,7 @@ func (c *callees) add(name string, inText bool) { c.names[name] = c.names[name] 
 func (c *callees) visit(node parse.Node) bool {
 	switch n := node.(type) {
 	case *parse.ActionNode:
-		// {{ "{{" }} writes braces for other programs.
+		// {{ "{{" }} prints braces for other programs.
 		text, ok := Literal(n.Pipe.Cmds[0].Args[0])
 		return !ok || len(n.Pipe.Cmds)+len(n.Pipe.Decl) > 1 || text != "{{"
 	case *parse.TemplateNode:
@@ -128,7 +127,7 @@ func (c *callees) visit(node parse.Node) bool {
 func (c *callees) command(n *parse.CommandNode) bool {
 	switch Function(n.Args[0]) {
 	case "contains", "hasPrefix", "hasSuffix":
-		// These only compare with a text.
+		// These functions only compare texts.
 		for _, arg := range n.Args[1:] {
 			if arg.Type() != parse.NodeString {
 				Walk(arg, c.visit)
@@ -141,29 +140,29 @@ func (c *callees) command(n *parse.CommandNode) bool {
 		} else if name, literal := Literal(n.Args[1]); literal {
 			c.add(name, false)
 		} else if !strings.Contains(n.Args[1].String(), ".Template.BasePath") {
-			// The path of a file, for a checksum, is not the name of a helper.
+			// With .Template.BasePath the name is the path of a file, for a checksum.
 			c.unknown = true
 		}
 	}
 	return true
 }
 
-// includeInText finds where a text includes a template, and its name unless that
-// is computed. The text may be quoted itself.
+// includeInText matches the inclusion of a template in a text, with its name unless the name
+// is computed. The text itself can be quoted.
 var includeInText = regexp.MustCompile("\\b(?:include|template|block)\\b(?:\\s*\\\\*[\"`]([^\"`\\\\%]*)\\\\*[\"`])?")
 
-// spliced finds an action that printf completes.
+// spliced matches an action that printf completes.
 var spliced = regexp.MustCompile(`\{\{[^}]*%[sv]`)
 
-// text adds what a text includes if tpl executes it. It is not parsed: texts of
-// custom resources may be nested so deeply that the parser's stack overflows.
+// text adds the templates that a text includes if tpl executes it. The text is not parsed,
+// because the parser's stack would overflow on deeply nested texts of custom resources.
 func (c *callees) text(text string) {
 	actions := strings.Split(text, "{{")[1:]
 	for at, action := range actions {
 		end := strings.LastIndex(action, "}}")
 		if end < 0 {
 			end = len(action)
-			// The chart may append to the last one.
+			// The chart can append to the last action.
 			c.unknown = c.unknown || at == len(actions)-1
 		}
 		action = action[:end]

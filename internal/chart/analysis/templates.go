@@ -10,17 +10,16 @@ import (
 
 // File is one template file of a chart.
 type File struct {
-	// Path is that of the file, relative to the chart's folder; files of
-	// subcharts begin with charts/.
+	// Path is the path of the file, relative to the chart's folder. Paths of subcharts'
+	// files begin with charts/.
 	Path string
 	Text string
-	// Trees are the file's own tree, which has the file's path as its name, and
-	// those of the templates that it defines, sorted by name.
+	// Trees are the file's own tree, named by the path, and the trees of the templates
+	// that the file defines, sorted by name.
 	Trees []*parse.Tree
 }
 
-// Parse reads a template file. Its name is the path, which the error has with the
-// line.
+// Parse parses a template file. The name is its path. The error contains path and line.
 func Parse(name, text string) (File, error) {
 	tree := parse.New(name)
 	tree.Mode = parse.SkipFuncCheck
@@ -37,19 +36,19 @@ func Parse(name, text string) (File, error) {
 	return file, nil
 }
 
-// Line returns the line, from 1, of a position in the file. Nodes have one.
+// Line returns the line, from 1, of a node's position in the file.
 func (f File) Line(pos parse.Pos) int {
 	return 1 + strings.Count(f.Text[:min(int(pos), len(f.Text))], "\n")
 }
 
-// Rendered reports whether a tree of the file is its own, and Helm renders that.
-// The others are executed where they are included.
+// Rendered reports whether Helm renders a tree of the file. Helm executes other trees only
+// where templates include them.
 func (f File) Rendered(tree *parse.Tree) bool {
 	return tree.Name == f.Path && !strings.HasPrefix(path.Base(f.Path), "_")
 }
 
-// Subcharts returns the names of the subcharts that the file is in, outermost
-// first. Its values are below these keys.
+// Subcharts returns the names of the subcharts that contain the file, outermost first. They
+// are the path of the subchart's values.
 func (f File) Subcharts() []string {
 	var names []string
 	parts := strings.Split(path.Dir(f.Path), "/")
@@ -67,7 +66,7 @@ func (f File) Walk(visit func(parse.Node) bool) {
 	}
 }
 
-// Walk visits a node and, where visit returns true for it, those below it.
+// Walk visits a node and, if visit returns true for it, the nodes below it.
 func Walk(node parse.Node, visit func(parse.Node) bool) {
 	if isNil(node) || !visit(node) {
 		return
@@ -101,8 +100,8 @@ func walkEach[N parse.Node](nodes []N, visit func(parse.Node) bool) {
 	}
 }
 
-// isNil reports whether the parser left a node empty: the pipeline of a template
-// call, or the else of an if.
+// isNil reports whether a node is missing, such as the pipeline of a template call or the
+// else of an if.
 func isNil(node parse.Node) bool {
 	switch n := node.(type) {
 	case *parse.ListNode:
@@ -113,7 +112,7 @@ func isNil(node parse.Node) bool {
 	return node == nil
 }
 
-// branchOf returns what if, with and range have in common, nil for other nodes.
+// branchOf returns the common part of if, with and range, and nil for other nodes.
 func branchOf(node parse.Node) *parse.BranchNode {
 	switch n := node.(type) {
 	case *parse.IfNode:
@@ -143,7 +142,7 @@ func Literal(node parse.Node) (text string, ok bool) {
 	return n.Text, true
 }
 
-// rootFields are the fields of the root object, which Helm gives to templates.
+// rootFields are the fields of Helm's root object.
 var rootFields = []string{"Values", "Release", "Files", "Capabilities", "Chart", "Template"}
 
 // Field returns the path of a field of the root object, empty for any other node.

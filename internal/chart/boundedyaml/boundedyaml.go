@@ -11,33 +11,33 @@ import (
 	goyaml "sigs.k8s.io/yaml/goyaml.v3"
 )
 
-// ErrTooLarge marks a text that exceeds its Limits. The error that wraps it
-// names the limit and quotes nothing of the text.
+// ErrTooLarge is the error for a text that exceeds its Limits. The error that wraps it
+// contains the limit and no part of the text.
 var ErrTooLarge = errors.New("the YAML is too large")
 
-// ErrInvalid marks a text with aliases that is not YAML. The error quotes
-// nothing of the text.
+// ErrInvalid is the error for a text with aliases that is not YAML. It contains no part of
+// the text.
 var ErrInvalid = errors.New("the text is not valid YAML")
 
-// Limits are the largest size of a text, with all of its documents, after each
-// alias is replaced by the value of its anchor.
+// Limits are the maximum size of a text with all of its documents, after each alias is
+// replaced by the value of its anchor.
 type Limits struct {
 	// Bytes is the length of all keys and scalars, in bytes.
 	Bytes int
-	// Values is the number of lines, keys and items of lists.
+	// Values is the number of lines, keys and list items.
 	Values int
 }
 
-// Source returns the limits for one key of a ConfigMap or Secret, which holds
-// at most a megabyte: what people write by hand stays below a hundredth of it.
+// Source returns the limits for one key of a ConfigMap or Secret, whose size is at most one
+// megabyte. Ordinary values need less than a hundredth of the limits.
 func Source() Limits { return Limits{Bytes: 4 << 20, Values: 50_000} }
 
 // Chart returns the limits for one file of a chart.
 func Chart() Limits { return Limits{Bytes: 32 << 20, Values: 2_000_000} }
 
-// Check returns an error that wraps ErrTooLarge if the text exceeds the limits,
-// or ErrInvalid if it has aliases and is not YAML. A text without aliases costs
-// one look at each byte.
+// Check returns an error that wraps ErrTooLarge if the text exceeds the limits, or
+// ErrInvalid if the text has aliases and is not YAML. For a text without aliases it only
+// counts characters.
 func (l Limits) Check(text string) error {
 	size, err := Aliased(text)
 	if err != nil {
@@ -45,9 +45,9 @@ func (l Limits) Check(text string) error {
 	}
 	switch {
 	case len(text)+size.Bytes > l.Bytes:
-		return fmt.Errorf("%w: it holds more than %d bytes, aliases replaced by what they stand for", ErrTooLarge, l.Bytes)
+		return fmt.Errorf("%w: more than %d bytes after replacing aliases by their values", ErrTooLarge, l.Bytes)
 	case Tokens(text)+size.Values > l.Values:
-		return fmt.Errorf("%w: it holds more than %d lines, keys and items of lists, aliases replaced by what they stand for", ErrTooLarge, l.Values)
+		return fmt.Errorf("%w: more than %d lines, keys and list items after replacing aliases by their values", ErrTooLarge, l.Values)
 	}
 	return nil
 }
@@ -60,8 +60,8 @@ func ToJSON(text []byte, limits Limits) ([]byte, error) {
 	return yaml.YAMLToJSON(text)
 }
 
-// Tokens returns an upper bound for the number of values that a text of YAML,
-// JSON or TOML holds without aliases: its lines, keys and items of lists.
+// Tokens returns an upper bound for the number of values in a text of YAML, JSON or TOML
+// without aliases: the number of its lines, keys and list items.
 func Tokens[T string | []byte](text T) int {
 	count := 1
 	for i := range len(text) {
@@ -69,7 +69,7 @@ func Tokens[T string | []byte](text T) int {
 		case ',', '\n', '[', '{', ':':
 			count++
 		case '-', '?':
-			// Lists in lists can start on one line.
+			// Nested lists can start on one line.
 			if i+1 < len(text) && (text[i+1] == ' ' || text[i+1] == '\t') {
 				count++
 			}
@@ -78,8 +78,8 @@ func Tokens[T string | []byte](text T) int {
 	return count
 }
 
-// JSONValues returns an upper bound for the number of values that a JSON text
-// holds: its commas, lists and maps outside of strings, and one more.
+// JSONValues returns an upper bound for the number of values in a JSON text: the number of
+// commas, lists and maps outside strings, plus one.
 func JSONValues[T ~string | ~[]byte](text T) int {
 	count, quoted := 1, false
 	for i := 0; i < len(text); i++ {
@@ -105,17 +105,17 @@ type Size struct {
 	Values int
 }
 
-// most is the size at which counting ends: sizes above it are all the same to
-// every limit, and sums of two of them do not overflow.
+// most is the maximum counted size. It exceeds every limit, and the sum of two such sizes
+// does not overflow.
 const most = 1 << 40
 
 func (s Size) plus(other Size) Size {
 	return Size{Bytes: min(s.Bytes+other.Bytes, most), Values: min(s.Values+other.Values, most)}
 }
 
-// Aliased returns what the aliases of a text add to it when each is replaced by
-// the value of its anchor. It returns ErrInvalid if the text seems to have
-// aliases and is not YAML, because another parser might accept it.
+// Aliased returns the size that the aliases of a text add when each is replaced by the value
+// of its anchor. It returns ErrInvalid if the text seems to have aliases and is not YAML,
+// because another parser might accept the text.
 func Aliased(text string) (Size, error) {
 	var added Size
 	if !hasAlias(text) {
@@ -146,7 +146,7 @@ func (m *measurer) expanded(node *goyaml.Node) Size {
 	if size, ok := m.known[node]; ok {
 		return size
 	}
-	// An anchor that contains itself adds nothing here: parsers refuse it.
+	// A recursive anchor adds nothing, because parsers reject it.
 	m.known[node] = Size{}
 	own := Size{Values: 1}
 	if node.Alias == nil {
@@ -164,15 +164,15 @@ func (m *measurer) expanded(node *goyaml.Node) Size {
 	return size
 }
 
-// hasAlias reports whether a text has an anchor and an alias of one name. It
-// may report an alias where a comment or a script only looks like one.
+// hasAlias reports whether a text contains an anchor and an alias with the same name. It
+// can also return true if a comment or a string looks like an alias.
 func hasAlias(text string) bool {
 	anchors := names(text, '&')
 	return len(anchors) > 0 && names(text, '*').HasAny(anchors.UnsortedList()...)
 }
 
-// names returns what follows each occurrence of an indicator, up to the first
-// character that a name cannot have in any version of YAML.
+// names returns the names that follow an indicator. A name ends at the first character that
+// is not valid in names in any version of YAML.
 func names(text string, indicator byte) sets.Set[string] {
 	found := sets.Set[string]{}
 	for rest := text; ; {

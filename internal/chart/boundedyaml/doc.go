@@ -1,11 +1,9 @@
-// Package boundedyaml limits what reading a YAML text from outside may cost.
+// Package boundedyaml limits the size of untrusted YAML before it is parsed.
 //
-// A YAML parser replaces each alias (*name) by the value of its anchor (&name).
-// A text of a megabyte can so become gigabytes of values, or of JSON, before
-// its reader can look at any of it. This package computes the size after that
-// replacement without doing it, so that a text that is too large is refused
-// before it is read.
+// A YAML parser replaces each alias (*name) by the value of its anchor (&name), so that a
+// text of one megabyte can become gigabytes of values or JSON. This package computes the
+// resulting size without replacing aliases.
 //
-// Where to start: Limits.Check refuses a text, ToJSON reads one, and Aliased
-// returns what aliases add, for callers that keep a budget of their own.
+// Limits.Check rejects a text that is too large, ToJSON converts a text within limits, and
+// Aliased returns the size that aliases add, for callers with their own limits.
 package boundedyaml

@@ -16,73 +16,73 @@ type Class string
 
 // Classes of breaking changes.
 const (
-	// NamesChanged: the group, kind, plural, singular or list kind is another,
-	// or a short name or category is gone, which is not breaking.
+	// NamesChanged: the group, kind, plural, singular or list kind has changed. It
+	// is not breaking if a short name or category was removed.
 	NamesChanged Class = "NamesChanged"
-	// ScopeChanged: from namespaced to cluster-scoped or back.
+	// ScopeChanged: the scope changed between namespaced and cluster-scoped.
 	ScopeChanged Class = "ScopeChanged"
-	// VersionRemoved and VersionUnserved: objects of the version can no longer
-	// be read, or by other versions only.
+	// VersionRemoved and VersionUnserved: clients can no longer use the version.
 	VersionRemoved  Class = "VersionRemoved"
 	VersionUnserved Class = "VersionUnserved"
-	// SubresourceChanged: status or scale is gone, or scale means other fields.
+	// SubresourceChanged: status or scale was removed, or scale refers to other
+	// fields.
 	SubresourceChanged Class = "SubresourceChanged"
-	// PropertyRemoved: values of the property are dropped.
+	// PropertyRemoved: the API server drops values of the property.
 	PropertyRemoved Class = "PropertyRemoved"
-	// PropertyUndeclared: the schema knows the property no more. Its values are
-	// kept, for the object keeps unknown fields, and nobody reads them.
+	// PropertyUndeclared: the schema no longer declares the property. The API
+	// server keeps its values, because the object preserves unknown fields.
 	PropertyUndeclared Class = "PropertyUndeclared"
-	// Closed: an object that took any key drops those that are not declared.
+	// Closed: an object that accepted any key now drops undeclared keys.
 	Closed Class = "Closed"
-	// TypeChanged: values of a type are refused.
+	// TypeChanged: values of a type are rejected.
 	TypeChanged Class = "TypeChanged"
-	// NullableRemoved: null is refused, or dropped.
+	// NullableRemoved: null is rejected or dropped.
 	NullableRemoved Class = "NullableRemoved"
-	// RequiredAdded: a property has to be there.
+	// RequiredAdded: a property is now required.
 	RequiredAdded Class = "RequiredAdded"
 	// EnumNarrowed, PatternChanged, FormatAdded, RangeNarrowed, LengthNarrowed:
-	// texts and numbers are refused.
+	// some strings or numbers are rejected.
 	EnumNarrowed   Class = "EnumNarrowed"
 	PatternChanged Class = "PatternChanged"
 	FormatAdded    Class = "FormatAdded"
 	RangeNarrowed  Class = "RangeNarrowed"
 	LengthNarrowed Class = "LengthNarrowed"
-	// SizeNarrowed: lists or objects are refused for the number of what they
-	// hold, or lists that hold something twice.
+	// SizeNarrowed: lists or objects are rejected for the number of their items or
+	// keys, or lists for duplicate items.
 	SizeNarrowed Class = "SizeNarrowed"
-	// ValidationAdded: a condition of allOf, anyOf, oneOf, not or a rule is new,
-	// or another.
+	// ValidationAdded: a condition of allOf, anyOf, oneOf or not, or a validation
+	// rule, was added or changed.
 	ValidationAdded Class = "ValidationAdded"
 )
 
-// Classes of changes that break nothing.
+// Classes of compatible changes.
 const (
 	VersionAdded          Class = "VersionAdded"
 	VersionDeprecated     Class = "VersionDeprecated"
 	StorageVersionChanged Class = "StorageVersionChanged"
 	SubresourceAdded      Class = "SubresourceAdded"
 	PropertyAdded         Class = "PropertyAdded"
-	// Widened: what was refused, or dropped, is taken.
+	// Widened: values that were rejected or dropped are now accepted.
 	Widened Class = "Widened"
-	// DefaultChanged: the API server fills in something else.
+	// DefaultChanged: the API server sets another default.
 	DefaultChanged Class = "DefaultChanged"
 )
 
-// Change is one difference between two definitions.
+// Change is one difference between two CRDs.
 type Change struct {
 	Class Class `json:"class"`
-	// Version is the version whose schema differs, empty where it is the
-	// definition as a whole.
+	// Version is the version whose schema differs. It is empty if the CRD differs
+	// as a whole.
 	Version string `json:"version,omitempty"`
-	// Path is the field of the object, as spec.image.tag; items of a list are
+	// Path is the path of the field, such as spec.image.tag. Items of a list are
 	// "[*]" and entries of a map "*". It is empty for the object itself.
 	Path string `json:"path,omitempty"`
-	// Message says what was and what is.
+	// Message describes the old and the new state.
 	Message  string `json:"message"`
 	Breaking bool   `json:"breaking"`
 }
 
-// String formats the change for people, without its version.
+// String formats the change for users, without its version.
 func (c Change) String() string {
 	if c.Path == "" {
 		return c.Message
@@ -90,19 +90,18 @@ func (c Change) String() string {
 	return c.Path + ": " + c.Message
 }
 
-// breaksObjects reports whether an object which is stored may be refused from now
-// on, or lose a field.
+// breaksObjects reports whether a stored object may be rejected or lose a field.
 func (c Change) breaksObjects() bool { return c.Breaking && c.Class != PropertyUndeclared }
 
-// maxBreaks bounds how many changes are named in one sentence.
+// maxBreaks is the maximum number of changes that Breaks lists.
 const maxBreaks = 5
 
-// Breaks tells in one line what of a change from one definition to another
-// breaks objects that are stored, empty if nothing does.
+// Breaks returns, on one line, the changes from one CRD to another that break stored
+// objects, or an empty string.
 func Breaks(from, to *apiextensionsv1.CustomResourceDefinition) string {
 	var breaks []string
 	for _, change := range Compare(from, to) {
-		// Versions mostly differ in the same.
+		// The versions of a CRD mostly have the same changes.
 		if text := change.String(); change.breaksObjects() && !slices.Contains(breaks, text) {
 			breaks = append(breaks, text)
 		}
@@ -113,11 +112,10 @@ func Breaks(from, to *apiextensionsv1.CustomResourceDefinition) string {
 	return strings.Join(breaks, "; ")
 }
 
-// Compare returns what has changed from one definition to another, breaking
-// changes first.
+// Compare returns the changes from one CRD to another, breaking changes first.
 func Compare(from, to *apiextensionsv1.CustomResourceDefinition) []Change {
 	c := &comparer{}
-	c.definition(from, to)
+	c.crd(from, to)
 	slices.SortStableFunc(c.changes, func(a, b Change) int {
 		return cmp.Or(rank(a)-rank(b), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Class, b.Class))
 	})
@@ -131,7 +129,7 @@ func rank(c Change) int {
 	return 1
 }
 
-// comparer gathers changes.
+// comparer collects changes.
 type comparer struct {
 	version string
 	changes []Change
@@ -145,10 +143,10 @@ func (c *comparer) notef(class Class, at, format string, args ...any) {
 	c.changes = append(c.changes, Change{Class: class, Version: c.version, Path: at, Message: fmt.Sprintf(format, args...)})
 }
 
-func (c *comparer) definition(from, to *apiextensionsv1.CustomResourceDefinition) {
+func (c *comparer) crd(from, to *apiextensionsv1.CustomResourceDefinition) {
 	c.names(from, to)
 	if was, is := from.Spec.Scope, to.Spec.Scope; was != is {
-		c.breaksf(ScopeChanged, "", "scope %s becomes %s", was, is)
+		c.breaksf(ScopeChanged, "", "scope changed from %s to %s", was, is)
 	}
 	next := map[string]apiextensionsv1.CustomResourceDefinitionVersion{}
 	stored := ""
@@ -163,18 +161,18 @@ func (c *comparer) definition(from, to *apiextensionsv1.CustomResourceDefinition
 		is, ok := next[v.Name]
 		delete(next, v.Name)
 		if !ok {
-			c.breaksf(VersionRemoved, "", "version %s is gone", v.Name)
+			c.breaksf(VersionRemoved, "", "version %s was removed", v.Name)
 			continue
 		}
 		c.versions(v, is, from.Spec.PreserveUnknownFields, to.Spec.PreserveUnknownFields)
 		if v.Storage && stored != "" && stored != v.Name {
-			c.notef(StorageVersionChanged, "", "objects are stored as %s, not as %s", stored, v.Name)
+			c.notef(StorageVersionChanged, "", "storage version changed from %s to %s", v.Name, stored)
 		}
 	}
 	for _, v := range to.Spec.Versions {
 		if _, isNew := next[v.Name]; isNew {
 			c.version = v.Name
-			c.notef(VersionAdded, "", "version %s is new", v.Name)
+			c.notef(VersionAdded, "", "version %s was added", v.Name)
 		}
 	}
 }
@@ -188,9 +186,9 @@ func (c *comparer) names(from, to *apiextensionsv1.CustomResourceDefinition) {
 		{"plural", was.Plural, is.Plural},
 		{"singular", was.Singular, is.Singular},
 	} {
-		// What is left out is filled in by the API server.
+		// The API server sets names that are missing.
 		if name.was != name.is && name.was != "" && name.is != "" {
-			c.breaksf(NamesChanged, "", "%s %s becomes %s", name.what, name.was, name.is)
+			c.breaksf(NamesChanged, "", "%s changed from %s to %s", name.what, name.was, name.is)
 		}
 	}
 	for _, list := range []struct {
@@ -198,13 +196,13 @@ func (c *comparer) names(from, to *apiextensionsv1.CustomResourceDefinition) {
 		was, is []string
 	}{{"short name", was.ShortNames, is.ShortNames}, {"category", was.Categories, is.Categories}} {
 		for _, name := range without(list.was, list.is) {
-			c.notef(NamesChanged, "", "the %s %s is gone", list.what, name)
+			c.notef(NamesChanged, "", "%s %s was removed", list.what, name)
 		}
 	}
 }
 
-// versions compares two versions of one name. Definitions of old may keep
-// unknown fields as a whole.
+// versions compares the old and the new state of one version. Old CRDs can preserve
+// unknown fields of whole objects.
 func (c *comparer) versions(from, to apiextensionsv1.CustomResourceDefinitionVersion, wasOpen, isOpen bool) {
 	if from.Served && !to.Served {
 		c.breaksf(VersionUnserved, "", "version %s is no longer served", from.Name)
@@ -214,7 +212,7 @@ func (c *comparer) versions(from, to apiextensionsv1.CustomResourceDefinitionVer
 	}
 	c.subresources(from.Subresources, to.Subresources)
 	was, is := root(from.Schema, wasOpen), root(to.Schema, isOpen)
-	// These three are kept in any case.
+	// The API server always keeps these keys.
 	for _, key := range []string{"apiVersion", "kind", "metadata"} {
 		_, had := was.Properties[key]
 		_, has := is.Properties[key]
@@ -226,8 +224,8 @@ func (c *comparer) versions(from, to apiextensionsv1.CustomResourceDefinitionVer
 	c.schema(site{schema: was, shape: true}, site{schema: is, shape: true}, "")
 }
 
-// root returns a copy of the schema of the whole object. A version without any
-// keeps everything.
+// root returns a copy of the schema of the whole object. A version without a schema
+// preserves all fields.
 func root(schema *apiextensionsv1.CustomResourceValidation, open bool) *apiextensionsv1.JSONSchemaProps {
 	copied := &apiextensionsv1.JSONSchemaProps{Type: "object"}
 	if schema != nil && schema.OpenAPIV3Schema != nil {
@@ -246,17 +244,17 @@ func (c *comparer) subresources(from, to *apiextensionsv1.CustomResourceSubresou
 	is := ptr.Deref(to, apiextensionsv1.CustomResourceSubresources{})
 	switch {
 	case was.Status != nil && is.Status == nil:
-		c.breaksf(SubresourceChanged, "", "the subresource status is gone")
+		c.breaksf(SubresourceChanged, "", "subresource status was removed")
 	case was.Status == nil && is.Status != nil:
-		c.notef(SubresourceAdded, "", "the subresource status is new")
+		c.notef(SubresourceAdded, "", "subresource status was added")
 	}
 	switch {
 	case was.Scale == nil && is.Scale != nil:
-		c.notef(SubresourceAdded, "", "the subresource scale is new")
+		c.notef(SubresourceAdded, "", "subresource scale was added")
 	case was.Scale != nil && is.Scale == nil:
-		c.breaksf(SubresourceChanged, "", "the subresource scale is gone")
+		c.breaksf(SubresourceChanged, "", "subresource scale was removed")
 	case was.Scale != nil && !reflect.DeepEqual(was.Scale, is.Scale):
-		c.breaksf(SubresourceChanged, "", "the subresource scale means other fields: %s", scalePaths(is.Scale))
+		c.breaksf(SubresourceChanged, "", "subresource scale refers to other fields: %s", scalePaths(is.Scale))
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package compat tells what a new CustomResourceDefinition does to those who
-// use the old one.
+// Package compat compares two versions of a CRD and classifies each change as
+// breaking or not.
 //
 //	for _, change := range compat.Compare(old, new) {
 //		if change.Breaking {
@@ -7,23 +7,24 @@
 //		}
 //	}
 //
-// A change is breaking if a custom resource that was good under the old
-// definition may be refused under the new one, or lose a field, or set a
-// property that the new one knows no more. The latter does stored objects no
-// harm: Breaks, which is asked before a definition is replaced, leaves it out.
+// A change is breaking if a custom resource that was valid under the old CRD may be
+// rejected under the new one, may lose a field, or may set a property that the new
+// schema no longer declares. An undeclared property does not harm stored objects, so
+// Breaks, which runs before a CRD is replaced, ignores this case.
 //
-// # What holds
+// # Guarantee
 //
-// If the API server, by the old definition, takes an object and keeps it as it
-// is, and does not by the new one, then there is a breaking change. The reverse
-// does not hold: whether one pattern takes all that another takes cannot be
-// computed, so that a different pattern counts as breaking.
+// If the API server accepts an object under the old CRD and stores it unchanged, and
+// does not do so under the new CRD, Compare returns a breaking change. The reverse
+// does not hold. For example, any different pattern counts as breaking, because it
+// cannot be computed whether the new pattern accepts all strings that the old one
+// accepted.
 //
-// One thing does not count. An object that keeps unknown fields may hold
-// anything under a key that is not declared. Declaring the key is no breaking
-// change, or charts could not get new values.
+// There is one exception. An object that preserves unknown fields can have any value
+// at an undeclared key. Declaring the key is not a breaking change, because otherwise
+// charts could not add values.
 //
-// sigs.k8s.io/crdify also compares definitions, but it does not promise this
-// property: it looks for a list of known changes, each in one field. A property
-// test here checks the promise against the API server's own validation.
+// sigs.k8s.io/crdify also compares CRDs, but it looks for a list of known changes in
+// single fields and does not give this guarantee. A property test checks the
+// guarantee against the API server's own validation.
 package compat

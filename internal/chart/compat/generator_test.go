@@ -7,11 +7,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What is drawn is of few words, so that it often meets.
+// The generators use few distinct words, so that drawn schemas and values often have
+// the same keys.
 
 func oneOf[T any](t *rapid.T, of ...T) T { return rapid.SampledFrom(of).Draw(t, "one of") }
 
-// chance is one in n.
+// chance returns true once in n times.
 func chance(t *rapid.T, n int) bool { return rapid.IntRange(1, n).Draw(t, "chance") == n }
 
 func object() *rapid.Generator[*schemaProps] {
@@ -23,7 +24,7 @@ func object() *rapid.Generator[*schemaProps] {
 	})
 }
 
-// shape draws a schema that may stand anywhere.
+// shape draws a schema that is valid at any path.
 func shape(t *rapid.T, depth int) *schemaProps {
 	s := &schemaProps{}
 	switch kinds := []string{"string", "integer", "number", "boolean", "", "either", "object", "array"}; oneOf(t, kinds[:len(kinds)-2*(1-min(depth, 1))]...) {
@@ -76,7 +77,7 @@ func fillObject(t *rapid.T, s *schemaProps, depth int) {
 
 func key(t *rapid.T) string { return oneOf(t, "a", "b", "c") }
 
-// narrow adds some of what refuses values, whatever their type.
+// narrow adds some validations, regardless of the type.
 func narrow(t *rapid.T, s *schemaProps) {
 	for range rapid.IntRange(0, 2).Draw(t, "narrow") {
 		switch rapid.IntRange(0, 9).Draw(t, "by") {
@@ -115,7 +116,7 @@ func enum(t *rapid.T) []apiextensionsv1.JSON {
 	return values
 }
 
-// conditions adds to a shape what stands in allOf and its like.
+// conditions adds allOf, anyOf, oneOf and not to a schema.
 func conditions(t *rapid.T, s *schemaProps, depth int) {
 	some := func() []schemaProps {
 		var branches []schemaProps
@@ -138,7 +139,8 @@ func conditions(t *rapid.T, s *schemaProps, depth int) {
 	}
 }
 
-// condition speaks of what the shape declares only, as it has to.
+// condition draws a condition on properties that the schema declares, as the API
+// server requires.
 func condition(t *rapid.T, of *schemaProps, depth int) schemaProps {
 	var s schemaProps
 	narrow(t, &s)
@@ -159,7 +161,7 @@ func condition(t *rapid.T, of *schemaProps, depth int) schemaProps {
 	return s
 }
 
-// mutated returns a schema with a few changes somewhere in it.
+// mutated returns a copy of a schema with a few random changes.
 func mutated(t *rapid.T, from *schemaProps) *schemaProps {
 	s := from.DeepCopy()
 	for range rapid.IntRange(1, 3).Draw(t, "changes") {
@@ -212,7 +214,7 @@ func change(t *rapid.T, s *schemaProps, depth int) {
 	}
 }
 
-// guided draws a value that the schema is likely to take.
+// guided draws a value that the schema is likely to accept.
 func guided(t *rapid.T, s *schemaProps, depth int) any {
 	switch {
 	case s != nil && s.Nullable && chance(t, 5):

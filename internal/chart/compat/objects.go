@@ -17,21 +17,21 @@ func (c *comparer) objects(from, to site, at string) {
 	}
 	c.others(from, to, at)
 	if to.schema.XEmbeddedResource && !from.schema.XEmbeddedResource {
-		c.breaksf(ValidationAdded, at, "it has to be a whole Kubernetes object")
+		c.breaksf(ValidationAdded, at, "must be a complete Kubernetes object")
 	}
 }
 
 func (c *comparer) required(from, to site, at string) {
 	for _, name := range to.schema.Required {
-		// What has a default is filled in before anybody looks.
+		// The API server sets defaults before it validates the object.
 		if field, ok := to.schema.Properties[name]; slices.Contains(from.schema.Required, name) || ok && to.shape && field.Default != nil {
 			continue
 		}
-		c.breaksf(RequiredAdded, child(at, name), "it is required now")
+		c.breaksf(RequiredAdded, child(at, name), "now required")
 	}
 	for _, name := range from.schema.Required {
 		if !slices.Contains(to.schema.Required, name) && from.shape {
-			c.notef(Widened, child(at, name), "it is no longer required")
+			c.notef(Widened, child(at, name), "no longer required")
 		}
 	}
 }
@@ -52,18 +52,18 @@ func (c *comparer) properties(from, to site, at string) {
 		case had && after != nil:
 			c.schema(from.at(&was), to.at(after), path)
 		case had && to.open():
-			c.breaksf(PropertyUndeclared, path, "the schema knows it no more; values are kept and checked by nobody")
+			c.breaksf(PropertyUndeclared, path, "no longer in the schema, values are kept but not validated")
 		case had:
-			c.breaksf(PropertyRemoved, path, "it is removed, and values are dropped")
+			c.breaksf(PropertyRemoved, path, "removed, values are dropped")
 		case before != nil:
 			c.schema(from.at(before), to.at(&is), path)
 		default:
-			c.notef(PropertyAdded, path, "it is new")
+			c.notef(PropertyAdded, path, "added")
 		}
 	}
 }
 
-// others compares what becomes of keys that are not declared.
+// others compares the handling of undeclared keys.
 func (c *comparer) others(from, to site, at string) {
 	was, is := from.entries(), to.entries()
 	path := child(at, "*")
@@ -71,18 +71,18 @@ func (c *comparer) others(from, to site, at string) {
 	case was != nil && is != nil:
 		c.schema(from.at(was), to.at(is), path)
 	case was != nil && to.open():
-		c.notef(Widened, path, "values of other keys may be anything")
+		c.notef(Widened, path, "undeclared keys may have any value")
 	case was != nil, from.open() && is == nil && !to.open():
-		c.breaksf(Closed, at, "keys that are not declared are dropped")
+		c.breaksf(Closed, at, "undeclared keys are dropped")
 	case from.open() && is != nil:
 		c.schema(from.at(anything()), to.at(is), path)
 	case !from.open() && (is != nil || to.open()):
-		c.notef(Widened, at, "keys that are not declared are kept")
+		c.notef(Widened, at, "undeclared keys are kept")
 	}
 }
 
-// entries returns the schema of keys that are not declared, nil if there is
-// none. The mere word true takes any value and keeps nothing that is in it.
+// entries returns the schema of undeclared keys, or nil. The schema true accepts any
+// value and drops all of its fields.
 func (s site) entries() *props {
 	more := s.schema.AdditionalProperties
 	switch {
@@ -99,32 +99,33 @@ func child(at, name string) string { return strings.TrimPrefix(at+"."+name, ".")
 func (c *comparer) lists(from, to site, at string) {
 	c.count(SizeNarrowed, at, "minItems", from.schema.MinItems, to.schema.MinItems, 1)
 	c.count(SizeNarrowed, at, "maxItems", from.schema.MaxItems, to.schema.MaxItems, -1)
-	was, is := uniqueBy(from.schema), uniqueBy(to.schema)
+	was, is := uniqueness(from.schema), uniqueness(to.schema)
 	switch {
 	case was == is:
 	case is == "":
-		c.notef(Widened, at, "items need not be different")
+		c.notef(Widened, at, "items no longer have to be unique")
 	default:
-		c.breaksf(SizeNarrowed, at, "items have to be different %s", is)
+		c.breaksf(SizeNarrowed, at, "%s", is)
 	}
 	if from.schema.Items != nil || to.schema.Items != nil {
 		c.schema(from.item(), to.item(), at+"[*]")
 	}
 }
 
-// uniqueBy tells in what the items of a list must differ, empty if in nothing.
-func uniqueBy(s *props) string {
+// uniqueness describes the constraint of a list whose items must be unique. It is
+// empty if items may be equal.
+func uniqueness(s *props) string {
 	switch {
 	case s.XListType != nil && *s.XListType == "map":
-		return "by " + strings.Join(slices.Sorted(slices.Values(s.XListMapKeys)), ", ")
+		return "items must be unique by " + strings.Join(slices.Sorted(slices.Values(s.XListMapKeys)), ", ")
 	case s.UniqueItems, s.XListType != nil && *s.XListType == "set":
-		return "altogether"
+		return "items must be unique"
 	}
 	return ""
 }
 
-// item returns the site of a list's items. What keeps unknown fields keeps them
-// in items of lists, too.
+// item returns the site of a list's items. A schema that preserves unknown fields
+// preserves those of list items, too.
 func (s site) item() site {
 	inner := s.at(anything())
 	inner.kept = s.shape && s.open()

@@ -20,13 +20,13 @@ import (
 
 type schemaProps = apiextensionsv1.JSONSchemaProps
 
-// apiServer is the API server's own code for one schema.
+// apiServer validates and prunes values of one schema by the API server's own code.
 type apiServer struct {
 	structural *structural.Structural
 	validator  validation.SchemaValidator
 }
 
-// newAPIServer returns none for a schema that the API server refuses.
+// newAPIServer returns nil for a schema that the API server rejects.
 func newAPIServer(t *rapid.T, schema *schemaProps) *apiServer {
 	var internal apiextensions.JSONSchemaProps
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(schema, &internal, nil); err != nil {
@@ -43,7 +43,7 @@ func newAPIServer(t *rapid.T, schema *schemaProps) *apiServer {
 	return &apiServer{s, validator}
 }
 
-// keeps tells that the API server takes a value and stores it as it is.
+// keeps reports whether the API server accepts a value and stores it unchanged.
 func (s *apiServer) keeps(value any) bool {
 	stored := runtime.DeepCopyJSONValue(value)
 	pruning.Prune(stored, s.structural, false)
@@ -51,10 +51,10 @@ func (s *apiServer) keeps(value any) bool {
 	return reflect.DeepEqual(stored, value) && len(validation.ValidateCustomResource(nil, stored, s.validator)) == 0
 }
 
-// TestWhatBreaksIsTold holds the promise of the package, against the API
-// server's own code: half of the time between a schema and what has become of it
-// by a few changes, otherwise between any two.
-func TestWhatBreaksIsTold(t *testing.T) {
+// TestCompare_ReportsEveryBreakingChange checks the guarantee of the package against
+// the API server's own code. Half of the pairs are a schema and a copy with a few
+// changes, the others are two unrelated schemas.
+func TestCompare_ReportsEveryBreakingChange(t *testing.T) {
 	pairs, broken, silent := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		from := object().Draw(t, "from")
@@ -88,13 +88,13 @@ func TestWhatBreaksIsTold(t *testing.T) {
 			return
 		}
 	})
-	t.Logf("%d pairs, of which %d broke a value, and %d were told to break nothing", pairs, broken, silent)
+	t.Logf("%d pairs: %d broke a value, %d had no breaking change", pairs, broken, silent)
 	if broken == 0 || silent == 0 {
-		t.Errorf("of %d pairs %d broke a value, and %d were told to break nothing: the test shows nothing", pairs, broken, silent)
+		t.Errorf("%d pairs: %d broke a value, %d had no breaking change: want some of both", pairs, broken, silent)
 	}
 }
 
-func TestNothingChanges(t *testing.T) {
+func TestCompare_EqualSchemasHaveNoChanges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		schema := object().Draw(t, "schema")
 		if changes := compat.Compare(whole(schema), whole(schema.DeepCopy())); len(changes) > 0 {
@@ -103,8 +103,8 @@ func TestNothingChanges(t *testing.T) {
 	})
 }
 
-// undeclared tells that a value has a key which the new schema declares and the
-// old one does not, in an object that took any key.
+// undeclared reports whether a value has a key that only the new schema declares, in
+// an object that accepted any key.
 func undeclared(value any, from, to *schemaProps) bool {
 	if from == nil || to == nil {
 		return false
@@ -113,7 +113,7 @@ func undeclared(value any, from, to *schemaProps) bool {
 	case []any:
 		for _, item := range v {
 			if from.Items == nil {
-				// Whatever was in a list of anything.
+				// The old list had items of any type.
 				return to.Items != nil
 			}
 			if to.Items != nil && undeclared(item, from.Items.Schema, to.Items.Schema) {

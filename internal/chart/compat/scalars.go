@@ -12,31 +12,31 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// enum compares lists of values.
+// enum compares the allowed values.
 func (c *comparer) enum(from, to site, at string) {
 	was, is := canonical(from.schema.Enum), canonical(to.schema.Enum)
 	switch {
 	case len(is) == 0 && len(was) == 0:
 	case len(is) == 0:
-		c.notef(Widened, at, "more values than %s are possible", strings.Join(was, ", "))
+		c.notef(Widened, at, "values other than %s are now allowed", strings.Join(was, ", "))
 	case len(was) == 0:
-		c.breaksf(EnumNarrowed, at, "nothing but %s is possible", strings.Join(is, ", "))
+		c.breaksf(EnumNarrowed, at, "only %s is allowed", strings.Join(is, ", "))
 	default:
 		if lost := without(was, is); len(lost) > 0 {
-			c.breaksf(EnumNarrowed, at, "%s is no longer possible", strings.Join(lost, ", "))
+			c.breaksf(EnumNarrowed, at, "%s is no longer allowed", strings.Join(lost, ", "))
 		}
 		if more := without(is, was); len(more) > 0 {
-			c.notef(Widened, at, "%s is possible, too", strings.Join(more, ", "))
+			c.notef(Widened, at, "%s is now allowed", strings.Join(more, ", "))
 		}
 	}
 }
 
-// without returns what is in a and not in b.
+// without returns the items of a that are not in b.
 func without(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(value string) bool { return slices.Contains(b, value) })
 }
 
-// canonical spells equal values alike.
+// canonical returns the values as JSON, with the same text for equal values.
 func canonical(values []apiextensionsv1.JSON) []string {
 	spelled := make([]string, len(values))
 	for i, value := range values {
@@ -54,32 +54,31 @@ func canonical(values []apiextensionsv1.JSON) []string {
 	return spelled
 }
 
-// numbers compares limits of numbers, or of whole ones alone.
+// numbers compares limits of numbers, or of integers only if whole is true.
 func (c *comparer) numbers(from, to *props, at string, whole bool) {
 	c.edge(at, "minimum", bound(from.Minimum, from.ExclusiveMinimum, math.Inf(-1)), bound(to.Minimum, to.ExclusiveMinimum, math.Inf(-1)), 1, whole)
 	c.edge(at, "maximum", bound(from.Maximum, from.ExclusiveMaximum, math.Inf(1)), bound(to.Maximum, to.ExclusiveMaximum, math.Inf(1)), -1, whole)
 	switch was, is := from.MultipleOf, to.MultipleOf; {
 	case is == nil && was != nil:
-		c.notef(Widened, at, "it need not be a multiple of %s", number(*was))
+		c.notef(Widened, at, "no longer has to be a multiple of %s", number(*was))
 	case is != nil && !multiples(was, *is):
-		c.breaksf(RangeNarrowed, at, "it has to be a multiple of %s", number(*is))
+		c.breaksf(RangeNarrowed, at, "must be a multiple of %s", number(*is))
 	}
 }
 
-// edge compares limits. Fractions are the API server's weak side: whole numbers
-// it compares without them, so that 1 is not less than 1.5, and where there are
-// whole numbers alone it takes none at all.
+// edge compares limits. The API server mishandles fractional limits: it truncates
+// them for integers, so that 1 is not less than 1.5, and it rejects them in the
+// schema of an integer.
 func (c *comparer) edge(at, what string, was, is edge, sign float64, whole bool) {
 	if fraction := is.value != math.Trunc(is.value); fraction && was != is && (whole || is.exclusive && !was.exclusive) {
-		c.breaksf(RangeNarrowed, at, "%s %s becomes %s", what, was, is)
+		c.breaksf(RangeNarrowed, at, "%s changed from %s to %s", what, was, is)
 		return
 	}
 	c.limit(RangeNarrowed, at, what, was, is, sign)
 }
 
-// multiples reports whether what is a multiple of one is one of the other. Of
-// fractions nothing is said: the API server takes no whole number for a multiple
-// of one half.
+// multiples reports whether every multiple of one number is a multiple of the other.
+// It is false for fractions: for the API server, no integer is a multiple of 0.5.
 func multiples(was *float64, is float64) bool {
 	return was != nil && (*was == is || is == math.Trunc(is) && math.Mod(*was, is) == 0)
 }
@@ -90,34 +89,34 @@ func (c *comparer) texts(from, to *props, at string) {
 	switch was, is := from.Pattern, to.Pattern; {
 	case was == is:
 	case is == "":
-		c.notef(Widened, at, "it need not match %s", was)
+		c.notef(Widened, at, "no longer has to match %s", was)
 	case was == "":
-		c.breaksf(PatternChanged, at, "it has to match %s", is)
+		c.breaksf(PatternChanged, at, "must match %s", is)
 	default:
-		c.breaksf(PatternChanged, at, "it has to match %s, not %s", is, was)
+		c.breaksf(PatternChanged, at, "must match %s instead of %s", is, was)
 	}
 }
 
-// wider holds the formats that take all that another takes.
+// wider maps formats to formats that accept all of their values.
 var wider = map[string]string{"int32": "int64", "float": "double"}
 
 func (c *comparer) format(from, to *props, at string) {
 	switch was, is := from.Format, to.Format; {
 	case was == is:
 	case is == "", is == "password", wider[was] == is:
-		c.notef(Widened, at, "format %s becomes %s", cmp.Or(was, "none"), cmp.Or(is, "none"))
+		c.notef(Widened, at, "format changed from %s to %s", cmp.Or(was, "none"), cmp.Or(is, "none"))
 	default:
-		c.breaksf(FormatAdded, at, "format %s becomes %s", cmp.Or(was, "none"), cmp.Or(is, "none"))
+		c.breaksf(FormatAdded, at, "format changed from %s to %s", cmp.Or(was, "none"), cmp.Or(is, "none"))
 	}
 }
 
-// edge is where the values of a range end.
+// edge is one end of a range.
 type edge struct {
 	value     float64
 	exclusive bool
 }
 
-// bound returns the edge at a limit, or at none if there is no limit.
+// bound returns the edge at a limit, or at the value none if there is no limit.
 func bound[N int64 | float64](value *N, exclusive bool, none float64) edge {
 	if value == nil {
 		return edge{value: none}
@@ -125,7 +124,7 @@ func bound[N int64 | float64](value *N, exclusive bool, none float64) edge {
 	return edge{float64(*value), exclusive}
 }
 
-// String writes the edge; one at infinity is none.
+// String formats the edge for users.
 func (e edge) String() string {
 	switch {
 	case math.IsInf(e.value, 0):
@@ -137,18 +136,19 @@ func (e edge) String() string {
 	}
 }
 
-// limit compares edges. The sign is 1 for a lower and -1 for an upper one.
+// limit compares edges. The sign is 1 for a lower and -1 for an upper edge.
 func (c *comparer) limit(class Class, at, what string, was, is edge, sign float64) {
 	switch {
 	case was == is:
 	case sign*is.value > sign*was.value, is.value == was.value && is.exclusive:
-		c.breaksf(class, at, "%s %s becomes %s", what, was, is)
+		c.breaksf(class, at, "%s changed from %s to %s", what, was, is)
 	default:
-		c.notef(Widened, at, "%s %s becomes %s", what, was, is)
+		c.notef(Widened, at, "%s changed from %s to %s", what, was, is)
 	}
 }
 
-// count compares limits of what is counted. A lower one of 0 is none.
+// count compares limits of a number of items, keys or characters. A lower limit of 0
+// is the same as no limit.
 func (c *comparer) count(class Class, at, what string, was, is *int64, sign float64) {
 	none := math.Inf(-1)
 	if sign > 0 {

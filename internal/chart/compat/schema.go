@@ -10,50 +10,50 @@ import (
 
 type props = apiextensionsv1.JSONSchemaProps
 
-// site is a schema and what the schemas around it say.
+// site is a schema and its context.
 type site struct {
 	schema *props
-	// shape: the schema says what is kept. Those within allOf, anyOf,
-	// oneOf and not only say what is refused.
+	// shape is true if the schema decides which fields are kept. Schemas in allOf,
+	// anyOf, oneOf and not only reject values.
 	shape bool
-	// kept: something above keeps unknown fields here, too.
+	// kept is true if a parent preserves unknown fields here, too.
 	kept bool
-	// kinds are the types that a value has here; nil is any.
+	// kinds are the types that a value can have here; nil means any type.
 	kinds types
 }
 
-// anything returns the schema of a value that no schema describes.
+// anything returns a schema that accepts any value.
 func anything() *props { return &props{XPreserveUnknownFields: new(true), Nullable: true} }
 
-// open reports whether keys are kept that are not declared.
+// open reports whether undeclared keys are kept.
 func (s site) open() bool {
 	return s.kept || s.schema.XPreserveUnknownFields != nil && *s.schema.XPreserveUnknownFields
 }
 
-// at returns the site of a schema within.
+// at returns the site of a nested schema.
 func (s site) at(inner *props) site { return site{schema: inner, shape: s.shape} }
 
 // types returns the types of the values here.
 func (s site) types() types { return typesOf(s.schema).intersect(s.kinds) }
 
-// takesNull reports whether null is neither refused nor dropped. An enum refuses it
-// even where it lists it.
-func (s site) takesNull() bool { return s.schema.Nullable && len(s.schema.Enum) == 0 }
+// acceptsNull reports whether null is neither rejected nor dropped. An enum rejects
+// null even if it lists null.
+func (s site) acceptsNull() bool { return s.schema.Nullable && len(s.schema.Enum) == 0 }
 
-// schema compares what two schemas say of one value.
+// schema compares the old and the new schema of one value.
 func (c *comparer) schema(from, to site, at string) {
 	was, is := from.types(), to.types()
 	if !was.within(typesOf(to.schema)) {
-		c.breaksf(TypeChanged, at, "type %s becomes %s", was, is)
+		c.breaksf(TypeChanged, at, "type changed from %s to %s", was, is)
 		return
 	}
 	if from.shape && !is.within(was) {
-		c.notef(Widened, at, "type %s becomes %s", was, is)
+		c.notef(Widened, at, "type changed from %s to %s", was, is)
 	}
 	before := len(c.changes)
 	c.enum(from, to, at)
-	if enumUnchanged := len(c.changes) == before; from.shape && enumUnchanged && from.takesNull() && !to.takesNull() {
-		c.breaksf(NullableRemoved, at, "null was possible")
+	if enumUnchanged := len(c.changes) == before; from.shape && enumUnchanged && from.acceptsNull() && !to.acceptsNull() {
+		c.breaksf(NullableRemoved, at, "null is no longer allowed")
 	}
 	if was.has("number") || was.has("integer") {
 		c.numbers(from.schema, to.schema, at, !was.has("number"))
@@ -71,12 +71,12 @@ func (c *comparer) schema(from, to site, at string) {
 	c.combined(from, to, at)
 	c.rules(from.schema, to.schema, at)
 	if from.shape && !reflect.DeepEqual(from.schema.Default, to.schema.Default) {
-		c.notef(DefaultChanged, at, "default %s becomes %s", shown(from.schema.Default), shown(to.schema.Default))
+		c.notef(DefaultChanged, at, "default changed from %s to %s", shown(from.schema.Default), shown(to.schema.Default))
 	}
 }
 
-// accepts reports whether what one schema takes another takes, too. It may say no
-// where that is so, and never says yes where it is not.
+// accepts reports whether a schema accepts all values that another one accepts. It
+// can return false although the schema does, but never returns true wrongly.
 func accepts(from, to *props, kinds types) bool {
 	c := &comparer{}
 	c.schema(site{schema: from, kinds: kinds}, site{schema: to, kinds: kinds}, "")
@@ -90,10 +90,10 @@ func shown(value *apiextensionsv1.JSON) string {
 	return string(value.Raw)
 }
 
-// types are the types of a value but null, sorted; nil is any.
+// types are the sorted types of a value without null; nil means any type.
 type types []string
 
-// typesOf returns the types that a schema takes.
+// typesOf returns the types that a schema accepts.
 func typesOf(s *props) types {
 	switch {
 	case s.XIntOrString:
@@ -107,15 +107,14 @@ func typesOf(s *props) types {
 
 func (t types) has(name string) bool { return t == nil || slices.Contains(t, name) }
 
-// within reports whether every value of t's types is of other's types, too.
+// within reports whether every value of these types is also of the other types.
 func (t types) within(other types) bool {
 	return other == nil || t != nil && !slices.ContainsFunc(t, func(name string) bool {
 		return !other.has(name) && (name != "integer" || !other.has("number"))
 	})
 }
 
-// intersect returns the narrower of two, one of which is any or within the
-// other.
+// intersect returns the narrower set. One of the two must contain the other.
 func (t types) intersect(other types) types {
 	if t == nil || other.within(t) && other != nil {
 		return other
@@ -123,7 +122,7 @@ func (t types) intersect(other types) types {
 	return t
 }
 
-// String names the types for people.
+// String formats the types for users.
 func (t types) String() string {
 	if t == nil {
 		return "any"
@@ -131,8 +130,8 @@ func (t types) String() string {
 	return strings.Join(t, " or ")
 }
 
-// combined compares conditions. One that is new is harmless if all that was
-// taken before meets it.
+// combined compares allOf, anyOf, oneOf and not. A new condition is compatible if all
+// values that were accepted before satisfy it.
 func (c *comparer) combined(from, to site, at string) {
 	was, is := plain(from.schema), plain(to.schema)
 	kinds := from.types()
@@ -149,18 +148,18 @@ func (c *comparer) combined(from, to site, at string) {
 		}
 	}
 	if len(is.AnyOf) > 0 && !anyImplied(was, is.AnyOf, kinds) {
-		c.breaksf(ValidationAdded, at, "anyOf takes less")
+		c.breaksf(ValidationAdded, at, "anyOf accepts fewer values")
 	}
 	if len(is.OneOf) > 0 && !reflect.DeepEqual(was.OneOf, is.OneOf) {
-		c.breaksf(ValidationAdded, at, "oneOf takes something else")
+		c.breaksf(ValidationAdded, at, "oneOf accepts other values")
 	}
 	if is.Not != nil && (was.Not == nil || !accepts(is.Not, was.Not, kinds)) {
-		c.breaksf(ValidationAdded, at, "not refuses more")
+		c.breaksf(ValidationAdded, at, "not rejects more values")
 	}
 }
 
-// anyImplied reports whether whatever the old schema takes one of the branches
-// takes.
+// anyImplied reports whether each value that the old schema accepts is accepted by
+// one of the branches.
 func anyImplied(was *props, branches []props, kinds types) bool {
 	meets := func(old props) bool {
 		return slices.ContainsFunc(branches, func(branch props) bool { return accepts(&old, &branch, kinds) })
@@ -171,8 +170,8 @@ func anyImplied(was *props, branches []props, kinds types) bool {
 	return every(was.AnyOf) || every(was.OneOf) || meets(*was)
 }
 
-// plain returns the schema without the anyOf that merely spells out
-// int-or-string, as the API server lets it.
+// plain returns the schema without an anyOf that only repeats the types of
+// int-or-string. The API server allows this form.
 func plain(s *props) *props {
 	if !s.XIntOrString {
 		return s
@@ -188,14 +187,14 @@ func plain(s *props) *props {
 	return &copied
 }
 
-// rules compares rules in CEL, by their text.
+// rules compares the texts of validation rules in CEL.
 func (c *comparer) rules(from, to *props, at string) {
 	for _, rule := range to.XValidations {
 		known := func(old apiextensionsv1.ValidationRule) bool {
 			return old.Rule == rule.Rule && reflect.DeepEqual(old.OptionalOldSelf, rule.OptionalOldSelf)
 		}
 		if !slices.ContainsFunc(from.XValidations, known) {
-			c.breaksf(ValidationAdded, at, "there is a new rule: %s", rule.Rule)
+			c.breaksf(ValidationAdded, at, "new validation rule: %s", rule.Rule)
 		}
 	}
 }

@@ -24,8 +24,8 @@ import (
 
 var scheme = runtime.NewScheme()
 
-// The API server is the judge: it takes the definitions, takes and keeps what
-// is valid, and refuses what is not.
+// TestAPIServer installs generated CRDs in an API server. The API server must accept the
+// CRDs, store valid custom resources unchanged and reject invalid ones.
 func TestAPIServer(t *testing.T) {
 	env, c := server(t)
 	t.Run("embedded kinds", func(t *testing.T) { testEmbedded(t, c) })
@@ -45,9 +45,9 @@ func testEmbedded(t *testing.T, c client.Client) {
 		install(t, c, definition)
 		files, err := fs.Glob(chartwright.Files, path.Join(kind.Watch.Chart, "ci", "*.yaml"))
 		if err != nil || len(files) == 0 {
-			t.Fatalf("no values to try %s with: %v", kind.Kind, err)
+			t.Fatalf("%s: read example values: %v", kind.Kind, err)
 		}
-		// A kind without such a file needs no value at all.
+		// A kind without such a file has no required values.
 		var least any
 		for _, file := range files {
 			data, err := fs.ReadFile(chartwright.Files, file)
@@ -94,14 +94,15 @@ func testEmbedded(t *testing.T, c client.Client) {
 			refused(t, c, tc.definition, name, tc.spec)
 		}
 	}
-	// kubectl asks for strict checks, which tell of keys that would be dropped.
+	// kubectl uses strict validation, which rejects keys that would be dropped.
 	strict := client.WithFieldValidation(c, client.FieldValidation(metav1.FieldValidationStrict))
 	if err := strict.Create(t.Context(), resource(podSet, map[string]any{"replica": int64(1)})); err == nil {
-		t.Error("a key that the chart does not know is taken")
+		t.Error("an undeclared key was accepted")
 	}
 }
 
-// testStatus writes all that the operator may, and what the operator-sdk wrote.
+// testStatus writes every field of the operator's status, and a status of the
+// operator-sdk.
 func testStatus(t *testing.T, c client.Client, definition *apiextensionsv1.CustomResourceDefinition, spec any) {
 	cr := resource(definition, spec)
 	if err := c.Create(t.Context(), cr); err != nil {
@@ -133,7 +134,7 @@ func testStatus(t *testing.T, c client.Client, definition *apiextensionsv1.Custo
 	for _, want := range []map[string]any{full, old} {
 		cr.Object["status"] = runtime.DeepCopyJSON(want)
 		if err := c.Status().Update(t.Context(), cr); err != nil {
-			t.Fatalf("%s: the status is refused: %v", definition.Name, err)
+			t.Fatalf("%s: update status: %v", definition.Name, err)
 		}
 		if !reflect.DeepEqual(cr.Object["status"], any(want)) {
 			t.Errorf("%s: status\n%v\nwant\n%v", definition.Name, cr.Object["status"], want)
@@ -141,8 +142,7 @@ func testStatus(t *testing.T, c client.Client, definition *apiextensionsv1.Custo
 	}
 }
 
-// testConstructs puts every construct into one kind, each under a key of its
-// own.
+// testConstructs tests every construct as a field of one kind.
 func testConstructs(t *testing.T, c client.Client) {
 	fields := props{}
 	all := constructs(t)
@@ -163,8 +163,8 @@ func testConstructs(t *testing.T, c client.Client) {
 	}
 }
 
-// testRandom holds the promise: whatever Helm takes, the API server takes and
-// keeps as it was written.
+// testRandom checks the guarantee of the package with random schemas: the API server
+// accepts every value that Helm accepts, and stores it unchanged.
 func testRandom(t *testing.T, c client.Client) {
 	const schemas, values = 200, 40
 	fields := props{}
@@ -205,12 +205,12 @@ func testRandom(t *testing.T, c client.Client) {
 	}
 	t.Logf("%d values of %d schemas", tried, schemas)
 	if tried < schemas*values/10 {
-		t.Errorf("only %d values were tried", tried)
+		t.Errorf("only %d values were tested", tried)
 	}
 }
 
-// withoutEnumNulls takes the nulls away that the API server drops, since an enum
-// cannot be nullable.
+// withoutEnumNulls removes the nulls that the API server drops because a field with an
+// enum cannot be nullable.
 func withoutEnumNulls(value any, schema apiextensionsv1.JSONSchemaProps) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -238,19 +238,19 @@ func withoutEnumNulls(value any, schema apiextensionsv1.JSONSchemaProps) any {
 	return value
 }
 
-// single returns the definition of a kind whose spec has these fields.
+// single returns the CRD of a kind whose spec has these fields.
 func single(name string, fields props) *apiextensionsv1.CustomResourceDefinition {
 	kind := catalog.Kind{Watch: watches.Watch{Group: "test.example.com", Version: "v1", Kind: name}}
 	spec := object("", fields)
 	root := object("", props{"spec": spec, "status": status(catalog.Kind{})})
-	return definition(kind, &root)
+	return crdOf(kind, &root)
 }
 
 func roundTrip(t *testing.T, c client.Client, definition *apiextensionsv1.CustomResourceDefinition, name string, spec any) {
 	t.Helper()
 	cr := resource(definition, runtime.DeepCopyJSONValue(spec))
 	if err := c.Create(t.Context(), cr); err != nil {
-		t.Errorf("%s: %s is refused: %v", name, marshal(t, spec), err)
+		t.Errorf("%s: %s was rejected: %v", name, marshal(t, spec), err)
 		return
 	}
 	read := resource(definition, nil)
@@ -258,14 +258,14 @@ func roundTrip(t *testing.T, c client.Client, definition *apiextensionsv1.Custom
 		t.Fatal(err)
 	}
 	if got := read.Object["spec"]; !reflect.DeepEqual(got, spec) {
-		t.Errorf("%s: read back\n%s\nwant\n%s", name, marshal(t, got), marshal(t, spec))
+		t.Errorf("%s: stored\n%s\nwant\n%s", name, marshal(t, got), marshal(t, spec))
 	}
 }
 
 func refused(t *testing.T, c client.Client, definition *apiextensionsv1.CustomResourceDefinition, name string, spec any) {
 	t.Helper()
 	if err := c.Create(t.Context(), resource(definition, spec)); !apierrors.IsInvalid(err) {
-		t.Errorf("%s: %s is not refused: %v", name, marshal(t, spec), err)
+		t.Errorf("%s: %s was not rejected: %v", name, marshal(t, spec), err)
 	}
 }
 

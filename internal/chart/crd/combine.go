@@ -8,13 +8,12 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// combine converts what is left of allOf, anyOf, oneOf and not to value
-// validations: schemas that say nothing of the shape and only narrow it.
+// combine converts the remaining allOf, anyOf, oneOf and not to value validations:
+// schemas that do not declare fields and only reject values.
 //
-// A branch that can be expressed only in part takes more than it should. That
-// is harmless in allOf and anyOf. In oneOf it would make two branches match, so
-// oneOf becomes anyOf; and under not it would refuse too much, so not is left
-// out.
+// A branch that can only be expressed in part accepts too many values. This is
+// harmless in allOf and anyOf. In oneOf two branches could match, so oneOf becomes
+// anyOf. In not it would reject valid values, so not is omitted.
 func (c *converter) combine(n node, out *apiextensionsv1.JSONSchemaProps, at location) {
 	shape := *out
 	for _, schema := range anyList(n["allOf"]) {
@@ -58,8 +57,8 @@ func (c *converter) combine(n node, out *apiextensionsv1.JSONSchemaProps, at loc
 	}
 }
 
-// branches narrows by each schema. It returns none if one of them takes all
-// that the shape takes and others do not matter.
+// branches converts each schema by narrow. It returns nil if one of them accepts
+// every value of the shape, so that the others have no effect.
 func (c *converter) branches(schemas []any, shape *apiextensionsv1.JSONSchemaProps, at location) (branches []apiextensionsv1.JSONSchemaProps, exact bool) {
 	exact = true
 	trivial := false
@@ -75,15 +74,15 @@ func (c *converter) branches(schemas []any, shape *apiextensionsv1.JSONSchemaPro
 	return branches, exact
 }
 
-// narrowing holds the keywords that narrow knows.
+// narrowing holds the keywords that narrow converts.
 var narrowing = []string{
 	"type", "enum", "required", "properties", "items", "minProperties", "maxProperties", "minItems", "maxItems",
 	"minLength", "maxLength", "pattern", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format",
 	"allOf", "anyOf", "oneOf", "not",
 }
 
-// narrow returns a schema's validations of a value that has the given shape,
-// and whether they are all that the schema says of it.
+// narrow returns a schema's validations for a value of the given shape, and reports
+// whether they are equivalent to the schema.
 func (c *converter) narrow(schema any, shape *apiextensionsv1.JSONSchemaProps, at location) (out apiextensionsv1.JSONSchemaProps, exact bool) {
 	*c.nodes++
 	if *c.nodes > maxNodes {
@@ -116,7 +115,7 @@ func (c *converter) narrow(schema any, shape *apiextensionsv1.JSONSchemaProps, a
 	}
 	trial.scalars(n, kind, at, &out)
 
-	// What is combined inside has the same shape.
+	// Nested combinations have the same shape.
 	inner := *shape
 	inner.AllOf, inner.AnyOf, inner.OneOf, inner.Not = nil, nil, nil, nil
 	trial.combine(n, &inner, at)
@@ -124,8 +123,8 @@ func (c *converter) narrow(schema any, shape *apiextensionsv1.JSONSchemaProps, a
 	return out, exact && len(trial.warnings) == 0
 }
 
-// narrowObject narrows by keys. Where the chart has defaults, the value that
-// Helm checks has more keys than the one that the user wrote.
+// narrowObject converts the keywords for objects. If the chart has defaults, Helm
+// checks a value with more keys than the user's value.
 func (c *converter) narrowObject(n node, shape *apiextensionsv1.JSONSchemaProps, at location, out *apiextensionsv1.JSONSchemaProps) (exact bool) {
 	exact = true
 	defaults, _ := at.value.(map[string]any)
@@ -176,7 +175,7 @@ func (c *converter) narrowItems(n node, shape *apiextensionsv1.JSONSchemaProps, 
 	return exact
 }
 
-// shapeTypes returns the types that a structural schema takes.
+// shapeTypes returns the types that a structural schema accepts.
 func shapeTypes(s *apiextensionsv1.JSONSchemaProps) types {
 	switch {
 	case s.Type != "":

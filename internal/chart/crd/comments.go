@@ -12,8 +12,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart"
 )
 
-// texts is what the comments of a values.yaml say of a key, and of the keys
-// within.
+// texts holds the comment of a key in values.yaml, and those of the keys below it.
 type texts struct {
 	about string
 	keys  map[string]*texts
@@ -30,7 +29,7 @@ func (t *texts) at(name string) *texts {
 	return t.keys[name]
 }
 
-// under adds what another says where this one says nothing.
+// under adds the texts of another one for keys that have none.
 func (t *texts) under(other *texts) {
 	if t.about == "" {
 		t.about = other.about
@@ -40,8 +39,8 @@ func (t *texts) under(other *texts) {
 	}
 }
 
-// readTexts reads the comments of a chart's values.yaml and of those of its
-// subcharts. A chart speaks of a subchart's values before the subchart itself.
+// readTexts reads the comments in values.yaml of a chart and of its subcharts. The
+// chart's comment on a subchart's value has precedence over the subchart's.
 func readTexts(file chart.ValuesFile) *texts {
 	t := &texts{}
 	var doc yaml.Node
@@ -49,7 +48,7 @@ func readTexts(file chart.ValuesFile) *texts {
 		r := &commentReader{lines: strings.Split(string(bytes.ReplaceAll(file.Data, []byte("\r\n"), []byte("\n"))), "\n")}
 		named := r.named()
 		r.mapping(doc.Content[0], t, 0)
-		// A comment that names its key is surer than one that stands near it.
+		// A comment that names its key has precedence over one next to the key.
 		named.under(t)
 		t = named
 	}
@@ -59,11 +58,11 @@ func readTexts(file chart.ValuesFile) *texts {
 	return t
 }
 
-// commentReader finds comments by their position in the text: which comment
-// belongs to which key the YAML library tells by rules of its own.
+// commentReader finds comments by their position in the text, because the YAML library
+// assigns comments to keys by rules of its own.
 type commentReader struct{ lines []string }
 
-// maxDepth bounds the way through aliases, which may lead in a circle.
+// maxDepth limits the nesting, because aliases can be recursive.
 const maxDepth = 30
 
 func (r *commentReader) mapping(n *yaml.Node, t *texts, depth int) {
@@ -89,12 +88,12 @@ func (r *commentReader) mapping(n *yaml.Node, t *texts, depth int) {
 	}
 }
 
-// above returns the text of the comment right above a key, and no
-// deeper than it.
+// above returns the text of the comment directly above a key, with the same
+// indentation.
 func (r *commentReader) above(key *yaml.Node) string {
 	at, indent := key.Line-1, key.Column-1
 	if at >= len(r.lines) || strings.TrimSpace(r.lines[at][:min(indent, len(r.lines[at]))]) != "" {
-		// Inside braces a comment above is of something else.
+		// The key is inside braces, and the comment above belongs to another key.
 		return ""
 	}
 	first := at
@@ -106,7 +105,7 @@ func (r *commentReader) above(key *yaml.Node) string {
 		first--
 	}
 	if slices.ContainsFunc(r.lines[first:at], namedText.MatchString) {
-		// It names the key that it is about.
+		// The comment names its key, see named.
 		return ""
 	}
 	return prose(r.lines[first:at])
@@ -131,8 +130,7 @@ var (
 	namedText = regexp.MustCompile(`^\s*#+\s*([A-Za-z_][\w./-]*)\s+--\s+(.*)$`)
 )
 
-// named returns the texts of comments that name their keys, wherever they
-// stand.
+// named returns the texts of comments that name their keys, anywhere in the file.
 func (r *commentReader) named() *texts {
 	t := &texts{}
 	for i, line := range r.lines {
@@ -153,7 +151,7 @@ func (r *commentReader) named() *texts {
 	return t
 }
 
-// continued returns the lines by which a comment goes on.
+// continued returns the following lines of a comment.
 func (r *commentReader) continued(from int) []string {
 	var more []string
 	for _, line := range r.lines[from:] {
@@ -166,11 +164,11 @@ func (r *commentReader) continued(from int) []string {
 	return more
 }
 
-// maxText is the length up to which a comment is taken.
+// maxText is the maximum length of a description.
 const maxText = 1000
 
-// prose returns what the lines of a comment say to people. Values that are
-// commented out, marks for tools and lines for the eye are left out.
+// prose returns the prose in the lines of a comment, without commented-out values,
+// marks for tools and separator lines.
 func prose(lines []string) string {
 	p := &proseReader{}
 	for _, line := range marked(lines) {
@@ -178,14 +176,14 @@ func prose(lines []string) string {
 	}
 	text := strings.Join(p.kept, " ")
 	if p.cut {
-		// What introduced an example that is left out introduces nothing.
+		// The text announces an example that was omitted.
 		text = introduction.ReplaceAllString(text, "")
 	}
 	return sized(text)
 }
 
-// marked returns the lines without their #; from the last one on that begins
-// with --, by which helm-docs marks what is a description.
+// marked returns the lines without their #. If a line begins with --, by which helm-docs
+// marks a description, it returns only the lines from the last such line on.
 func marked(lines []string) []string {
 	bare := make([]string, len(lines))
 	for i, line := range lines {
@@ -204,24 +202,25 @@ func marked(lines []string) []string {
 var (
 	// typeMark matches the type in a comment for helm-docs, as in "(int) number of replicas".
 	typeMark = regexp.MustCompile(`^\([a-zA-Z/]+\)\s+`)
-	// example is a line of YAML: a key in small letters or of an environment
-	// variable, or an item that begins with one.
+	// example matches a line of YAML: a key in lower case or the name of an environment
+	// variable, or a list item that begins with one of them.
 	example = regexp.MustCompile(`^\s*(?:- )?(?:["']?[a-z0-9_][\w./-]*["']?|[A-Z0-9_]+_[A-Z0-9_]+):(?:\s|$)|^\s*- [{"']|^\s*[{}\[\]]+,?$`)
-	// remark is a word of prose that looks like a key.
+	// remark matches prose that looks like a key.
 	remark = regexp.MustCompile(`^(?:note|warning|important|hint|tip|deprecated|caution|default|defaults):`)
-	// introduction is the end of a text that announces an example.
+	// introduction matches the end of a text that announces an example.
 	introduction = regexp.MustCompile(`(?i)\s*\b(?:for example|for instance|examples?|e\.g\.?|ex|like this)\s*[:.]?$`)
 )
 
-// boilerplate is what helm create puts above the first key.
+// boilerplate holds comments that helm create writes above the first key.
 var boilerplate = []string{"Default values for ", "This is a YAML-formatted file", "Declare variables to be passed into your templates", "Declare name/value pairs to be passed into your templates"}
 
 type proseReader struct {
 	kept []string
-	// cut: the last line was left out, and how deep an example goes.
+	// cut is true if the last line was omitted, and within inside an example, whose
+	// indentation is depth.
 	cut, within bool
 	depth       int
-	// fenced is inside ``` or between two lines of @schema.
+	// fenced is true inside ```, and schema between two lines of @schema.
 	fenced, schema bool
 }
 
@@ -249,7 +248,7 @@ func (p *proseReader) line(line string) {
 	}
 }
 
-// sized cuts a text that is too long at a word.
+// sized truncates a text that is too long after a word.
 func sized(text string) string {
 	if len(text) <= maxText {
 		return text

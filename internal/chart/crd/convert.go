@@ -11,20 +11,20 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// maxNodes bounds the size of a schema. Inlined references multiply; what is
-// beyond the bound stays open, so that the definition fits into etcd.
+// maxNodes limits the size of a schema, which inlined references can multiply.
+// Schemas beyond the limit accept any value, so that the CRD fits into etcd.
 const maxNodes = 5000
 
 // converter turns one values.schema.json into the schema of spec.
 type converter struct {
 	doc jsonSchema
-	// nodes counts what was converted, here and in trials.
+	// nodes is the number of converted schemas, including those of trials.
 	nodes    *int
 	warnings []Warning
 }
 
 // convertSpec returns the schema of spec for a chart with this schema and these
-// defaults. The kept keys survive with any value, whatever the schema says.
+// defaults. It allows the kept keys with any value, even if the schema does not.
 func convertSpec(schema []byte, defaults map[string]any, kept map[string]string) (apiextensionsv1.JSONSchemaProps, []Warning, error) {
 	doc, err := parse(schema)
 	if err != nil {
@@ -33,7 +33,7 @@ func convertSpec(schema []byte, defaults map[string]any, kept map[string]string)
 	c := &converter{doc: doc, nodes: new(int)}
 	at := location{path: "spec", value: defaults}
 	root, at := c.unify(c.resolve(doc.root, at))
-	// Values are an object, whether the schema says so or not.
+	// Values are always an object.
 	root["type"] = "object"
 	spec := c.build(root, at)
 	keep(&spec, kept)
@@ -48,7 +48,7 @@ func convertSpec(schema []byte, defaults map[string]any, kept map[string]string)
 	return spec, slices.Compact(c.warnings), nil
 }
 
-// keep adds the keys that a closed object would drop.
+// keep adds the kept keys to a closed object, which would drop them.
 func keep(spec *apiextensionsv1.JSONSchemaProps, kept map[string]string) {
 	if isOpen(*spec) || spec.AdditionalProperties != nil {
 		return
@@ -70,7 +70,7 @@ func keep(spec *apiextensionsv1.JSONSchemaProps, kept map[string]string) {
 func (c *converter) convert(schema any, at location) apiextensionsv1.JSONSchemaProps {
 	*c.nodes++
 	if *c.nodes > maxNodes {
-		c.lose(at, "everything, for the schema is too large")
+		c.lose(at, "the whole schema, because it is too large")
 		return anything()
 	}
 	return c.build(c.unify(c.resolve(schema, at)))
@@ -88,7 +88,7 @@ func (c *converter) build(n node, at location) apiextensionsv1.JSONSchemaProps {
 	default:
 		out.XPreserveUnknownFields = new(true)
 		if kind.known && len(kind.names) == 0 {
-			// Null or nothing at all.
+			// The type is null, or the list of types is empty.
 			out.Not = &apiextensionsv1.JSONSchemaProps{}
 		} else if n["type"] != nil && n["enum"] == nil {
 			c.lose(at, "type "+strings.Join(kind.names, " or "))
@@ -111,13 +111,13 @@ func (c *converter) build(n node, at location) apiextensionsv1.JSONSchemaProps {
 	return out
 }
 
-// inexpressible holds the keywords that have no counterpart at all.
+// inexpressible holds the keywords that CRDs do not support.
 var inexpressible = []string{
 	"if", "dependencies", "dependentRequired", "dependentSchemas", "propertyNames", "contains",
 	"unevaluatedProperties", "unevaluatedItems",
 }
 
-// anything returns a schema that takes any value and keeps it.
+// anything returns a schema that accepts any value and preserves unknown fields.
 func anything() apiextensionsv1.JSONSchemaProps {
 	return apiextensionsv1.JSONSchemaProps{XPreserveUnknownFields: new(true), Nullable: true}
 }
@@ -126,36 +126,36 @@ func isOpen(s apiextensionsv1.JSONSchemaProps) bool {
 	return s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
 }
 
-// isAnything reports whether a schema says nothing about values.
+// isAnything reports whether a schema accepts any value.
 func isAnything(s apiextensionsv1.JSONSchemaProps) bool {
 	open := isOpen(s)
 	s.XPreserveUnknownFields, s.Nullable, s.Description = nil, false, ""
 	return open && isTrivial(s)
 }
 
-// lose notes what is checked by Helm alone.
+// lose adds a warning for a keyword that only Helm checks.
 func (c *converter) lose(at location, lost string) {
 	c.warnings = append(c.warnings, Warning{Path: at.path, Lost: lost, Checked: true})
 }
 
-// loseForGood notes what neither Helm nor the API server checks.
+// loseForGood adds a warning for a keyword that neither Helm nor the API server checks.
 func (c *converter) loseForGood(at location, lost string) {
 	c.warnings = append(c.warnings, Warning{Path: at.path, Lost: lost})
 }
 
-// trial returns a converter to see what would be lost.
+// trial returns a converter that collects its own warnings.
 func (c *converter) trial() *converter { return &converter{doc: c.doc, nodes: c.nodes} }
 
-// object converts what a schema says of objects. An object is one of three:
-// open, with the properties it names and any other; closed, with those alone;
-// or a map, whose values are of one schema.
+// object converts the keywords for objects. An object is open, with the declared and
+// any other properties; or closed, with only the declared properties; or a map, whose
+// values have one schema.
 func (c *converter) object(n node, out *apiextensionsv1.JSONSchemaProps, at location) {
 	properties, _ := n["properties"].(node)
 	required := anyList(n["required"])
 	converted := make(props, len(properties))
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		field := c.convert(properties[name], at.child(name))
-		// Null takes the chart's default away.
+		// Null removes the chart's default.
 		if len(field.Enum) == 0 && !slices.Contains(required, any(name)) {
 			field.Nullable = true
 		}
@@ -174,26 +174,26 @@ func (c *converter) object(n node, out *apiextensionsv1.JSONSchemaProps, at loca
 	}
 	count(n, out, defaults)
 	if len(defaults) > 0 && (n["minProperties"] != nil || n["maxProperties"] != nil) {
-		c.lose(at, "minProperties and maxProperties, as defaults count")
+		c.lose(at, "minProperties and maxProperties, because the chart's defaults count, too")
 	}
 }
 
-// count limits the number of keys, which the API server can tell only where no
-// default adds some and no null takes some away.
+// count limits the number of keys. The API server knows this number only if there are
+// no defaults, which add keys and which null can remove.
 func count(n node, out *apiextensionsv1.JSONSchemaProps, defaults map[string]any) {
 	if len(defaults) == 0 {
 		out.MinProperties, out.MaxProperties = whole(n["minProperties"]), whole(n["maxProperties"])
 	}
 }
 
-// others decides about the keys that are not among the properties.
+// others converts the keywords for undeclared keys.
 func (c *converter) others(n node, out *apiextensionsv1.JSONSchemaProps, at location) {
 	value, given := n["additionalProperties"]
 	patterns, _ := n["patternProperties"].(node)
 	closed := isFalse(value)
 	switch {
 	case out.Type != "object":
-		// Any type at all: it is kept as it is.
+		// The value can have several types, and is preserved as a whole.
 		if given && !isTrue(value) {
 			c.lose(at, "additionalProperties")
 		}
@@ -203,9 +203,9 @@ func (c *converter) others(n node, out *apiextensionsv1.JSONSchemaProps, at loca
 	case closed && len(patterns) == 0:
 		return
 	case closed && len(patterns) == 1 && len(out.Properties) == 0:
-		// A map whose keys have a form.
+		// A map whose keys must match a pattern.
 		for pattern, schema := range patterns {
-			c.lose(at, fmt.Sprintf("patternProperties: that keys match %s", pattern))
+			c.lose(at, fmt.Sprintf("patternProperties: keys must match %s", pattern))
 			c.entries(schema, out, at)
 		}
 		return
@@ -219,28 +219,28 @@ func (c *converter) others(n node, out *apiextensionsv1.JSONSchemaProps, at loca
 		return
 	case given && !isTrue(value):
 		if !isAnything(c.trial().convert(value, at.entry())) {
-			c.lose(at, "additionalProperties: what values of other keys are like")
+			c.lose(at, "additionalProperties: the schema of undeclared keys")
 		}
 	}
 	out.XPreserveUnknownFields = new(true)
 }
 
-// entries makes the object a map.
+// entries turns the object into a map.
 func (c *converter) entries(schema any, out *apiextensionsv1.JSONSchemaProps, at location) {
 	entry := c.convert(schema, at.entry())
 	if isAnything(entry) {
 		out.XPreserveUnknownFields = new(true)
 		return
 	}
-	// Null takes an entry of the chart's defaults away.
+	// Null removes an entry of the chart's defaults.
 	if defaults, _ := at.value.(map[string]any); len(defaults) > 0 && len(entry.Enum) == 0 {
 		entry.Nullable = true
 	}
 	out.AdditionalProperties = &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &entry}
 }
 
-// supplied reports whether the chart's defaults have the key, and in it whatever is
-// required.
+// supplied reports whether the chart's defaults have the key with everything that is
+// required in it.
 func supplied(name string, defaults map[string]any, properties props) bool {
 	value, ok := defaults[name]
 	if !ok {
@@ -253,14 +253,14 @@ func supplied(name string, defaults map[string]any, properties props) bool {
 	return len(field.Required) == 0
 }
 
-// array converts what a schema says of lists.
+// array converts the keywords for lists.
 func (c *converter) array(n node, out *apiextensionsv1.JSONSchemaProps, at location) {
 	item := anything()
 	switch schema := n["items"].(type) {
 	case node, bool:
 		item = c.convert(schema, at.item())
 	case []any:
-		c.lose(at, "items: one schema for each position")
+		c.lose(at, "items: a list of schemas by position")
 	}
 	if _, ok := n["prefixItems"]; ok {
 		c.lose(at, "prefixItems")
@@ -275,8 +275,8 @@ func (c *converter) array(n node, out *apiextensionsv1.JSONSchemaProps, at locat
 	}
 }
 
-// enum converts a list of values. Those that hold keys or items are left to
-// Helm: defaults may be merged into them.
+// enum converts the allowed values. If they contain objects or lists, into which Helm
+// may merge defaults, only Helm checks them.
 func (c *converter) enum(n node, out *apiextensionsv1.JSONSchemaProps, at location) {
 	list, ok := n["enum"].([]any)
 	if !ok {
@@ -293,14 +293,14 @@ func (c *converter) enum(n node, out *apiextensionsv1.JSONSchemaProps, at locati
 		out.Nullable = false
 		out.Enum = values
 	case len(values) > 0:
-		// An enum beside nullable refuses null, even if it lists it. One level
-		// deeper, null is not looked at.
+		// A nullable schema with an enum rejects null, even if the enum lists it.
+		// An enum in allOf is not applied to null.
 		out.AllOf = append(out.AllOf, apiextensionsv1.JSONSchemaProps{Enum: values})
 	}
 }
 
-// plainValues returns the values of an enum but null, and whether null is among
-// them. It is not plain if a value is an object or a list.
+// plainValues returns the values of an enum without null, and whether the enum
+// contains null. It is not plain if a value is an object or a list.
 func plainValues(list []any) (values []apiextensionsv1.JSON, null, plain bool) {
 	for _, value := range list {
 		switch v := value.(type) {

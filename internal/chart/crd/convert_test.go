@@ -40,32 +40,32 @@ func TestConvert(t *testing.T) {
 			}
 			for _, value := range c.Valid {
 				if err := c.helm(t, value); err != nil {
-					t.Errorf("Helm refuses %s: %v", value, err)
+					t.Errorf("Helm rejects %s: %v", value, err)
 				}
 			}
 			for _, value := range c.Invalid {
 				if c.helm(t, value) == nil {
-					t.Errorf("Helm takes %s", value)
+					t.Errorf("Helm accepts %s", value)
 				}
 			}
 		})
 	}
 }
 
-// Equal schemas give equal results, whatever the order of maps.
-func TestConvertIsDeterministic(t *testing.T) {
+// The result must not depend on the iteration order of maps.
+func TestConvert_IsDeterministic(t *testing.T) {
 	for _, c := range constructs(t) {
 		first, firstWarnings := c.convert(t)
 		for range 5 {
 			again, warnings := c.convert(t)
 			if !reflect.DeepEqual(first, again) || !reflect.DeepEqual(firstWarnings, warnings) {
-				t.Fatalf("%s: differs from one time to the next", c.Name)
+				t.Fatalf("%s: two conversions differ", c.Name)
 			}
 		}
 	}
 }
 
-func TestConvertRoot(t *testing.T) {
+func TestConvert_Root(t *testing.T) {
 	kept := map[string]string{"global": "Shared.", "redis": "Values of the subchart redis."}
 	for name, tc := range map[string]struct {
 		schema, defaults string
@@ -73,7 +73,7 @@ func TestConvertRoot(t *testing.T) {
 	}{
 		"true": {
 			schema: `true`,
-			want: `{"description": "Values of the chart. What is absent is as the chart has it.", "type": "object", "nullable": true,
+			want: `{"description": "Values of the chart. Omitted values default to those of the chart.", "type": "object", "nullable": true,
 				"x-kubernetes-preserve-unknown-fields": true}`,
 		},
 		"no type": {
@@ -117,9 +117,9 @@ func TestConvertRoot(t *testing.T) {
 	}
 }
 
-// References to references multiply: without a bound, thirty lines of schema
-// would fill the memory.
-func TestConvertIsBounded(t *testing.T) {
+// References multiply when they are inlined: without a limit, thirty lines of schema
+// would exhaust the memory.
+func TestConvert_LimitsSize(t *testing.T) {
 	var defs []string
 	for i := range 30 {
 		ref := fmt.Sprintf(`{"$ref": "#/$defs/d%d"}`, i+1)
@@ -136,10 +136,10 @@ func TestConvertIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(data) > 1<<20 {
-		t.Errorf("%d bytes do not fit into etcd", len(data))
+		t.Errorf("the schema has %d bytes, which do not fit into etcd", len(data))
 	}
 	if len(warnings) == 0 || !strings.Contains(warnings[0].String(), "too large") {
-		t.Errorf("no warning tells that the schema is too large: %v", warnings[:min(len(warnings), 1)])
+		t.Errorf("warnings %v, want one that the schema is too large", warnings[:min(len(warnings), 1)])
 	}
 	root := object("", props{"spec": spec})
 	if err := validate(&root); err != nil {
@@ -147,7 +147,7 @@ func TestConvertIsBounded(t *testing.T) {
 	}
 }
 
-func TestConvertNoJSON(t *testing.T) {
+func TestConvert_RejectsInvalidJSON(t *testing.T) {
 	if _, _, err := convertSpec([]byte("{"), nil, nil); err == nil {
 		t.Error("no error")
 	}

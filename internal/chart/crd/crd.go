@@ -16,8 +16,8 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
 )
 
-// Generate returns the definition of a kind, and what of its chart's schema
-// the API server will not check.
+// Generate returns the CRD of a kind, and warnings for the parts of the chart's schema
+// that the API server does not check.
 func Generate(kind catalog.Kind) (*apiextensionsv1.CustomResourceDefinition, []Warning, error) {
 	spec, warnings, err := specSchema(kind)
 	if err != nil {
@@ -25,19 +25,19 @@ func Generate(kind catalog.Kind) (*apiextensionsv1.CustomResourceDefinition, []W
 	}
 	schema := rootSchema(kind, spec)
 	if err := validate(schema); err != nil {
-		return nil, nil, fmt.Errorf("%s: the schema that was made of the chart's values is none for the API server: %w", kind.Kind, err)
+		return nil, nil, fmt.Errorf("%s: the API server rejects the schema derived from the chart: %w", kind.Kind, err)
 	}
 	if err := errors.Join(holdsScale(kind, schema), scaleTypes(kind)); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", kind.Kind, err)
 	}
-	return definition(kind, schema), warnings, nil
+	return crdOf(kind, schema), warnings, nil
 }
 
-// specSchema converts the chart's schema or, where it has none, infers one.
+// specSchema converts the chart's schema, or infers one if the chart has none.
 func specSchema(kind catalog.Kind) (apiextensionsv1.JSONSchemaProps, []Warning, error) {
 	defaults, err := kind.Chart.Values()
 	if err != nil {
-		return apiextensionsv1.JSONSchemaProps{}, nil, fmt.Errorf("the chart's default values: %w", err)
+		return apiextensionsv1.JSONSchemaProps{}, nil, fmt.Errorf("compute the chart's default values: %w", err)
 	}
 	schema := kind.Chart.Schema()
 	if len(schema) == 0 {
@@ -50,7 +50,7 @@ func specSchema(kind catalog.Kind) (apiextensionsv1.JSONSchemaProps, []Warning, 
 	return spec, warnings, nil
 }
 
-// rootSchema puts spec and status into the schema of a whole custom resource.
+// rootSchema returns the schema of a whole custom resource.
 func rootSchema(kind catalog.Kind, spec apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
 	root := object("", props{
 		"apiVersion": text("Group and version of this representation of the object."),
@@ -59,7 +59,7 @@ func rootSchema(kind catalog.Kind, spec apiextensionsv1.JSONSchemaProps) *apiext
 		"spec":       spec,
 		"status":     status(kind),
 	})
-	// An empty spec is one without what has no default.
+	// A missing spec lacks the required fields without defaults.
 	if len(spec.Required) > 0 {
 		root.Required = []string{"spec"}
 	}
@@ -70,20 +70,20 @@ func rootSchema(kind catalog.Kind, spec apiextensionsv1.JSONSchemaProps) *apiext
 	return &root
 }
 
-// keptKeys returns the keys of the values that mean something to Helm whatever
-// the chart's schema says, with their descriptions.
+// keptKeys returns the keys of the values that Helm uses even if the chart's schema
+// does not declare them, with their descriptions.
 func keptKeys(kind catalog.Kind) map[string]string {
 	keys := map[string]string{"global": "Values that the chart shares with its subcharts."}
 	for _, name := range kind.Chart.Subcharts() {
 		keys[name] = fmt.Sprintf("Values of the subchart %s.", name)
 	}
 	if kind.Chart.HasTags() {
-		keys["tags"] = "Groups of subcharts, by tag, to turn on or off."
+		keys["tags"] = "Tags that enable or disable groups of subcharts."
 	}
 	return keys
 }
 
-// sentence ends a text with a full stop.
+// sentence appends a full stop unless the text ends in punctuation.
 func sentence(text string) string {
 	if strings.ContainsAny(cmp.Or(text[max(len(text)-1, 0):], "."), ".!?:") {
 		return text
@@ -91,7 +91,7 @@ func sentence(text string) string {
 	return text + "."
 }
 
-// validate asks the API server's own code whether it would take the schema.
+// validate validates a schema by the API server's own code.
 func validate(schema *apiextensionsv1.JSONSchemaProps) error {
 	var internal apiextensions.JSONSchemaProps
 	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(schema, &internal, nil); err != nil {
@@ -104,8 +104,8 @@ func validate(schema *apiextensionsv1.JSONSchemaProps) error {
 	return structural.ValidateStructural(field.NewPath("openAPIV3Schema"), s).ToAggregate()
 }
 
-// holdsScale reports whether what is scaled can be stored. The API server takes
-// a path to anywhere; it then drops what kubectl scale writes and says nothing.
+// holdsScale returns an error if the field that kubectl scale sets does not exist. The
+// API server accepts any path, and then silently drops the value.
 func holdsScale(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) error {
 	at := *schema
 	for _, field := range kind.ScalePath() {
@@ -118,14 +118,14 @@ func holdsScale(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) erro
 		case at.AdditionalProperties != nil && at.AdditionalProperties.Schema != nil:
 			at = *at.AdditionalProperties.Schema
 		default:
-			return fmt.Errorf("subresources.scale.specReplicasPath: the chart's values.schema.json knows no %s", kind.Subresources.Scale.SpecReplicasPath)
+			return fmt.Errorf("subresources.scale.specReplicasPath: values.schema.json of the chart does not declare %s", kind.Subresources.Scale.SpecReplicasPath)
 		}
 	}
 	return nil
 }
 
-// scaleTypes reports whether what kubectl scale reads of the status is of the type
-// that it needs. The API server finds out when it is asked.
+// scaleTypes returns an error if a status field that kubectl scale reads has the wrong
+// type. The API server would report this only when a client reads the scale.
 func scaleTypes(kind catalog.Kind) error {
 	scale := kind.Subresources.Scale
 	if scale == nil {
@@ -140,28 +140,28 @@ func scaleTypes(kind catalog.Kind) error {
 	} {
 		name, ok := strings.CutPrefix(at.path, ".status.")
 		if shape, own := kind.Fields.Shape(name); ok && own && shape.Type != "" && shape.Type != at.want {
-			return fmt.Errorf("subresources.scale.%s: the field %s is of the type %s, and has to be of the type %s", at.key, at.path, shape.Type, at.want)
+			return fmt.Errorf("subresources.scale.%s: field %s has type %s, want %s", at.key, at.path, shape.Type, at.want)
 		}
 	}
 	return nil
 }
 
-// Warning tells what of a chart's schema the API server does not check.
+// Warning describes a keyword of a chart's schema that the API server does not check.
 type Warning struct {
-	// Path is the field of the custom resource, as spec.image.tag; items of
-	// a list are "[*]" and entries of a map "*".
+	// Path is the path of the field, such as spec.image.tag. Items of a list are
+	// "[*]" and entries of a map "*".
 	Path string
-	// Lost is the keyword, and what about it, that could not be expressed.
+	// Lost is the keyword, or its part, that a CRD cannot express.
 	Lost string
-	// Checked: Helm checks it all the same, before it renders.
-	// Such a fault is reported in the status and not by kubectl apply.
+	// Checked is true if Helm checks the keyword before it renders the chart. The
+	// status, not kubectl apply, then reports a violation.
 	Checked bool
 }
 
-// String formats the warning for people.
+// String formats the warning for users.
 func (w Warning) String() string {
 	if w.Checked {
-		return fmt.Sprintf("%s: %s: not checked by the API server, but by Helm before it renders", w.Path, w.Lost)
+		return fmt.Sprintf("%s: %s: not checked by the API server, only by Helm before it renders the chart", w.Path, w.Lost)
 	}
-	return fmt.Sprintf("%s: %s: checked by nobody", w.Path, w.Lost)
+	return fmt.Sprintf("%s: %s: checked neither by the API server nor by Helm", w.Path, w.Lost)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
+func crdOf(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: apiextensionsv1.SchemeGroupVersion.String(),
@@ -30,32 +30,40 @@ func definition(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) *api
 	}
 }
 
-// subresources returns the status, which every kind has, and the scale of those
-// whose watches entry says where its numbers are.
+// subresources returns the subresource status of every kind, and the subresource
+// scale of kinds whose watches entry configures it.
 func subresources(kind catalog.Kind) *apiextensionsv1.CustomResourceSubresources {
 	return &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}, Scale: kind.Subresources.Scale}
 }
 
-// Name returns the name of the definition of a kind.
+// Name returns the name of the CRD of a kind.
 func Name(kind catalog.Kind) string { return namesOf(kind.Watch).Plural + "." + kind.Group }
 
-// namesOf returns the names of a kind: those of its watches entry or, where it
-// has none, what English makes of the kind.
+// category contains every kind that Chartwright serves: kubectl get chartwright
+// lists their custom resources.
+const category = "chartwright"
+
+// namesOf returns the names of a kind from its watches entry. Missing names are
+// derived from the kind.
 func namesOf(entry watches.Watch) apiextensionsv1.CustomResourceDefinitionNames {
 	singular := cmp.Or(entry.Singular, strings.ToLower(entry.Kind))
+	categories := slices.Clone(entry.Categories)
+	if !slices.Contains(categories, category) {
+		categories = append(categories, category)
+	}
 	return apiextensionsv1.CustomResourceDefinitionNames{
 		Kind:       entry.Kind,
 		ListKind:   entry.Kind + "List",
 		Singular:   singular,
 		Plural:     cmp.Or(entry.Plural, plural(singular)),
 		ShortNames: entry.ShortNames,
-		Categories: entry.Categories,
+		Categories: categories,
 	}
 }
 
-// plural returns the plural by the usual English rules. It goes further than
-// apimachinery's UnsafeGuessKindToResource, which knows neither "boxes" nor
-// "gateways", and says what the operator-sdk's tools say.
+// plural returns the plural by the usual English rules, as the operator-sdk's tools
+// do. UnsafeGuessKindToResource of apimachinery handles neither "boxes" nor
+// "gateways".
 func plural(singular string) string {
 	before, endsInY := strings.CutSuffix(singular, "y")
 	switch {
@@ -68,15 +76,15 @@ func plural(singular string) string {
 	}
 }
 
-// sibilant ends in a sound that takes -es.
+// sibilant matches words whose plural ends in -es.
 var sibilant = regexp.MustCompile(`(s|x|z|ch|sh)$`)
 
-// DefaultPlural returns the plural of a kind whose watches entry gives none.
+// DefaultPlural returns the plural of a kind whose watches entry does not set one.
 func DefaultPlural(kind string) string { return plural(strings.ToLower(kind)) }
 
-// versions returns the versions of a kind, in the order of its watches entry.
-// They differ in name alone, so that the API server converts one to another by
-// writing another apiVersion.
+// versions returns the versions of a kind, in the order of its watches entry. They
+// have the same schema, so that the API server converts objects by replacing the
+// apiVersion.
 func versions(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) []apiextensionsv1.CustomResourceDefinitionVersion {
 	listed := kind.Versions
 	if len(listed) == 0 {
@@ -100,8 +108,8 @@ func versions(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) []apie
 	return all
 }
 
-// columns returns what kubectl get prints, in the order of printing. A kind with
-// columns of its own shows these, and every other with -o wide.
+// columns returns the printer columns in the order in which kubectl get prints
+// them. If a kind has columns of its own, the usual ones appear only with -o wide.
 func columns(kind catalog.Kind) []apiextensionsv1.CustomResourceColumnDefinition {
 	if len(kind.AdditionalPrinterColumns) == 0 {
 		return usual()
@@ -109,34 +117,41 @@ func columns(kind catalog.Kind) []apiextensionsv1.CustomResourceColumnDefinition
 	all := slices.Clone(kind.AdditionalPrinterColumns)
 	for _, column := range usual() {
 		column.Priority = 1
-		if !slices.ContainsFunc(kind.AdditionalPrinterColumns, func(own apiextensionsv1.CustomResourceColumnDefinition) bool { return strings.EqualFold(own.Name, column.Name) }) {
+		if !slices.ContainsFunc(kind.AdditionalPrinterColumns, func(own apiextensionsv1.CustomResourceColumnDefinition) bool {
+			return strings.EqualFold(own.Name, column.Name)
+		}) {
 			all = append(all, column)
 		}
 	}
 	return all
 }
 
-// usual are the columns of every kind. Those of priority 1 appear with -o wide.
+// usual returns the columns of every kind. Columns of priority 1 appear only with
+// -o wide.
 func usual() []apiextensionsv1.CustomResourceColumnDefinition {
 	return []apiextensionsv1.CustomResourceColumnDefinition{
 		{
 			Name: "Ready", Type: "string", JSONPath: `.status.conditions[?(@.type=="` + api.ConditionReady + `")].status`,
-			Description: "Whether the release serves the current spec.",
+			Description: "Whether the release matches the current spec and its resources are ready.",
 		},
 		{
 			Name: "Status", Type: "string", JSONPath: ".status.state",
-			Description: "The release's state in a word or two.",
+			Description: "State of the release in one or two words.",
 		},
 		{
 			Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp",
 		},
 		{
 			Name: "Revision", Type: "integer", JSONPath: ".status.release.revision", Priority: 1,
-			Description: "The newest revision of the release.",
+			Description: "Newest revision of the release.",
 		},
 		{
 			Name: "Chart", Type: "string", JSONPath: ".status.release.chart", Priority: 1,
 			Description: "Name and version of the chart.",
+		},
+		{
+			Name: "Message", Type: "string", JSONPath: `.status.conditions[?(@.type=="` + api.ConditionReady + `")].message`, Priority: 1,
+			Description: "Message of the condition " + api.ConditionReady + ".",
 		},
 	}
 }

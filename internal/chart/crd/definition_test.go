@@ -2,16 +2,19 @@ package crd
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/compat"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// versioned returns a kind that has been stored in other versions before.
+// versioned returns a kind with three versions.
 func versioned(t *testing.T) catalog.Kind {
 	t.Helper()
 	box := kind(t, map[string]string{
@@ -31,18 +34,41 @@ func TestVersions(t *testing.T) {
 	all := generate(t, versioned(t)).Spec.Versions
 	for _, v := range all {
 		if v.Schema.OpenAPIV3Schema.Properties["spec"].Properties["size"].Type != "integer" || v.Subresources.Status == nil || len(v.AdditionalPrinterColumns) == 0 {
-			t.Errorf("%s is not like the others", v.Name)
+			t.Errorf("version %s lacks the schema, the subresource or the columns", v.Name)
 		}
 	}
 	if len(all) != 3 || !all[0].Served || !all[0].Storage || !all[1].Served || all[1].Storage || all[2].Served || all[2].Storage {
 		t.Errorf("versions are %+v", all)
 	}
 	if all[0].Deprecated || !all[1].Deprecated || !all[2].Deprecated || *all[1].DeprecationWarning != "v1beta1 goes in spring, use v1" || all[2].DeprecationWarning != nil {
-		t.Errorf("deprecated are %v %v %v", all[0].Deprecated, all[1].Deprecated, all[2].Deprecated)
+		t.Errorf("deprecated: %v %v %v", all[0].Deprecated, all[1].Deprecated, all[2].Deprecated)
 	}
 }
 
-// testVersions writes by one version and reads by another.
+func TestNamesOf_DoesNotRepeatCategory(t *testing.T) {
+	if got := namesOf(watches.Watch{Kind: "Box", Categories: []string{"chartwright", "all"}}).Categories; !slices.Equal(got, []string{"chartwright", "all"}) {
+		t.Errorf("categories are %v", got)
+	}
+}
+
+func TestDiff_UsualColumnsAndCategoryAreCompatible(t *testing.T) {
+	now := generate(t, versioned(t))
+	before := now.DeepCopy()
+	before.Spec.Names.Categories = nil
+	for i := range before.Spec.Versions {
+		before.Spec.Versions[i].AdditionalPrinterColumns = usual()[:3]
+	}
+	if breaks := compat.Breaks(before, now); breaks != "" {
+		t.Errorf("the upgrade breaks custom resources: %s", breaks)
+	}
+	for _, d := range Diff([]*apiextensionsv1.CustomResourceDefinition{before}, []*apiextensionsv1.CustomResourceDefinition{now}) {
+		if d.State != Unchanged || d.Breaking() != 0 {
+			t.Errorf("%+v", d)
+		}
+	}
+}
+
+// testVersions writes an object in one version and reads it in another.
 func testVersions(t *testing.T, c client.Client) {
 	definition := generate(t, versioned(t))
 	install(t, c, definition)
@@ -62,6 +88,6 @@ func testVersions(t *testing.T, c client.Client) {
 	}
 	read.SetAPIVersion("example.com/v1alpha1")
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(cr), read); err == nil {
-		t.Error("a version that is not served is read")
+		t.Error("an unserved version can be read")
 	}
 }

@@ -9,31 +9,31 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/compat"
 )
 
-// State is what has become of a definition.
+// State is the result of comparing the old and the new CRD of a kind.
 type State string
 
 // States.
 const (
 	Unchanged State = "unchanged"
 	Changed   State = "changed"
-	// New: there was no definition of the kind.
+	// New: the kind had no CRD.
 	New State = "new"
-	// Gone: no kind makes the definition, so that nobody serves its resources.
+	// Gone: no entry of the watches file serves the kind of the CRD.
 	Gone State = "gone"
 )
 
-// Difference is what has become of one definition.
+// Difference is the difference between the old and the new CRD of a kind.
 type Difference struct {
-	// Name is that of the CRD, <plural>.<group>; of the old one if it has
-	// another.
+	// Name is the name of the CRD, <plural>.<group>. If the name has changed, it is
+	// the old name.
 	Name  string `json:"name"`
 	Kind  string `json:"kind"`
 	State State  `json:"state"`
-	// Changes are those of a definition that has changed, breaking ones first.
+	// Changes are the changes of the CRD, breaking changes first.
 	Changes []compat.Change `json:"changes,omitempty"`
 }
 
-// Breaking counts what breaks custom resources that there are.
+// Breaking returns the number of changes that break existing custom resources.
 func (d Difference) Breaking() int {
 	if d.State == Gone {
 		return 1
@@ -47,8 +47,7 @@ func (d Difference) Breaking() int {
 	return count
 }
 
-// Diff compares definitions that there were with those that are made now, by
-// their kinds and in the order of their names.
+// Diff compares the old and the new CRD of each kind. The result is sorted by name.
 func Diff(before, now []*apiextensionsv1.CustomResourceDefinition) []Difference {
 	differences := make([]Difference, 0, len(now))
 	for _, is := range now {
@@ -70,7 +69,7 @@ func Diff(before, now []*apiextensionsv1.CustomResourceDefinition) []Difference 
 	return differences
 }
 
-// counterpart returns the definition of the same kind, nil if there is none.
+// counterpart returns the CRD of the same kind, or nil.
 func counterpart(among []*apiextensionsv1.CustomResourceDefinition, as *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	for _, one := range among {
 		if one.Spec.Group == as.Spec.Group && one.Spec.Names.Kind == as.Spec.Names.Kind {

@@ -1,32 +1,31 @@
-// Package crd derives the CustomResourceDefinition of a kind from its chart.
+// Package crd derives the CRD of a kind from its chart.
 //
-// The schema of spec comes from the chart's values.schema.json; where a chart has
-// none, from the default values, and is open to whatever they do not name. Generate is pure: equal charts give
-// equal definitions.
+// The schema of spec is converted from the chart's values.schema.json. If a chart has
+// none, the schema is inferred from the default values and accepts undeclared keys.
+// Generate is pure: equal charts give equal CRDs.
 //
-// # What holds
+// # Guarantees
 //
-// The API server is the first gate and Helm's own check of the values, before
-// every render, the second. The first must let through whatever the second
-// does, and keep it as it was written. So a schema is never made narrower on
-// its way here, and where the two worlds differ the conversion errs on the open
-// side:
+// The API server validates a custom resource first. Helm validates the values before
+// every render. The API server must accept everything that Helm accepts, and store it
+// unchanged. Therefore the conversion never makes a schema narrower, and prefers the
+// wider schema if the two disagree:
 //
-//   - JSON Schema objects are open by default, structural ones drop what they do
-//     not know. An object that is not closed keeps unknown fields. One that is
-//     closed keeps "global" and the keys of subcharts.
-//   - Helm checks the values with the chart's defaults beneath, the API server
-//     checks what the user wrote. What defaults supply is therefore not
-//     required, and what counts keys is left to Helm where there are defaults.
-//   - A null takes a default away, so optional fields are nullable: of others
-//     the API server drops a null unseen. A field with an enum cannot be, for an
-//     enum refuses null even where it lists it.
-//   - There is never a default: it would be written into custom resources and
-//     outlive the chart that it came from. Descriptions tell defaults instead.
+//   - JSON Schema objects are open by default, and structural schemas drop undeclared
+//     fields. Therefore an object that is not closed preserves unknown fields. A closed
+//     object keeps "global" and the keys of subcharts.
+//   - Helm validates the values merged with the chart's defaults, and the API server
+//     only the user's values. Therefore fields with defaults are not required, and only
+//     Helm checks the number of keys of an object with defaults.
+//   - Null removes a default. Therefore optional fields are nullable: the API server
+//     silently drops null from other fields. A field with an enum is not nullable,
+//     because an enum rejects null even if it lists null.
+//   - The CRD contains no defaults: the API server would store them in custom
+//     resources, where they would outlive the chart. Descriptions mention the defaults.
 //
-// One thing is stricter by intent: a format is checked although recent drafts
-// of JSON Schema take it for a remark.
+// One check is intentionally stricter: the API server checks formats, although they
+// are only annotations in recent drafts of JSON Schema.
 //
-// What cannot be expressed is left out and returned as a Warning, which tells
-// whether Helm still checks it.
+// Generate omits keywords that a CRD cannot express and returns a Warning for each,
+// which says whether Helm checks the keyword.
 package crd

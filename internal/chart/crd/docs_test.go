@@ -12,7 +12,7 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// TestDocsTable: the table that chart authors read is the one that is tested.
+// TestDocsTable generates the table of constructs in docs/crds.md.
 func TestDocsTable(t *testing.T) {
 	want := docsTable(t)
 	testenv.Part(t, "crds.md", "constructs", want)
@@ -23,9 +23,9 @@ func TestDocsTable(t *testing.T) {
 
 func docsTable(t *testing.T) string {
 	t.Helper()
-	said := verdicts(t)
+	verdicts := verdicts(t)
 	var table strings.Builder
-	table.WriteString("| in values.schema.json | as it is, the API server | becomes | left to Helm |\n|---|---|---|---|\n")
+	table.WriteString("| in values.schema.json | unchanged in a CRD | converted to | checked only by Helm |\n|---|---|---|---|\n")
 	for _, c := range constructs(t) {
 		var left []string
 		for _, lost := range c.Lost {
@@ -48,12 +48,12 @@ func docsTable(t *testing.T) string {
 		if c.Defaults != nil {
 			parts = append(parts, "default "+code(t, c.Defaults))
 		}
-		fmt.Fprintf(&table, "| %s: %s | %s | %s | %s |\n", cell(name), strings.Join(parts, ", "), cell(said[c.Name]), code(t, c.Want), cell(strings.Join(left, "; ")))
+		fmt.Fprintf(&table, "| %s: %s | %s | %s | %s |\n", cell(name), strings.Join(parts, ", "), cell(verdicts[c.Name]), code(t, c.Want), cell(strings.Join(left, "; ")))
 	}
 	return table.String()
 }
 
-// code writes JSON into a cell.
+// code formats JSON for a table cell.
 func code(t *testing.T, raw json.RawMessage) string {
 	t.Helper()
 	var compact bytes.Buffer

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// testExplain reads a kind as its users do.
+// testExplain checks the output of kubectl explain.
 func testExplain(t *testing.T, env *envtest.Environment, c client.Client) {
 	kind := shop(t)
 	kind.Kind = "Store"
@@ -26,10 +26,10 @@ func testExplain(t *testing.T, env *envtest.Environment, c client.Client) {
 	explain := func(args ...string) string {
 		t.Helper()
 		var out []byte
-		// What is explained is published a little after it is served.
+		// The API server publishes the OpenAPI schema some time after it serves the kind.
 		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 			var err error
-			//nolint:gosec // the program is the test environment's own
+			//nolint:gosec // the program is part of the test environment
 			out, err = exec.CommandContext(ctx, filepath.Join(env.BinaryAssetsDirectory, "kubectl"), append([]string{"--kubeconfig", file, "explain"}, args...)...).CombinedOutput()
 			return err == nil, nil
 		})
@@ -40,15 +40,15 @@ func testExplain(t *testing.T, env *envtest.Environment, c client.Client) {
 	}
 	for args, want := range map[string][]string{
 		"store":                  {"Store is a release of the Helm chart shop."},
-		"store.spec":             {"Values of the chart. What is absent is as the chart has it.", "How many pods there are. Integer or string. Default: 2.", "resources\t<Object>\n    We do not say how much"},
+		"store.spec":             {"Values of the chart. Omitted values default to those of the chart.", "How many pods there are. Integer or string. Default: 2.", "resources\t<Object>\n    We do not say how much"},
 		"store.spec.image":       {"registry\t<string>\n    Where the image comes from. Default: docker.io.", "tag\t<Object>\n    Which one of them. Integer or string."},
 		"store.spec --recursive": {"debug\t<boolean>", "service\t<Object>\n    limits\t<Object>\n    policy\t<string>\n    port\t<Object>\n    targetPort\t<Object>\n    type\t<string>"},
-		"store.status":           {"conditions\t<[]Object>", "state\t<string>\n    The release's state in a word or two."},
+		"store.status":           {"conditions\t<[]Object>", "state\t<string>\n    State of the release in one or two words."},
 	} {
 		got := explain(strings.Fields(args)...)
 		for _, text := range want {
 			if !strings.Contains(got, text) {
-				t.Errorf("kubectl explain %s does not say %q:\n%s", args, text, got)
+				t.Errorf("kubectl explain %s: %q is missing in\n%s", args, text, got)
 			}
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
-// boxWith returns a kind whose watches entry says more.
+// boxWith returns a kind with more keys in its watches entry.
 func boxWith(t *testing.T, more string) catalog.Kind {
 	t.Helper()
 	kinds, err := catalog.FromFS(fstest.MapFS{
@@ -28,7 +28,7 @@ func boxWith(t *testing.T, more string) catalog.Kind {
 	return kinds[0]
 }
 
-// everyShape has a field of each type, and names and columns besides.
+// everyShape has a status field of each type, names and columns.
 const everyShape = `
   observe: [{name: pods, apiVersion: v1, kind: Pod, selector: {matchLabels: {app: web}}}],
   status: {
@@ -42,7 +42,7 @@ const everyShape = `
   ],
   shortNames: [ow], categories: [all, boxes]`
 
-func TestOwnStatusFields(t *testing.T) {
+func TestStatus_HasFieldsOfKind(t *testing.T) {
 	definition := generate(t, boxWith(t, everyShape))
 	fields := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties
 	for name, want := range map[string]string{
@@ -54,12 +54,12 @@ func TestOwnStatusFields(t *testing.T) {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
 	}
-	if want := "Computed from what runs: size(observed.pods)"; fields["count"].Description != want {
+	if want := "Computed by the expression: size(observed.pods)"; fields["count"].Description != want {
 		t.Errorf("description is %q, want %q", fields["count"].Description, want)
 	}
 }
 
-// typeName says what a schema is in words.
+// typeName describes the type of a schema.
 func typeName(s apiextensionsv1.JSONSchemaProps) string {
 	name := strings.TrimSpace(s.Type + " " + s.Format)
 	switch {
@@ -73,36 +73,36 @@ func typeName(s apiextensionsv1.JSONSchemaProps) string {
 	return name
 }
 
-func TestOwnColumnsAndNames(t *testing.T) {
+func TestColumns_OfKindPrecedeUsualOnes(t *testing.T) {
 	definition := generate(t, boxWith(t, everyShape))
 	columns := definition.Spec.Versions[0].AdditionalPrinterColumns
 	shown := make([]string, len(columns))
 	for i, c := range columns {
 		shown[i] = fmt.Sprint(c.Name, " ", c.Priority)
 	}
-	if got := strings.Join(shown, ", "); got != "Count 0, age 2, Ready 1, Status 1, Revision 1, Chart 1" {
+	if got := strings.Join(shown, ", "); got != "Count 0, age 2, Ready 1, Status 1, Revision 1, Chart 1, Message 1" {
 		t.Error(got)
 	}
 	if c := columns[0]; c.Type != "integer" || c.Format != "int32" || c.JSONPath != ".status.count" || c.Description != "How many." {
 		t.Errorf("%+v", c)
 	}
 	names := definition.Spec.Names
-	if !slices.Equal(names.ShortNames, []string{"ow"}) || !slices.Equal(names.Categories, []string{"all", "boxes"}) {
+	if !slices.Equal(names.ShortNames, []string{"ow"}) || !slices.Equal(names.Categories, []string{"all", "boxes", "chartwright"}) {
 		t.Errorf("%+v", names)
 	}
-	if got := len(usual()); got != 5 || usual()[0].Priority != 0 {
-		t.Errorf("the usual columns were changed: %v", usual())
+	if got := len(usual()); got != 6 || usual()[0].Priority != 0 {
+		t.Errorf("usual() returns modified columns: %v", usual())
 	}
 }
 
-func TestScaleReadsTheRightTypes(t *testing.T) {
+func TestScale_RejectsWrongTypes(t *testing.T) {
 	const scale = "subresources: {scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas, labelSelectorPath: .status.selector}}, "
 	for fields, want := range map[string]string{
 		"{replicas: size(resources), selector: \"'app=' + release.name\"}": "",
 		"{replicas: values.a, selector: values.b}":                         "",
 		"{other: '1'}":                 "",
-		"{replicas: release.name}":     "Own: subresources.scale.statusReplicasPath: the field .status.replicas is of the type string, and has to be of the type integer",
-		"{selector: '[release.name]'}": "Own: subresources.scale.labelSelectorPath: the field .status.selector is of the type array, and has to be of the type string",
+		"{replicas: release.name}":     "Own: subresources.scale.statusReplicasPath: field .status.replicas has type string, want integer",
+		"{selector: '[release.name]'}": "Own: subresources.scale.labelSelectorPath: field .status.selector has type array, want string",
 	} {
 		_, _, err := Generate(boxWith(t, scale+"status: "+fields))
 		if got := fmt.Sprint(err); err == nil && want != "" || err != nil && got != want {
@@ -111,7 +111,7 @@ func TestScaleReadsTheRightTypes(t *testing.T) {
 	}
 }
 
-// testOwnFields writes what expressions give.
+// testOwnFields writes the results of expressions into the status.
 func testOwnFields(t *testing.T, c client.Client) {
 	definition := generate(t, boxWith(t, everyShape))
 	install(t, c, definition)

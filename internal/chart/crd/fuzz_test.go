@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// FuzzConvert: whatever stands in a values.schema.json, and in the default
-// values, there is an error or a schema that the API server takes, the same each
-// time.
+// FuzzConvert checks that each values.schema.json, with any default values, results in
+// an error or in a schema that the API server accepts, and that the conversion is
+// deterministic.
 func FuzzConvert(f *testing.F) {
 	f.Add(`{"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"type": ["string", "null"]}}}`, `{"a": "b"}`)
 	f.Add(`{"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}`, `{}`)
@@ -21,7 +21,7 @@ func FuzzConvert(f *testing.F) {
 		spec, warnings, err := convertSpec([]byte(schema), values, nil)
 		again, warningsAgain, errAgain := convertSpec([]byte(schema), values, nil)
 		if (err == nil) != (errAgain == nil) || !reflect.DeepEqual(spec, again) || !reflect.DeepEqual(warnings, warningsAgain) {
-			t.Fatalf("converted again, it is another:\n%+v %v\n%+v %v", spec, err, again, errAgain)
+			t.Fatalf("two conversions differ:\n%+v %v\n%+v %v", spec, err, again, errAgain)
 		}
 		if err != nil {
 			return

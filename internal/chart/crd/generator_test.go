@@ -2,7 +2,8 @@ package crd
 
 import "math/rand/v2"
 
-// generator makes schemas and values of few words, so that they often meet.
+// generator creates schemas and values from few words, so that they often have the same
+// keys.
 type generator struct{ *rand.Rand }
 
 func (g generator) pick(words ...any) any { return words[g.IntN(len(words))] }

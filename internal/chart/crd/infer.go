@@ -9,13 +9,13 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// aboutSpec describes the spec of a chart that says nothing of its values.
-const aboutSpec = "Values of the chart. What is absent is as the chart has it."
+// aboutSpec is the description of spec if the chart's schema has none.
+const aboutSpec = "Values of the chart. Omitted values default to those of the chart."
 
-// inferSpec returns the schema of spec for a chart without values.schema.json:
-// what its defaults show, and its comments say. Helm takes any values then, and
-// so must what is inferred: nothing is required, closed or limited, and only
-// what can hardly be of another type has one.
+// inferSpec returns the schema of spec for a chart without values.schema.json, from its
+// default values and their comments. Helm accepts any values then, and so must the
+// schema: no field is required, no object is closed, and a field only has a type if
+// another type is very unlikely.
 func inferSpec(defaults map[string]any, comments *texts, kept map[string]string) apiextensionsv1.JSONSchemaProps {
 	i := &inferrer{}
 	spec := i.object(defaults, comments, location{path: "spec", value: defaults})
@@ -33,7 +33,7 @@ func inferSpec(defaults map[string]any, comments *texts, kept map[string]string)
 	return spec
 }
 
-// inferrer counts what it has made, against maxNodes.
+// inferrer counts the schemas that it creates, up to maxNodes.
 type inferrer struct{ nodes int }
 
 func (i *inferrer) value(value any, comments *texts, at location) apiextensionsv1.JSONSchemaProps {
@@ -41,7 +41,7 @@ func (i *inferrer) value(value any, comments *texts, at location) apiextensionsv
 	if i.nodes > maxNodes {
 		return anything()
 	}
-	s, kinds := anything(), "Anything."
+	s, kinds := anything(), "Any type."
 	switch v := value.(type) {
 	case map[string]any:
 		kinds = "A map, empty by default."
@@ -76,7 +76,7 @@ func (i *inferrer) object(values map[string]any, comments *texts, at location) a
 	s.Nullable, s.XPreserveUnknownFields = true, new(true)
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if given, ok := values[key].(map[string]any); ok && len(given) == 0 && key == "global" && comments.at(key).about == "" {
-			// Helm's own doing.
+			// Helm adds the empty map.
 			continue
 		}
 		s.Properties[key] = i.value(values[key], comments.at(key), at.child(key))
@@ -84,9 +84,9 @@ func (i *inferrer) object(values map[string]any, comments *texts, at location) a
 	return s
 }
 
-// inferText returns the schema of what is a text by default. Many a text may be
-// a number as well: one that is empty, one that looks like a number, and what
-// is mostly written as one.
+// inferText returns the schema of a value whose default is a string. The value may also
+// be a number if the default is empty or looks like a number, or if the key is one whose
+// values are usually numbers.
 func inferText(value string, at location) apiextensionsv1.JSONSchemaProps {
 	switch {
 	case slices.Contains([]string{"true", "false", "yes", "no", "on", "off"}, strings.ToLower(value)):
@@ -99,8 +99,9 @@ func inferText(value string, at location) apiextensionsv1.JSONSchemaProps {
 }
 
 var (
-	// numeric begins like a number: 80, 1.5, 500m, 10Gi, 30s, 50%, 1.25.3.
+	// numeric matches strings that begin like a number: 80, 1.5, 500m, 10Gi, 30s, 50%,
+	// 1.25.3.
 	numeric = regexp.MustCompile(`^[-+]?\.?\d`)
-	// numberWord is a key whose values are often numbers.
+	// numberWord matches keys whose values are often numbers.
 	numberWord = regexp.MustCompile(`(?i)(port|tag|version|cpu|memory|storage|size|limit|count|replicas|seconds|timeout|interval|period|delay|ttl|id|user|group|unavailable|surge|available)$`)
 )

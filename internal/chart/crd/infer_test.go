@@ -16,7 +16,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
-// outline writes a schema as kubectl explain does: path, type, description.
+// outline formats a schema with path, type and description per line.
 func outline(s apiextensionsv1.JSONSchemaProps, path string) []string {
 	kind := s.Type
 	switch {
@@ -32,7 +32,7 @@ func outline(s apiextensionsv1.JSONSchemaProps, path string) []string {
 	return lines
 }
 
-const inferred = `spec <object> Values of the chart. What is absent is as the chart has it.
+const inferred = `spec <object> Values of the chart. Omitted values default to those of the chart.
 spec.8080 <string> Default: key.
 spec.after <string> Default: word.
 spec.args <array> Default: ["serve","--fast"].
@@ -49,7 +49,7 @@ spec.derived <object>
 spec.derived.color <string> The color. Default: red.
 spec.derived.shape <string> Default: round.
 spec.dotted.key/x <string> Default: z.
-spec.flag <any> Anything. Default: true.
+spec.flag <any> Any type. Default: true.
 spec.image <object>
 spec.image.digest <string> Of the image. Default: sha256:0.
 spec.image.pullPolicy <string> one of Always, Never. Default: Always.
@@ -58,12 +58,12 @@ spec.image.repository <string> Name of the image, without its registry. Default:
 spec.image.tag <either> Which one of them. Integer or string.
 spec.labels <any> A map, empty by default.
 spec.memory <either> Integer or string. Default: 512Mi.
-spec.nothing <any> Anything.
-spec.nothingYet <any> Anything.
+spec.nothing <any> Any type.
+spec.nothingYet <any> Any type.
 spec.old <string> deprecated: use word. Default: word.
 spec.password <string>
 spec.percent <either> Integer or string. Default: 50%.
-spec.ratio <any> Anything. Default: 0.5.
+spec.ratio <any> Any type. Default: 0.5.
 spec.replicas <either> How many pods there are. Integer or string. Default: 2.
 spec.resources <any> We do not say how much, for that depends. If you do, uncomment the following lines, and remove the braces. Note: the rest is up to you. A map, empty by default.
 spec.same <object>
@@ -83,7 +83,7 @@ spec.tolerations <any> A list, empty by default.
 spec.version <either> Integer or string. Default: 1.25.
 spec.word <string> Default: plain.`
 
-// shop is the kind of a chart without a schema.
+// shop returns a kind whose chart has no schema.
 func shop(t *testing.T) catalog.Kind {
 	t.Helper()
 	data, err := os.ReadFile("testdata/inferred/values.yaml")
@@ -110,7 +110,7 @@ func TestInfer(t *testing.T) {
 	}
 	every(root.Properties["spec"], "spec", func(path string, s apiextensionsv1.JSONSchemaProps) {
 		if !s.Nullable || len(s.Required) > 0 || s.Default != nil || len(s.Enum) > 0 || s.Type == "object" && !isOpen(s) {
-			t.Errorf("%s refuses something: %+v", path, s)
+			t.Errorf("%s rejects values: %+v", path, s)
 		}
 	})
 }
@@ -125,7 +125,7 @@ func every(s apiextensionsv1.JSONSchemaProps, path string, look func(string, api
 	}
 }
 
-func TestInferOfSubcharts(t *testing.T) {
+func TestInfer_Subcharts(t *testing.T) {
 	definition := generate(t, kind(t, map[string]string{
 		"Chart.yaml": `
 apiVersion: v2
@@ -142,7 +142,7 @@ dependencies:
 	want := []string{
 		"spec <object> " + aboutSpec,
 		"spec.bare <object> Values of the subchart bare.",
-		"spec.tags <any> Groups of subcharts, by tag, to turn on or off.",
+		"spec.tags <any> Tags that enable or disable groups of subcharts.",
 		"spec.top <object> Values of the subchart top.",
 		"spec.top.color <string> By the box. Default: red.",
 		"spec.top.size <either> How big. Integer or string. Default: 1.",
@@ -152,7 +152,7 @@ dependencies:
 	}
 }
 
-func TestInferIsBounded(t *testing.T) {
+func TestInfer_LimitsSize(t *testing.T) {
 	var values strings.Builder
 	for i := range 2 * maxNodes {
 		fmt.Fprintf(&values, "key%d: word\n", i)
@@ -170,9 +170,9 @@ func TestInferIsBounded(t *testing.T) {
 	}
 }
 
-// testInferred gives a kind of a chart without a schema whatever such charts
-// are given: values of other types where types are loose, more keys, fewer, null
-// and lists of anything. All of it is taken and kept.
+// testInferred creates custom resources of a chart without a schema: with values of
+// other types, undeclared keys, missing keys, null and mixed lists. The API server must
+// accept all of them and store them unchanged.
 func testInferred(t *testing.T, c client.Client) {
 	kind := shop(t)
 	definition := generate(t, kind)
@@ -202,7 +202,7 @@ func testInferred(t *testing.T, c client.Client) {
 	}
 }
 
-// like returns a value that people give in place of a default.
+// like returns a value that users may set instead of a default.
 func (g generator) like(value any) any {
 	if g.IntN(10) == 0 {
 		return nil

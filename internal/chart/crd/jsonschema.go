@@ -12,23 +12,23 @@ import (
 	"github.com/go-openapi/jsonpointer"
 )
 
-// node is one JSON Schema object. It may be part of the document, which never
-// changes once it is parsed; what resolve returns is a copy.
+// node is one JSON Schema object. A node of the document must not be changed;
+// resolve returns a copy.
 type node = map[string]any
 
 // jsonSchema is a whole values.schema.json.
 type jsonSchema struct {
 	root any
-	// siblings: keywords beside a $ref count, as they do since draft
-	// 2019-09, which is also what a schema without $schema is read as.
+	// siblings is true if keywords next to a $ref apply: since draft 2019-09, and in
+	// schemas without $schema.
 	siblings bool
-	// loops remembers of references whether they contain themselves.
+	// loops caches whether references are recursive.
 	loops map[string]bool
 }
 
 func parse(data []byte) (jsonSchema, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
-	// Large numbers in an enum stay what they are.
+	// Large numbers in an enum remain exact.
 	decoder.UseNumber()
 	doc := jsonSchema{siblings: true, loops: map[string]bool{}}
 	if err := decoder.Decode(&doc.root); err != nil {
@@ -46,7 +46,8 @@ func parse(data []byte) (jsonSchema, error) {
 	return doc, nil
 }
 
-// lookup follows a $ref inside the document, which is a JSON pointer.
+// lookup returns the schema that a $ref within the document points to. The $ref is a
+// JSON pointer.
 func (d jsonSchema) lookup(ref string) (any, bool) {
 	fragment, isLocal := strings.CutPrefix(ref, "#")
 	if !isLocal {
@@ -64,7 +65,7 @@ func (d jsonSchema) lookup(ref string) (any, bool) {
 	return target, err == nil
 }
 
-// recursive reports whether what a $ref leads to leads there again.
+// recursive reports whether the target of a $ref refers to itself, directly or not.
 func (d jsonSchema) recursive(ref string) bool {
 	if _, known := d.loops[ref]; !known {
 		target, _ := d.lookup(ref)
@@ -73,8 +74,8 @@ func (d jsonSchema) recursive(ref string) bool {
 	return d.loops[ref]
 }
 
-// leadsTo reports whether a schema has a $ref in it, at any depth. Those in seen
-// were followed already.
+// leadsTo reports whether a schema contains a $ref at any depth, or refers to a schema
+// that does. References in seen were already followed.
 func (d jsonSchema) leadsTo(schema any, ref string, seen map[string]bool) bool {
 	switch s := schema.(type) {
 	case []any:
@@ -96,8 +97,8 @@ func (d jsonSchema) leadsTo(schema any, ref string, seen map[string]bool) bool {
 	return false
 }
 
-// normalize brings older spellings to the newest: const becomes an enum of one,
-// and draft 4's exclusive limits, booleans beside the limit, become numbers.
+// normalize converts a const to an enum of one value, and the boolean exclusive limits
+// of draft 4 to numbers.
 func normalize(n node) node {
 	n = maps.Clone(n)
 	if value, ok := n["const"]; ok {
@@ -116,14 +117,14 @@ func normalize(n node) node {
 	return n
 }
 
-// assertedFormats holds the formats that Helm checks in drafts that want it.
+// assertedFormats holds the formats that Helm checks in drafts before 2019-09.
 var assertedFormats = []string{
 	"date", "date-time", "time", "duration", "period", "email", "hostname", "ipv4", "ipv6", "iri", "iri-reference",
 	"json-pointer", "regex", "relative-json-pointer", "semver", "uri", "uri-reference", "uri-template", "uuid",
 }
 
-// asserts reports whether Helm checks a format. Since draft 2019-09 formats are
-// remarks.
+// asserts reports whether Helm checks a format. Since draft 2019-09, formats are only
+// annotations.
 func (d jsonSchema) asserts(format string) bool {
 	return !d.siblings && slices.Contains(assertedFormats, format)
 }
@@ -132,30 +133,30 @@ func isTrue(schema any) bool { return schema == any(true) }
 
 func isFalse(schema any) bool { return schema == any(false) }
 
-// addresses knows the schemas of a document that have a name of their own: by
-// $id, which also changes what relative references within are relative to, by
-// $anchor and, in older drafts, by an $id that is only a fragment.
+// addresses indexes the schemas of a document that have a name: an $id, which is also
+// the base of relative references in the schema, an $anchor or, in older drafts, an $id
+// that is only a fragment.
 type addresses struct {
 	// id is the keyword: "id" in draft 4, "$id" in all others.
 	id string
-	// siblings: keywords beside a $ref count.
+	// siblings is true if keywords next to a $ref apply.
 	siblings bool
-	// resources and anchors hold JSON pointers by absolute addresses.
+	// resources and anchors map absolute addresses to JSON pointers.
 	resources, anchors map[string]string
 	refs               []reference
 }
 
-// reference is a schema with a $ref that has to be looked up.
+// reference is a schema with a $ref that must be resolved.
 type reference struct {
 	schema node
 	base   *url.URL
 }
 
-// home is the address of a document that gives itself none.
+// home is the address of a document without an $id.
 var home = &url.URL{Scheme: "file", Path: "/values.schema.json"}
 
-// settle rewrites the references of a document, in place, that are not JSON
-// pointers from its root already. One that leads elsewhere stays as it is.
+// settle rewrites the references of a document, in place, to JSON pointers from its
+// root. It does not change references to other documents.
 func settle(root any, id string, siblings bool) {
 	a := &addresses{id: id, siblings: siblings, resources: map[string]string{home.String(): ""}, anchors: map[string]string{}}
 	a.schema(root, "", home)
@@ -170,7 +171,7 @@ func settle(root any, id string, siblings bool) {
 	}
 }
 
-// pointer returns the JSON pointer of what a reference leads to.
+// pointer returns the JSON pointer to the target of a reference.
 func (a *addresses) pointer(ref string, base *url.URL) (pointer string, found bool) {
 	target, err := base.Parse(ref)
 	if err != nil {
@@ -186,7 +187,7 @@ func (a *addresses) pointer(ref string, base *url.URL) (pointer string, found bo
 	return pointer + fragment, found
 }
 
-// schema gathers the names in a schema, or in a list of them.
+// schema indexes the names in a schema or in a list of schemas.
 func (a *addresses) schema(value any, pointer string, base *url.URL) {
 	switch v := value.(type) {
 	case []any:
@@ -214,7 +215,8 @@ func (a *addresses) schema(value any, pointer string, base *url.URL) {
 	}
 }
 
-// name notes the names of one schema, and returns what is relative to it.
+// name indexes the names of one schema, and returns the base of relative references
+// in it.
 func (a *addresses) name(n node, pointer string, base *url.URL) *url.URL {
 	if _, isRef := n["$ref"]; isRef && !a.siblings {
 		return base
@@ -237,8 +239,8 @@ func (a *addresses) name(n node, pointer string, base *url.URL) *url.URL {
 }
 
 var (
-	// holdsValues are the keywords whose values are no schemas.
+	// holdsValues are the keywords whose values are not schemas.
 	holdsValues = []string{"enum", "const", "default", "examples", "example"}
-	// holdsSchemas are those whose values are maps of schemas.
+	// holdsSchemas are the keywords whose values are maps of schemas.
 	holdsSchemas = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
 )

@@ -8,20 +8,19 @@ import (
 	"strings"
 )
 
-// location is where in the values a schema applies.
+// location is the place in the values to which a schema applies.
 type location struct {
 	path string
-	// value is the chart's default there, nil if there is none.
+	// value is the chart's default at this location, or nil.
 	value any
-	// assumed: value stands for the defaults of all entries of a map.
+	// assumed is true if value is merged from the defaults of all entries of a map.
 	assumed bool
-	// refs holds the references that are inlined in what holds this location. Of
-	// schemas that have become one it has those of all, so that not each of them
-	// need lead here.
+	// refs holds the references that are inlined in the schemas above this location,
+	// including those of all schemas that were merged.
 	refs []string
 }
 
-// inlining returns the location within what more references lead to.
+// inlining returns the location with more inlined references.
 func (l location) inlining(refs []string) location {
 	l.refs = union(l.refs, refs)
 	return l
@@ -35,8 +34,8 @@ func (l location) child(key string) location {
 	return l
 }
 
-// entry returns the location of any entry of a map. As defaults are merged with
-// entries of the same key, what any default has may be there.
+// entry returns the location of any entry of a map. Its value merges the defaults of all
+// entries, because Helm merges the default of the same key into an entry.
 func (l location) entry() location {
 	defaults, _ := l.value.(map[string]any)
 	merged := map[string]any{}
@@ -53,7 +52,7 @@ func (l location) entry() location {
 	return l
 }
 
-// overlay adds what from has, in nested maps, too.
+// overlay merges from into a map, at any depth.
 func overlay(into, from map[string]any) {
 	for key, value := range from {
 		old, isMap := into[key].(map[string]any)
@@ -71,21 +70,20 @@ func overlay(into, from map[string]any) {
 	}
 }
 
-// item returns the location of any item of a list. Lists are replaced whole, so
-// there are no defaults in them.
+// item returns the location of any item of a list. It has no default, because Helm
+// replaces lists as a whole.
 func (l location) item() location {
 	l.path += "[*]"
 	l.value = nil
 	return l
 }
 
-// maxDefault is the length up to which a default is worth telling.
+// maxDefault is the maximum length of a default in a description.
 const maxDefault = 80
 
-// describe returns the text of a field: its description, or its title; then of
-// what types it may be, where it is not of a single one, for kubectl explain
-// calls all of those objects; and the chart's default where the author has not
-// spoken of it.
+// describe returns the description of a field: its description or title, the types if
+// there are several, because kubectl explain prints Object for these, and the chart's
+// default, unless the description mentions a default.
 func describe(n node, kinds string, at location) string {
 	text, _ := n["description"].(string)
 	if text == "" {
@@ -106,12 +104,11 @@ func describe(n node, kinds string, at location) string {
 	return strings.Join(sentences, " ")
 }
 
-// secret is the path of a value that is not shown.
+// secret matches the paths of values that descriptions must not contain.
 var secret = regexp.MustCompile(`(?i)(passw(or)?d|passphrase|token|(secret|api|private|access)[-_]?key|credentials?|\.secret)$`)
 
-// showDefault returns a default as one would write it in YAML, empty if there
-// is none to speak of: what is empty says little, and objects are told key by
-// key.
+// showDefault returns a default in YAML. It is empty if the default is long or empty,
+// or is an object, whose keys have descriptions of their own.
 func showDefault(at location) string {
 	if at.assumed {
 		return ""

@@ -24,8 +24,8 @@ import (
 
 const verdictsFile = "testdata/verdicts.yaml"
 
-// verdicts are what the API server says of constructs that are put into a
-// CustomResourceDefinition as they are, by their names.
+// verdicts returns, by construct, the API server's reaction to a CRD that contains the
+// construct unchanged.
 func verdicts(t *testing.T) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile(verdictsFile)
@@ -39,7 +39,8 @@ func verdicts(t *testing.T) map[string]string {
 	return all
 }
 
-// testRaw shows what the conversion is for: each construct as it is.
+// testRaw tests the API server's reaction to unchanged constructs, which shows why the
+// conversion is needed.
 func testRaw(t *testing.T, c client.Client) {
 	got := map[string]string{}
 	fields, extra := map[string]any{}, map[string]any{}
@@ -48,10 +49,10 @@ func testRaw(t *testing.T, c client.Client) {
 		key := fmt.Sprintf("v%d", i)
 		schema := decode(t, construct.Schema)
 		if err := rawCreate(t, c, map[string]any{key: schema}, construct.extra(t), true); err != nil {
-			got[construct.Name] = "refused: " + because(err)
+			got[construct.Name] = "rejected: " + because(err)
 			continue
 		}
-		got[construct.Name], fields[key], keys[key] = "taken", schema, construct
+		got[construct.Name], fields[key], keys[key] = "accepted", schema, construct
 	}
 	if err := rawCreate(t, c, fields, extra, false); err != nil {
 		t.Fatal(err)
@@ -61,7 +62,7 @@ func testRaw(t *testing.T, c client.Client) {
 	for key, construct := range keys {
 		for _, value := range construct.Valid {
 			if fault := faultOf(t, c, key, decode(t, value)); fault != "" && !strings.Contains(got[construct.Name], fault) {
-				got[construct.Name] += ", and then " + fault + " " + code(t, value)
+				got[construct.Name] += ", but " + fault + " " + code(t, value)
 				break
 			}
 		}
@@ -71,7 +72,7 @@ func testRaw(t *testing.T, c client.Client) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(verdictsFile, append([]byte("# What the API server says of the constructs as they are; written by -update.\n"), data...), 0o600); err != nil {
+		if err := os.WriteFile(verdictsFile, append([]byte("# The API server's verdicts on CRDs that contain the constructs unchanged; written by -update.\n"), data...), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,11 +83,11 @@ func testRaw(t *testing.T, c client.Client) {
 		delete(got, name)
 	}
 	for name, verdict := range got {
-		t.Errorf("%s: no verdict is noted; it is %q", name, verdict)
+		t.Errorf("%s: %s has no verdict; want %q", name, verdictsFile, verdict)
 	}
 }
 
-// extra returns what stands beside the properties of the document.
+// extra returns the keywords next to the properties of the document.
 func (c construct) extra(t *testing.T) map[string]any {
 	t.Helper()
 	extra := map[string]any{}
@@ -99,7 +100,7 @@ func (c construct) extra(t *testing.T) map[string]any {
 	return extra
 }
 
-// rawCreate creates a definition whose spec has the fields, as kubectl does.
+// rawCreate creates a CRD whose spec has the fields, with kubectl's strict validation.
 func rawCreate(t *testing.T, c client.Client, fields, extra map[string]any, dry bool) error {
 	t.Helper()
 	schema := map[string]any{"type": "object", "properties": map[string]any{"spec": map[string]any{"type": "object", "properties": fields}}}
@@ -120,17 +121,18 @@ func rawCreate(t *testing.T, c client.Client, fields, extra map[string]any, dry 
 	return c.Create(t.Context(), definition, options...)
 }
 
-// faultOf tells what becomes of a value that is good, empty if nothing.
+// faultOf returns what the API server does to a valid value, empty if it stores the
+// value unchanged.
 func faultOf(t *testing.T, c client.Client, key string, value any) string {
 	t.Helper()
 	cr := resource(single("Raw", nil), map[string]any{key: value})
 	if err := c.Create(t.Context(), cr); apierrors.IsInvalid(err) {
-		return "refuses"
+		return "rejects"
 	} else if err != nil {
 		t.Fatal(err)
 	}
 	if spec, _ := cr.Object["spec"].(map[string]any); !reflect.DeepEqual(spec[key], value) {
-		return "cuts"
+		return "prunes"
 	}
 	return ""
 }
@@ -140,7 +142,7 @@ var (
 	wrongType    = regexp.MustCompile(`cannot unmarshal (\S+) into Go struct field \S+?([^.\s]+) of type (\S+)`)
 )
 
-// because returns the heart of a refusal.
+// because returns the reason of a rejection.
 func because(err error) string {
 	if match := unknownField.FindStringSubmatch(err.Error()); match != nil {
 		return "unknown field " + match[1]
@@ -157,7 +159,7 @@ func because(err error) string {
 		}
 	}
 	if len(reasons) > 0 {
-		// They come in the order of maps.
+		// The API server reports the causes in random order.
 		return slices.Min(reasons)
 	}
 	data, _ := json.Marshal(err.Error())

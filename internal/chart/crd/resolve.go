@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// resolve returns the schema with its $ref inlined and what it can of its allOf
-// merged in, and the location with the references that are inlined in it. What is
-// left in allOf are validations.
+// resolve returns the schema with its $ref inlined and its allOf merged as far as
+// possible, and the location with the inlined references. What remains in allOf are
+// validations.
 func (c *converter) resolve(schema any, at location) (node, location) {
 	n, ok := schema.(node)
 	switch {
@@ -30,7 +30,7 @@ func (c *converter) resolve(schema any, at location) (node, location) {
 	delete(n, "allOf")
 	within := at
 	for _, branch := range branches {
-		// Beside each other, the branches may refer to the same.
+		// Several branches may refer to the same schema.
 		resolved, inner := c.resolve(branch, at)
 		n = merge(n, resolved)
 		within = within.inlining(inner.refs)
@@ -38,7 +38,7 @@ func (c *converter) resolve(schema any, at location) (node, location) {
 	return n, within
 }
 
-// follow inlines a $ref. One that leads to itself is cut.
+// follow inlines a $ref. It omits a recursive reference.
 func (c *converter) follow(n node, ref string, at location) (node, location) {
 	beside := maps.Clone(n)
 	delete(beside, "$ref")
@@ -47,7 +47,7 @@ func (c *converter) follow(n node, ref string, at location) (node, location) {
 	case !found:
 		c.lose(at, "$ref "+ref)
 	case slices.Contains(at.refs, ref) && c.doc.recursive(ref):
-		c.lose(at, "$ref "+ref+", which contains itself")
+		c.lose(at, "$ref "+ref+", which is recursive")
 		found = false
 	}
 	if !found {
@@ -62,11 +62,11 @@ func (c *converter) follow(n node, ref string, at location) (node, location) {
 	}
 	own, within := c.resolve(beside, at)
 	inlined, inner := c.resolve(target, at)
-	// The text beside the $ref speaks of this very field.
+	// The description next to the $ref describes this field.
 	return merge(own, inlined), within.inlining(inner.refs)
 }
 
-// annotations returns what of a schema is for people.
+// annotations returns the title and the description of a schema.
 func annotations(n node) node {
 	kept := node{}
 	for _, key := range []string{"title", "description"} {
@@ -77,8 +77,8 @@ func annotations(n node) node {
 	return kept
 }
 
-// merge returns a schema that takes what both take, or a little more. Whatever
-// of the second does not fit into one schema with the first stays in allOf.
+// merge returns a schema that accepts at least the values that both schemas accept.
+// Keywords of the second that cannot be merged into the first remain in allOf.
 func merge(into, from node) node {
 	rest := node{}
 	for key, value := range from {
@@ -121,8 +121,7 @@ func mergeProperties(a, b any) any {
 	return merged
 }
 
-// both returns a schema that takes what both take. False takes nothing, and
-// true everything.
+// both returns a schema that accepts the values that both schemas accept.
 func both(a, b any) any {
 	_, first := a.([]any)
 	_, second := b.([]any)
@@ -132,7 +131,7 @@ func both(a, b any) any {
 	case isFalse(b), isTrue(a):
 		return b
 	case first, reflect.DeepEqual(a, b):
-		// A list has one schema for each position.
+		// A list contains one schema for each position.
 		return a
 	case second:
 		return b
@@ -151,7 +150,7 @@ func union[T comparable](a, b []T) []T {
 	return all
 }
 
-// intersect returns the types in both lists. An integer is a number, too.
+// intersect returns the types that are in both lists. An integer is also a number.
 func intersect(a, b []string) []any {
 	var common []any
 	for _, t := range a {

@@ -13,7 +13,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
-// scaled returns the kind of a chart with this schema, scaled by a path.
+// scaled returns a kind whose chart has this schema and whose scale has this path.
 func scaled(t *testing.T, schema, path string) catalog.Kind {
 	t.Helper()
 	files := map[string]string{"Chart.yaml": "apiVersion: v2\nname: box\nversion: 1.0.0"}
@@ -49,20 +49,20 @@ func TestScale(t *testing.T) {
 	}
 }
 
-func TestScaleThatCannotBeStoredIsRefused(t *testing.T) {
+func TestScale_RejectsUndeclaredField(t *testing.T) {
 	for path, schema := range map[string]string{".spec.replicas": closed, ".spec.pools.blue": closed, ".spec.open.replicas": closed, ".spec.anything": ""} {
 		if _, _, err := Generate(scaled(t, schema, path)); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	for _, path := range []string{".spec.replica", ".spec.web.size", ".spec.replicas.more"} {
-		if _, _, err := Generate(scaled(t, closed, path)); err == nil || !strings.Contains(err.Error(), "knows no "+path) {
+		if _, _, err := Generate(scaled(t, closed, path)); err == nil || !strings.Contains(err.Error(), "does not declare "+path) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 }
 
-// testScale scales as kubectl does.
+// testScale updates the subresource scale, as kubectl scale does.
 func testScale(t *testing.T, c client.Client) {
 	definition := generate(t, scaled(t, closed, ".spec.web.replicas"))
 	install(t, c, definition)

@@ -17,8 +17,8 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// server starts an API server and returns a client of it. The test is skipped
-// where there is none to start.
+// server starts an API server and returns a client. It skips the test if the API
+// server's binary is missing.
 func server(t *testing.T) (*envtest.Environment, client.Client) {
 	t.Helper()
 	env := testenv.Start(t)
@@ -37,16 +37,16 @@ func server(t *testing.T) (*envtest.Environment, client.Client) {
 	return env, c
 }
 
-// install creates the definition and waits until its kind is served.
+// install creates a CRD and waits until its kind is served.
 func install(t *testing.T, c client.Client, definition *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	if err := c.Create(t.Context(), definition.DeepCopy()); err != nil {
-		t.Fatalf("the API server refuses the definition: %v", err)
+		t.Fatalf("create the CRD: %v", err)
 	}
 	served(t, c, definition)
 }
 
-// served waits until a definition's kind is served.
+// served waits until the kind of a CRD is served.
 func served(t *testing.T, c client.Client, definition *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	var have apiextensionsv1.CustomResourceDefinition
@@ -74,7 +74,7 @@ func emptyList(definition *apiextensionsv1.CustomResourceDefinition) client.Obje
 	return list
 }
 
-// resource returns a custom resource with a spec, or with none if it is nil.
+// resource returns a custom resource with a spec, or without one if it is nil.
 func resource(definition *apiextensionsv1.CustomResourceDefinition, spec any) *unstructured.Unstructured {
 	cr := &unstructured.Unstructured{Object: map[string]any{}}
 	cr.SetAPIVersion(definition.Spec.Group + "/" + definition.Spec.Versions[0].Name)

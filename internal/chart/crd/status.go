@@ -12,61 +12,61 @@ import (
 // props is short for the properties of a schema.
 type props = map[string]apiextensionsv1.JSONSchemaProps
 
-// status returns the schema of api.Status with the kind's own fields. It keeps
-// unknown fields: a status that another operator wrote is not cut on the way.
+// status returns the schema of api.Status with the kind's own fields. The schema
+// preserves unknown fields, because another operator may have written the status.
 func status(kind catalog.Kind) apiextensionsv1.JSONSchemaProps {
-	s := object("What the operator reports. It is computed anew from what runs: nothing reads it back, and clearing it changes nothing.", props{
-		"observedGeneration": integer("The generation of the spec that the conditions speak of."),
-		"state":              text("The release's state in a word or two."),
+	s := object("Observed state of the release. The operator computes it from the cluster and never reads it back, so clearing it has no effect.", props{
+		"observedGeneration": integer("Generation of the spec that the conditions refer to."),
+		"state":              text("State of the release in one or two words."),
 		"conditions":         conditions(),
-		"release": object("The newest revision of the Helm release.", props{
-			"name":         text("Name of the release, as helm list prints it."),
+		"release": object("Newest revision of the Helm release.", props{
+			"name":         text("Name of the release, as printed by helm list."),
 			"namespace":    text("Namespace of the release."),
 			"revision":     integer("Number of the revision."),
-			"status":       text("Helm's word for its state: deployed, failed, pending-upgrade and so on."),
-			"chart":        text("Name and version of the chart, as helm list prints them."),
+			"status":       text("Helm's status of the revision, such as deployed, failed or pending-upgrade."),
+			"chart":        text("Name and version of the chart, as printed by helm list."),
 			"chartVersion": text("Version of the chart."),
-			"appVersion":   text("Version of the application, by the chart."),
-			"lastDeployed": date("When the revision was made."),
+			"appVersion":   text("Version of the application, from Chart.yaml."),
+			"lastDeployed": date("Time at which Helm created the revision."),
 		}),
-		"deployedRelease": object("The release that is deployed, where the operator-sdk names it.", props{
+		"deployedRelease": object("Name of the release in the field that the operator-sdk uses.", props{
 			"name": text("Name of the release."),
 		}),
-		"update": object("The chart that is to take the place of the release's, if any.", props{
+		"update": object("Chart that the release will be upgraded to, if its chart has changed.", props{
 			"chart":        text("Name and version of the chart."),
 			"chartVersion": text("Version of the chart."),
-			"place":        integer("Place in the line of those that wait for their turn."),
-			"of":           integer("How many take part in the rollout."),
+			"place":        integer("Position in the rollout queue, from 1."),
+			"of":           integer("Number of custom resources in the rollout."),
 		}),
-		"rollback": object("The rollback that holds, if any.", props{
-			"to":    integer("The revision whose manifest runs again."),
-			"from":  integer("The revision that it took the place of."),
-			"since": date("When the rollback was done."),
+		"rollback": object("Rollback that is in effect, if any.", props{
+			"to":    integer("Revision that the release was rolled back to."),
+			"from":  integer("Revision that the rollback replaced."),
+			"since": date("Time of the rollback."),
 		}),
-		"answered": object("The annotations that ask for something once, as soon as it was done, refused or tried in vain. The conditions tell which.", props{
+		"answered": object("Values of one-time request annotations that the operator has processed. The conditions report whether a request succeeded, failed or was refused.", props{
 			"rollbackTo":           text("Value of chartwright.dev/rollback-to."),
 			"reconcileRequestedAt": text("Value of chartwright.dev/reconcile-requested-at."),
 			"force":                text("Value of chartwright.dev/force."),
 			"test":                 text("Value of chartwright.dev/test."),
 		}),
-		"resources": object("How the release's objects are.", props{
-			"total": integer("How many there are."),
-			"ready": integer("How many of them are ready."),
-			"notReady": list("The first ten of those that are not.", object("One object.", props{
-				"kind":      text("Its kind."),
-				"namespace": text("Its namespace."),
-				"name":      text("Its name."),
-				"reason":    text("What it waits for, in a word."),
-				"message":   text("What it waits for, in a sentence."),
+		"resources": object("Readiness of the release's resources.", props{
+			"total": integer("Number of resources."),
+			"ready": integer("Number of ready resources."),
+			"notReady": list("The first ten resources that are not ready.", object("Resource that is not ready.", props{
+				"kind":      text("Kind of the resource."),
+				"namespace": text("Namespace of the resource."),
+				"name":      text("Name of the resource."),
+				"reason":    text("Why the resource is not ready, as one CamelCase word."),
+				"message":   text("Why the resource is not ready, as a sentence."),
 			})),
 		}),
-		"history": list("The newest revisions, newest first.", object("One revision that is kept.", props{
+		"history": list("Stored revisions, newest first.", object("Stored revision of the release.", props{
 			"revision":     integer("Number of the revision."),
-			"status":       text("Helm's word for its state."),
+			"status":       text("Helm's status of the revision."),
 			"chartVersion": text("Version of the chart."),
-			"appVersion":   text("Version of the application, by the chart."),
-			"lastDeployed": date("When the revision was made."),
-			"description":  text("What Helm noted about it."),
+			"appVersion":   text("Version of the application, from Chart.yaml."),
+			"lastDeployed": date("Time at which Helm created the revision."),
+			"description":  text("Helm's description of the revision."),
 		})),
 	})
 	addFields(kind, &s)
@@ -74,22 +74,22 @@ func status(kind catalog.Kind) apiextensionsv1.JSONSchemaProps {
 	return s
 }
 
-// conditions asks for type and status alone: the operator-sdk leaves out the
-// rest now and then, and a status that it wrote must stay writable.
+// conditions requires only type and status: the operator-sdk sometimes omits the
+// other fields, and a status that it wrote must remain valid.
 func conditions() apiextensionsv1.JSONSchemaProps {
-	holds, generation := text("Whether it holds."), integer("The generation of the spec that this condition speaks of.")
+	holds, generation := text("Status of the condition."), integer("Generation of the spec that the condition refers to.")
 	holds.Enum = []apiextensionsv1.JSON{{Raw: []byte(`"True"`)}, {Raw: []byte(`"False"`)}, {Raw: []byte(`"Unknown"`)}}
 	generation.Minimum = new(0.0)
-	condition := object("One aspect of the state.", props{
-		"type":               limited("Which aspect it is, in CamelCase.", 316),
+	condition := object("Condition of the custom resource.", props{
+		"type":               limited("Type of the condition, in CamelCase.", 316),
 		"status":             holds,
 		"observedGeneration": generation,
-		"reason":             limited("Why, as one CamelCase word for programs.", 1024),
-		"message":            limited("Why, as a sentence for people.", 32768),
-		"lastTransitionTime": date("When the status last changed."),
+		"reason":             limited("Reason for the status, as one CamelCase word.", 1024),
+		"message":            limited("Human-readable explanation of the status.", 32768),
+		"lastTransitionTime": date("Time at which the status last changed."),
 	})
 	condition.Required = []string{"type", "status"}
-	s := list("Ready and Deployed, and others such as Reconciling and Stalled while they hold.", condition)
+	s := list("Conditions of the custom resource. Ready and Deployed are always present, others such as Reconciling and Stalled only while they are True.", condition)
 	s.XListType = new("map")
 	s.XListMapKeys = []string{"type"}
 	return s
@@ -122,19 +122,19 @@ func integer(description string) apiextensionsv1.JSONSchemaProps {
 	return apiextensionsv1.JSONSchemaProps{Description: description, Type: "integer", Format: "int64"}
 }
 
-// addFields puts the kind's own fields into the schema of its status, with the
-// types that their expressions have.
+// addFields adds the kind's own fields, with the result types of their expressions,
+// to the schema of the status.
 func addFields(kind catalog.Kind, status *apiextensionsv1.JSONSchemaProps) {
 	for _, name := range kind.Fields.Names() {
 		shape, _ := kind.Fields.Shape(name)
 		schema := shaped(shape)
-		schema.Description = "Computed from what runs: " + strings.Join(strings.Fields(kind.Status[name]), " ")
+		schema.Description = "Computed by the expression: " + strings.Join(strings.Fields(kind.Status[name]), " ")
 		status.Properties[name] = schema
 	}
 }
 
-// shaped is the schema of what an expression gives. What is not known before
-// stays open.
+// shaped returns the schema of an expression's result. A result whose type is only
+// known at run time may be of any type.
 func shaped(shape kindstatus.Shape) apiextensionsv1.JSONSchemaProps {
 	s := apiextensionsv1.JSONSchemaProps{Type: string(shape.Type), Format: shape.Format}
 	switch shape.Type {

@@ -13,8 +13,8 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
-// construct is an entry of testdata/constructs.yaml: what becomes of one
-// construct of JSON Schema at spec.v.
+// construct is an entry of testdata/constructs.yaml: a construct of JSON Schema at
+// spec.v, and its conversion.
 type construct struct {
 	Name string `json:"name"`
 	// Draft is the draft of the schema, the newest if 0.
@@ -25,14 +25,14 @@ type construct struct {
 	Root map[string]json.RawMessage `json:"root,omitempty"`
 	// Defaults is the chart's default of v.
 	Defaults json.RawMessage `json:"defaults,omitempty"`
-	// NoHelm marks schemas that Helm's check cannot run.
+	// NoHelm marks schemas that Helm cannot compile.
 	NoHelm bool `json:"nohelm,omitempty"`
-	// Want is what spec.v becomes. Lost is what Helm alone checks then, and Gone
-	// what nobody does.
+	// Want is the converted schema of spec.v. Lost are the keywords that only Helm
+	// checks, and Gone those that neither Helm nor the API server checks.
 	Want json.RawMessage `json:"want"`
 	Lost []string        `json:"lost,omitempty"`
 	Gone []string        `json:"gone,omitempty"`
-	// Valid and Invalid are values that Helm and the API server agree on.
+	// Valid and Invalid are values on which Helm and the API server must agree.
 	Valid   []json.RawMessage `json:"valid,omitempty"`
 	Invalid []json.RawMessage `json:"invalid,omitempty"`
 }
@@ -50,7 +50,7 @@ func constructs(t *testing.T) []construct {
 	return all
 }
 
-// document returns the values.schema.json that the construct stands in.
+// document returns a values.schema.json that contains the construct.
 func (c construct) document(t *testing.T) []byte {
 	t.Helper()
 	draft := map[int]string{
@@ -94,8 +94,8 @@ func (c construct) convert(t *testing.T) (apiextensionsv1.JSONSchemaProps, []War
 	return spec, warnings
 }
 
-// helm checks a value as Helm does: over the defaults, of which null takes
-// away.
+// helm validates a value as Helm does: merged with the defaults, some of which null
+// removes.
 func (c construct) helm(t *testing.T, value json.RawMessage) error {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
@@ -116,7 +116,7 @@ func (c construct) helm(t *testing.T, value json.RawMessage) error {
 	return schema.Validate(withoutNulls(merged, defaults))
 }
 
-// withoutNulls drops keys of null that have a default.
+// withoutNulls removes null values of keys that have a default.
 func withoutNulls(vals, defaults map[string]any) map[string]any {
 	for key, value := range vals {
 		old, has := defaults[key]
@@ -142,7 +142,7 @@ func decode(t *testing.T, raw json.RawMessage) any {
 	return plain(value)
 }
 
-// plain makes numbers what the API machinery takes: int64 or float64.
+// plain converts numbers to int64 or float64, as the API machinery requires.
 func plain(value any) any {
 	switch v := value.(type) {
 	case json.Number:

@@ -13,9 +13,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// kindOf returns the type of value that a keyword speaks of; it does nothing to
-// values of others. "number" stands for integers, too. Keywords that speak of
-// any value are not here.
+// kindOf maps a keyword to the type of values to which it applies. "number" includes
+// integers. Keywords that apply to values of any type are not in the map.
 var kindOf = map[string]string{
 	"minLength": "string", "maxLength": "string", "pattern": "string", "format": "string",
 	"contentEncoding": "string", "contentMediaType": "string",
@@ -27,9 +26,10 @@ var kindOf = map[string]string{
 	"dependentRequired": "object", "dependentSchemas": "object", "unevaluatedProperties": "object",
 }
 
-// types is what is known of the type of a value.
+// types is the set of types that a value can have.
 type types struct {
-	// names holds the types but null; none, if not known, means any.
+	// names holds the types without null. If known is false, the value can have any
+	// type.
 	names []string
 	known bool
 	null  bool
@@ -42,7 +42,8 @@ func (t types) has(name string) bool {
 // only reports whether the value has exactly these types, sorted.
 func (t types) only(names ...string) bool { return t.known && slices.Equal(t.names, names) }
 
-// sentence names several types; kubectl explain prints a single one by itself.
+// sentence lists the types for a description. It is empty for a single type, which
+// kubectl explain prints.
 func (t types) sentence() string {
 	if !t.known || len(t.names) < 2 {
 		return ""
@@ -52,20 +53,20 @@ func (t types) sentence() string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// disjoint reports whether no value has a type of both.
+// disjoint reports whether no value has types of both sets.
 func (t types) disjoint(other types) bool {
 	return t.known && other.known && !slices.ContainsFunc(t.names, other.has) && !slices.ContainsFunc(other.names, t.has)
 }
 
-// within reports whether every value of t's types is of other's types, too.
+// within reports whether every value of these types is also of the other types.
 func (t types) within(other types) bool {
 	return !other.known || t.known && !slices.ContainsFunc(t.names, func(name string) bool {
 		return !slices.Contains(other.names, name) && (name != "integer" || !slices.Contains(other.names, "number"))
 	})
 }
 
-// typesOf returns the types that the schema names or, where it names none, those
-// of its enum.
+// typesOf returns the types that the schema declares or, if it declares none, the types
+// of the values in its enum.
 func typesOf(n node) types {
 	if declared, ok := n["type"]; ok {
 		return newTypes(typeList(declared))
@@ -134,7 +135,7 @@ func typeOf(value any) string {
 	}
 }
 
-// scalars converts what a schema says of strings and numbers.
+// scalars converts the keywords for strings and numbers.
 func (c *converter) scalars(n node, kind types, at location, out *apiextensionsv1.JSONSchemaProps) {
 	if kind.has("number") {
 		c.numbers(n, kind, at, out)
@@ -145,8 +146,8 @@ func (c *converter) scalars(n node, kind types, at location, out *apiextensionsv
 			if _, err := regexp.Compile(pattern); err == nil {
 				out.Pattern = pattern
 			} else {
-				// Helm's check is written in Go as well.
-				c.loseForGood(at, fmt.Sprintf("pattern %s, which RE2 cannot run", pattern))
+				// Helm uses Go's regular expressions, too.
+				c.loseForGood(at, fmt.Sprintf("pattern %s, which RE2 does not support", pattern))
 			}
 		}
 	}
@@ -162,10 +163,9 @@ func (c *converter) scalars(n node, kind types, at location, out *apiextensionsv
 	}
 }
 
-// numbers converts limits. Fractions among them are the API server's weak side:
-// it cuts them off before it compares whole numbers, so that it takes 1 neither
-// for less than 1.5 nor for a multiple of 0.5, and where there are whole numbers
-// alone it takes none at all.
+// numbers converts limits. The API server mishandles fractional limits: it truncates
+// them for integers, so that 1 is neither less than 1.5 nor a multiple of 0.5, and it
+// rejects them in the schema of an integer.
 func (c *converter) numbers(n node, kind types, at location, out *apiextensionsv1.JSONSchemaProps) {
 	out.Minimum, out.ExclusiveMinimum = limit(n["minimum"], n["exclusiveMinimum"], 1)
 	out.Maximum, out.ExclusiveMaximum = limit(n["maximum"], n["exclusiveMaximum"], -1)
@@ -183,7 +183,7 @@ func (c *converter) numbers(n node, kind types, at location, out *apiextensionsv
 		}
 		*edge.exclusive = false
 		if !kind.known || slices.Contains(kind.names, "number") {
-			c.lose(at, fmt.Sprintf("%s %s, for whole numbers next to it", edge.keyword, strconv.FormatFloat(*edge.value, 'g', -1, 64)))
+			c.lose(at, fmt.Sprintf("%s %s, because the API server truncates fractions for integers", edge.keyword, strconv.FormatFloat(*edge.value, 'g', -1, 64)))
 		} else {
 			*edge.value = edge.round(*edge.value)
 		}
@@ -209,8 +209,8 @@ var formats = map[string][]string{
 	"number":  {"float", "double"},
 }
 
-// limit returns the narrower of an inclusive and an exclusive limit. The sign
-// is 1 for a minimum and -1 for a maximum.
+// limit returns the narrower of an inclusive and an exclusive limit. The sign is 1 for
+// a minimum and -1 for a maximum.
 func limit(inclusive, exclusive any, sign float64) (value *float64, isExclusive bool) {
 	value, strict := number(inclusive), number(exclusive)
 	if strict != nil && (value == nil || sign**strict >= sign**value) {
@@ -219,7 +219,7 @@ func limit(inclusive, exclusive any, sign float64) (value *float64, isExclusive 
 	return value, false
 }
 
-// number returns a JSON number, nil if it is none.
+// number returns the value of a JSON number, and nil for any other value.
 func number(value any) *float64 {
 	n, ok := value.(json.Number)
 	if !ok {
@@ -231,7 +231,8 @@ func number(value any) *float64 {
 	return nil
 }
 
-// whole returns a JSON number that counts something, nil if it is none.
+// whole returns the value of a JSON number that is an integer of at most 32 bits, and
+// nil for any other value.
 func whole(value any) *int64 {
 	f := number(value)
 	if f == nil || *f != math.Trunc(*f) || math.Abs(*f) > math.MaxInt32 {

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// unify turns alternatives of an anyOf or oneOf into one schema where that says
-// the same: null and one other, or alternatives of different types, whose
-// keywords do not get into each other's way. The location it returns has the
-// references that are inlined in alternatives.
+// unify merges the alternatives of an anyOf or oneOf into one schema if the result is
+// equivalent: null and one other alternative, or alternatives of different types,
+// whose keywords do not conflict. The returned location contains the references that
+// are inlined in the alternatives.
 func (c *converter) unify(n node, at location) (node, location) {
 	within := at
 	for _, key := range []string{"anyOf", "oneOf"} {
@@ -20,7 +20,7 @@ func (c *converter) unify(n node, at location) (node, location) {
 		within = within.inlining(inner.refs)
 		var one node
 		switch kinds := kindsOf(branches); {
-		case key == "anyOf" && slices.ContainsFunc(branches, takesAll):
+		case key == "anyOf" && slices.ContainsFunc(branches, hasOnlyAnnotations):
 			one = node{}
 		case len(branches) == 0:
 			one = node{"type": []any{}}
@@ -44,7 +44,7 @@ func (c *converter) unify(n node, at location) (node, location) {
 	return n, within
 }
 
-// alternatives resolves the branches and takes out those of null alone.
+// alternatives resolves the branches and removes those that only accept null.
 func (c *converter) alternatives(raw []any, at location) (branches []node, null bool, within location) {
 	within = at
 	for _, schema := range raw {
@@ -59,8 +59,8 @@ func (c *converter) alternatives(raw []any, at location) (branches []node, null 
 	return branches, null, within
 }
 
-// join returns one schema for alternatives of different types: each keyword
-// speaks of values of one type, so they can stand side by side.
+// join returns one schema for alternatives of different types. This is possible
+// because each keyword applies to values of one type.
 func (c *converter) join(branches []node, kinds []types, at location) node {
 	one := node{}
 	var names, values []any
@@ -103,7 +103,7 @@ func (c *converter) join(branches []node, kinds []types, at location) node {
 	return one
 }
 
-// withNull lets a schema take null as well.
+// withNull returns a schema that also accepts null.
 func withNull(n node) node {
 	if declared, ok := n["type"]; ok {
 		n["type"] = append(asAny(typeList(declared)), "null")
@@ -114,8 +114,8 @@ func withNull(n node) node {
 	return n
 }
 
-// takesAll reports whether a schema is nothing but text.
-func takesAll(n node) bool {
+// hasOnlyAnnotations reports whether a schema has no keyword that rejects values.
+func hasOnlyAnnotations(n node) bool {
 	for key := range n {
 		if !isAnnotation(key) {
 			return false
@@ -143,7 +143,7 @@ func disjoint(kinds []types) bool {
 	return true
 }
 
-// same reports whether all are of one and the same type.
+// same reports whether all have the same single type.
 func same(kinds []types) bool {
 	return !slices.ContainsFunc(kinds, func(t types) bool { return len(t.names) != 1 || t.names[0] != kinds[0].names[0] })
 }

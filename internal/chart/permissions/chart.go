@@ -24,17 +24,17 @@ type chartNeeds struct {
 	crds      []chart.RenderedObject
 	templates *templates
 	rendered  rendered
-	// uses are the objects that the chart makes, by kind.
+	// uses holds the uses of kinds by the chart.
 	uses map[schema.GroupKind]*use
 }
 
-// use is how a chart makes objects of a kind.
+// use describes how a chart uses a kind.
 type use struct {
-	// plain are objects of the release, and hooks those that run beside it.
+	// plain is true if objects of the release are of the kind, and hook if hooks are.
 	plain, hook bool
-	// logged: the chart asks for what its hooks print.
+	// logged is true if the chart requests the logs of its hooks.
 	logged bool
-	// sources are the templates that they come from.
+	// sources are the templates that render the objects.
 	sources []string
 }
 
@@ -94,8 +94,8 @@ func logged(object *unstructured.Unstructured) bool {
 	return object.GetAnnotations()[analysis.HookLogPolicy] != ""
 }
 
-// unresolvedf reports a line of a template, or with line 0 the whole template,
-// unless the rbac key of the watches entry covers the rendered template.
+// unresolvedf adds an Unresolved for a line of a template, or for the whole template if
+// the line is 0, unless the key rbac of the watches entry covers the rendered template.
 func (c *chartNeeds) unresolvedf(template, file string, line int, format string, args ...any) {
 	if c.kind.CoversTemplate(template) {
 		return
@@ -107,13 +107,13 @@ func (c *chartNeeds) unresolvedf(template, file string, line int, format string,
 	c.addUnresolved(Unresolved{Kind: c.kind.Kind, Where: where, File: file, Line: line, What: fmt.Sprintf(format, args...)})
 }
 
-// declare returns the advice to declare, in the watches entry, what the analysis
-// of a template does not know.
+// declare returns the advice to declare the permissions of a template in the watches
+// entry.
 func declare(what, template string) string {
 	return fmt.Sprintf("declare %s by the key rbac of the watches entry, with template: %s", what, template)
 }
 
-// why returns the reason of a rule: the templates that need it.
+// why returns the reason of a rule: the templates that need the rule.
 func (c *chartNeeds) why(sources []string) string {
 	sorted := slices.Sorted(slices.Values(sources))
 	more := ""
@@ -134,13 +134,14 @@ func (c *chartNeeds) ownCRDs() {
 		names = append(names, definition.GetName())
 	}
 	if c.namespaced {
-		c.unresolvedf(c.crds[0].Source, c.crds[0].Source, 0, "definitions are cluster-scoped, which no Role can allow: install them by hand, and say crds: Skip in the watches entry")
+		c.unresolvedf(c.crds[0].Source, c.crds[0].Source, 0, "CRDs are cluster-scoped, which no Role can allow: install them manually, and set crds: Skip in the watches entry")
 		return
 	}
 	c.addNamed(fmt.Sprintf("chart %s: crds/", c.kind.Chart.Name()), definitions, names, "get", "watch", "create", "patch")
 }
 
-// impersonates reports whether another account reads and writes the objects.
+// impersonates reports whether the operator reads and writes the objects with another
+// service account.
 func (c *chartNeeds) impersonates() bool { return c.kind.ServiceAccountName != "" }
 
 // objects adds the permissions on the objects of the chart.
@@ -151,12 +152,12 @@ func (c *chartNeeds) objects() {
 	for _, kind := range kinds {
 		u, r := c.uses[kind], c.resources.of(kind)
 		if r.cluster && c.namespaced {
-			c.unresolvedf(u.sources[0], u.sources[0], 0, "%s is cluster-scoped, which no Role can allow: turn it off in the chart's values, or serve the kind with a ClusterRole, without --namespaced", kind.Kind)
+			c.unresolvedf(u.sources[0], u.sources[0], 0, "%s is cluster-scoped, which no Role can allow: disable it in the chart's values, or serve the kind with a ClusterRole, without --namespaced", kind.Kind)
 			continue
 		}
 		why := c.why(u.sources)
 		if r.guessed {
-			why += fmt.Sprintf(" (%s is no kind of Kubernetes: its resource is taken to be %s)", kind.Kind, r.Resource)
+			why += fmt.Sprintf(" (%s is not a kind of Kubernetes: its resource is assumed to be %s)", kind.Kind, r.Resource)
 		}
 		if verbs := c.verbs(kind, u); len(verbs) > 0 {
 			c.add(why, r.GroupResource, verbs...)
@@ -164,14 +165,14 @@ func (c *chartNeeds) objects() {
 	}
 }
 
-// verbs returns those that packages helm, apply and inventory use on objects of a
+// verbs returns the verbs that packages helm, apply and inventory use on objects of a
 // kind.
 func (c *chartNeeds) verbs(kind schema.GroupKind, u *use) []string {
 	var verbs []string
 	switch {
 	case u.plain && c.impersonates():
-		// The operator itself watches them, and deletes them if the account is
-		// gone.
+		// The operator watches the objects with its own account, and deletes them if
+		// the other account does not exist.
 		verbs = append(verbs, "get", "list", "watch", "delete")
 	case u.plain:
 		verbs = append(verbs, objectVerbs...)
@@ -199,10 +200,10 @@ var (
 	}
 )
 
-// diagnosis adds the permissions to find out why an object is not ready, and to
-// read the log of a hook.
+// diagnosis adds the permissions to diagnose objects that are not ready, and to read the
+// logs of hooks.
 func (c *chartNeeds) diagnosis() {
-	const whyNot = "why an object is not ready"
+	const whyNot = "diagnosis of objects that are not ready"
 	if c.uses[podMakers[0]] != nil {
 		c.add(whyNot, replicaSets, "list")
 	}
@@ -213,16 +214,16 @@ func (c *chartNeeds) diagnosis() {
 	}
 	for _, u := range c.uses {
 		if u.hook && u.logged && !c.impersonates() {
-			c.add("what hooks print", pods, "list")
-			c.add("what hooks print", podLogs, "get")
+			c.add("logs of hooks", pods, "list")
+			c.add("logs of hooks", podLogs, "get")
 		}
 	}
 }
 
-// objectVerbs are those that the operator uses on the objects of a release.
+// objectVerbs are the verbs that the operator uses on the objects of a release.
 var objectVerbs = []string{"get", "list", "watch", "create", "patch", "delete"}
 
-// declared adds the rules of the watches entry.
+// declared adds the rules that the watches entry declares.
 func (c *chartNeeds) declared() {
 	const why = "watches.yaml"
 	for _, rule := range c.kind.RBAC {
@@ -235,7 +236,7 @@ func (c *chartNeeds) declared() {
 		}
 		for _, group := range rule.APIGroups {
 			for _, name := range rule.Resources {
-				t := target{GroupResource: schema.GroupResource{Group: group, Resource: name}, names: oneText(rule.ResourceNames)}
+				t := target{GroupResource: schema.GroupResource{Group: group, Resource: name}, names: joinNames(rule.ResourceNames)}
 				t.everywhere = c.namespaced && c.clusterScoped(t.GroupResource)
 				c.addTo(t, why, verbs)
 			}
@@ -243,8 +244,7 @@ func (c *chartNeeds) declared() {
 	}
 }
 
-// clusterScoped reports whether a resource that a watches entry names has no
-// namespace.
+// clusterScoped reports whether a resource in the watches entry is cluster-scoped.
 func (c *chartNeeds) clusterScoped(resource schema.GroupResource) bool {
 	name, _, _ := strings.Cut(resource.Resource, "/")
 	for _, known := range c.resources {

@@ -12,17 +12,16 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// tester is what tests and properties have in common.
+// tester is the common interface of tests and rapid properties.
 type tester interface {
 	Helper()
 	Fatal(args ...any)
 }
 
-// files are those of a chart, beside Chart.yaml.
+// files are the files of a chart, without Chart.yaml.
 type files map[string]string
 
-// kindOf returns a kind of a chart that is in memory, with more lines in its
-// entry.
+// kindOf returns a kind with a chart in memory, and with additional lines in its entry.
 func kindOf(t tester, chart files, entry ...string) catalog.Kind {
 	t.Helper()
 	fsys := fstest.MapFS{
@@ -50,8 +49,8 @@ func derive(t tester, o permissions.Options, kinds ...catalog.Kind) *permissions
 	return report
 }
 
-// needs returns what a kind needs beyond what one of an empty chart does, one
-// line a resource: "configmaps: get list".
+// needs returns the rules of a kind that a kind with an empty chart does not need, one
+// line per resource: "configmaps: get list".
 func needs(t tester, o permissions.Options, kind catalog.Kind) []string {
 	t.Helper()
 	bare := kind
@@ -78,7 +77,7 @@ func needs(t tester, o permissions.Options, kind catalog.Kind) []string {
 	return all
 }
 
-// lines tells a rule, one line a resource and verb: "deployments.apps (web): get".
+// lines formats a rule, one line per resource and verb: "deployments.apps (web): get".
 func lines(rule permissions.Rule) []string {
 	var all []string
 	for _, verb := range rule.Verbs {
@@ -98,7 +97,7 @@ func lines(rule permissions.Rule) []string {
 	return all
 }
 
-// object is the beginning of an object in a template.
+// object returns the beginning of an object in a template.
 func object(apiVersion, kind string) string {
 	return fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata:\n  name: {{ .Release.Name }}\n", apiVersion, kind)
 }

@@ -14,16 +14,15 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
-// builtins are kinds that the charts of the property are made of, with their
-// resources.
+// builtins maps the kinds in the random charts to their resources.
 var builtins = map[string][]string{
 	"ConfigMap": {"v1", "", "configmaps"}, "Service": {"v1", "", "services"}, "Endpoints": {"v1", "", "endpoints"},
 	"Deployment": {"apps/v1", "apps", "deployments"}, "Ingress": {"networking.k8s.io/v1", "networking.k8s.io", "ingresses"},
 	"Job": {"batch/v1", "batch", "jobs"}, "Gateway": {"gateway.networking.k8s.io/v1", "gateway.networking.k8s.io", "gateways"},
 }
 
-// drawTemplate writes one object, in one of the ways in which charts do, behind
-// conditions.
+// drawTemplate returns a template with one object behind conditions, in one of the styles
+// of real charts.
 func drawTemplate(t *rapid.T, helpers *strings.Builder, i int) string {
 	kinds := []string{"ConfigMap", "Service", "Endpoints", "Deployment", "Ingress", "Job", "Gateway"}
 	kind := rapid.SampledFrom(kinds).Draw(t, "kind")
@@ -72,9 +71,8 @@ func drawTemplate(t *rapid.T, helpers *strings.Builder, i int) string {
 	return text
 }
 
-// TestRulesCoverWhateverRenders: no values make the chart render an object that
-// the rules do not let be made.
-func TestRulesCoverWhateverRenders(t *testing.T) {
+// The rules must allow to create each object that a chart renders with any values.
+func TestDerive_CoversRenderedObjects(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var helpers strings.Builder
 		var documents []string
@@ -106,7 +104,7 @@ func TestRulesCoverWhateverRenders(t *testing.T) {
 		check := func(object chart.RenderedObject, verbs ...string) {
 			gvk := object.GroupVersionKind()
 			if gvk.Version == "" || gvk.Kind == "" {
-				// Of two dividers in a row one is taken for a part of the first key.
+				// The second of two successive dividers becomes part of the first key.
 				return
 			}
 			resource := "secrets"
@@ -115,7 +113,7 @@ func TestRulesCoverWhateverRenders(t *testing.T) {
 			}
 			need := rbacv1.PolicyRule{APIGroups: []string{gvk.Group}, Resources: []string{resource}, Verbs: verbs}
 			if missing := permissions.Allowed(have, need); missing != nil {
-				t.Errorf("a %s is rendered, and there lacks %v:\n%s\n%s", gvk.Kind, missing, loaded["templates/all.yaml"], loaded["templates/_helpers.tpl"])
+				t.Errorf("the chart renders a %s, but the rules lack %v:\n%s\n%s", gvk.Kind, missing, loaded["templates/all.yaml"], loaded["templates/_helpers.tpl"])
 			}
 		}
 		for _, object := range result.Objects {

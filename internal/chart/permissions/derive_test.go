@@ -22,7 +22,7 @@ func TestDerive(t *testing.T) {
 		{name: "an empty chart", want: []string{}},
 		{name: "an object", chart: files{"templates/a.yaml": object("v1", "ConfigMap")}, want: []string{configMaps}},
 		{
-			name: "a switch that is off",
+			name: "a false condition",
 			chart: files{
 				"values.yaml":      "ingress:\n  enabled: false\n",
 				"templates/a.yaml": "{{ if .Values.ingress.enabled }}\n" + object("networking.k8s.io/v1", "Ingress") + "{{ end }}",
@@ -30,17 +30,17 @@ func TestDerive(t *testing.T) {
 			want: []string{"ingresses.networking.k8s.io: " + everything},
 		},
 		{
-			name:  "a condition that no values meet",
+			name:  "a condition that no values satisfy",
 			chart: files{"templates/a.yaml": "{{ if and .Values.never (eq .Values.word \"magic\") }}\n" + object("v1", "ConfigMap") + "{{ end }}"},
 			want:  []string{configMaps},
 		},
 		{
-			name:  "an API that a server may have",
+			name:  "a condition on an API version",
 			chart: files{"templates/a.yaml": "{{- if .Capabilities.APIVersions.Has \"monitoring.coreos.com/v1\" }}\n" + object("monitoring.coreos.com/v1", "ServiceMonitor") + "{{- end }}"},
 			want:  []string{"servicemonitors.monitoring.coreos.com: " + everything},
 		},
 		{
-			name: "a range over nothing",
+			name: "a range over an empty list",
 			chart: files{
 				"values.yaml":      "maps: []\n",
 				"templates/a.yaml": "{{- range .Values.maps }}\n---\n" + strings.ReplaceAll(object("v1", "ConfigMap"), ".Release", "$.Release") + "{{- end }}",
@@ -56,17 +56,17 @@ func TestDerive(t *testing.T) {
 			want: []string{"horizontalpodautoscalers.autoscaling: " + everything},
 		},
 		{
-			name:  "an apiVersion that is not known, of a kind that is",
+			name:  "an unknown apiVersion of a known kind",
 			chart: files{"templates/a.yaml": "{{ if .Values.never }}\n" + object("{{ .Values.api }}", "PodDisruptionBudget") + "{{ end }}"},
 			want:  []string{"poddisruptionbudgets.policy: " + everything},
 		},
 		{
-			name:  "a version that is not known, of a group that is",
+			name:  "an unknown version of a known group",
 			chart: files{"templates/a.yaml": "{{ if .Values.never }}\n" + object("cert-manager.io/{{ .Values.v }}", "Certificate") + "{{ end }}"},
 			want:  []string{"certificates.cert-manager.io: " + everything},
 		},
 		{
-			name:  "a kind of two",
+			name:  "one of two kinds",
 			chart: files{"templates/a.yaml": object("apps/v1", `{{ ternary "Deployment" "StatefulSet" (eq .Values.mode "plain") }}`), "values.yaml": "mode: plain\n"},
 			want:  []string{"deployments.apps: " + everything, "pods: list", "replicasets.apps: list", "statefulsets.apps: " + everything},
 		},
@@ -81,7 +81,7 @@ func TestDerive(t *testing.T) {
 			want:  []string{configMaps, "services: " + everything},
 		},
 		{
-			name: "a kind that the schema lists",
+			name: "a kind from an enum of the schema",
 			chart: files{
 				"values.yaml":        "kind: DaemonSet\n",
 				"values.schema.json": `{"type": "object", "properties": {"kind": {"$ref": "#/$defs/kind"}}, "$defs": {"kind": {"enum": ["DaemonSet", "StatefulSet"]}}}`,
@@ -106,7 +106,7 @@ func TestDerive(t *testing.T) {
 			want: []string{"services: " + everything},
 		},
 		{
-			name: "kinds inside of objects",
+			name: "kinds in nested fields",
 			chart: files{"templates/a.yaml": object("autoscaling/v2", "HorizontalPodAutoscaler") +
 				"spec:\n  scaleTargetRef:\n    apiVersion: apps/v1\n    kind: Deployment\n    name: web\n"},
 			want: []string{"horizontalpodautoscalers.autoscaling: " + everything},
@@ -118,7 +118,7 @@ func TestDerive(t *testing.T) {
 			want: []string{configMaps, "horizontalpodautoscalers.autoscaling: " + everything},
 		},
 		{
-			name:  "branches that exclude each other",
+			name:  "exclusive branches",
 			chart: files{"templates/a.yaml": "{{ if .Values.never }}\napiVersion: v1\nkind: Service\n{{ else }}\napiVersion: apps/v1\nkind: ReplicaSet\n{{ end }}metadata: {name: a}\n"},
 			want:  []string{"pods: list", "replicasets.apps: " + everything, "services: " + everything},
 		},
@@ -133,7 +133,7 @@ func TestDerive(t *testing.T) {
 			want:  []string{configMaps, "services: " + everything},
 		},
 		{
-			name: "a subchart that is off",
+			name: "a disabled subchart",
 			chart: files{
 				"Chart.yaml":                     "apiVersion: v2\nname: shop\nversion: 1.0.0\ndependencies: [{name: cache, version: 1.0.0, condition: cache.enabled}]\n",
 				"values.yaml":                    "cache: {enabled: false}\n",
@@ -147,17 +147,17 @@ func TestDerive(t *testing.T) {
 		},
 		{name: "a hook", chart: files{"templates/a.yaml": hook}, want: []string{"jobs.batch: get watch create delete", "pods: list"}},
 		{
-			name:  "a hook that is off",
+			name:  "a disabled hook",
 			chart: files{"templates/a.yaml": "{{ if .Values.never }}\n" + hook + "{{ end }}"},
 			want:  []string{"jobs.batch: get watch create delete", "pods: list"},
 		},
 		{
-			name:  "a hook at times",
+			name:  "a conditional hook",
 			chart: files{"templates/a.yaml": object("v1", "ConfigMap") + "  {{- if .Values.early }}\n  annotations:\n    helm.sh/hook: pre-install\n  {{- end }}\n"},
 			want:  []string{configMaps},
 		},
 		{
-			name:  "a hook that is no Job",
+			name:  "a hook that is not a Job",
 			chart: files{"templates/a.yaml": object("v1", "ConfigMap") + "  annotations:\n    \"helm.sh/hook\": pre-install\n"},
 			want:  []string{"configmaps: get create delete"},
 		},
@@ -172,13 +172,13 @@ func TestDerive(t *testing.T) {
 			want:  []string{"customresourcedefinitions.apiextensions.k8s.io (widgetry.shop.test): get create patch", "widgetry.shop.test: " + everything},
 		},
 		{
-			name:  "crds/ that are others' business",
+			name:  "crds/ with crds: Skip",
 			chart: files{"crds/a.yaml": crd("Widget", "widgetry", "Namespaced"), "templates/a.yaml": object("shop.test/v1", "Widget")},
 			entry: []string{"crds: Skip"},
 			want:  []string{"widgetry.shop.test: " + everything},
 		},
 		{
-			name:  "a definition among the templates",
+			name:  "a CRD among the templates",
 			chart: files{"templates/a.yaml": crd("Widget", "widgetry", "Namespaced"), "templates/b.yaml": object("shop.test/v1", "Widget")},
 			want:  []string{"customresourcedefinitions.apiextensions.k8s.io: get create patch delete", "widgetry.shop.test: " + everything},
 		},
@@ -188,50 +188,50 @@ func TestDerive(t *testing.T) {
 			want:  []string{"deployments.apps: list", "jobs.batch: get list", "services: get"},
 		},
 		{
-			name:  "lookups that are refused",
+			name:  "rejected lookups",
 			chart: files{"templates/a.yaml": `{{ $a := lookup "v1" "Node" "" "" }}{{ $b := lookup "v1" "Namespace" "" .Release.Namespace }}`},
 			want:  []string{"namespaces: get list"},
 		},
 		{
-			name:  "lookups of all there is",
+			name:  "lookups with allow.lookup all",
 			chart: files{"templates/a.yaml": `{{ $a := lookup "v1" "Node" "" "" }}`},
 			entry: []string{"allow: {lookup: all}"},
 			want:  []string{"nodes: list"},
 		},
 		{
-			name:  "lookups that are off",
+			name:  "disabled lookups",
 			chart: files{"templates/a.yaml": `{{ if .Values.never }}{{ $a := lookup "v1" "Service" "a" "web" }}{{ end }}`},
 			entry: []string{"allow: {lookup: none}"},
 			want:  []string{},
 		},
 		{
-			name:  "another account",
+			name:  "impersonation",
 			chart: files{"templates/a.yaml": object("apps/v1", "Deployment") + "---\n" + hook + `---` + "\n" + `{{ $a := lookup "v1" "Service" "a" "web" }}`, "crds/a.yaml": crd("Widget", "widgetry", "Namespaced")},
 			entry: []string{"serviceAccountName: deployer"},
 			want:  []string{"deployments.apps: get list watch delete", "jobs.batch: get", "pods: list", "replicasets.apps: list", "serviceaccounts (deployer): get impersonate"},
 		},
 		{
-			name:  "accounts that resources choose",
+			name:  "impersonation of a template",
 			entry: []string{`serviceAccountName: "{{ .metadata.name }}"`},
 			want:  []string{"serviceaccounts: get impersonate"},
 		},
 		{
-			name:  "what values come from, and what a status speaks of",
+			name:  "valuesFrom and observe",
 			entry: []string{"valuesFrom: [{kind: ConfigMap, name: a}]", "observe: [{name: sets, apiVersion: apps/v1, kind: StatefulSet, selector: {matchLabels: {a: b}}}]"},
 			want:  []string{"configmaps: get list watch", "statefulsets.apps: list watch"},
 		},
 		{
-			name:  "a namespace to make",
+			name:  "createNamespace",
 			entry: []string{"releaseNamespace: a", `createNamespace: "{{ .spec.create }}"`},
 			want:  []string{"namespaces: get create delete"},
 		},
 		{
-			name:  "what a person declares",
+			name:  "declared rules",
 			entry: []string{`rbac: [{apiGroups: [a.test], resources: [widgets]}, {apiGroups: [""], resources: [nodes], resourceNames: [one], verbs: [get]}, {nonResourceURLs: [/metrics], verbs: [get]}]`},
 			want:  []string{"/metrics: get", "nodes (one): get", "widgets.a.test: " + everything},
 		},
 		{
-			name: "values that an override settles",
+			name: "a value set by overrideValues",
 			chart: files{
 				"values.yaml":      "kind: ConfigMap\n",
 				"templates/a.yaml": object("v1", "{{ .Values.kind }}"),
@@ -246,7 +246,7 @@ func TestDerive(t *testing.T) {
 	}
 }
 
-// crd is a definition in the group shop.test.
+// crd returns a CRD in the group shop.test.
 func crd(kind, plural, scope string) string {
 	return `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -264,11 +264,11 @@ spec:
 `
 }
 
-// expectNeeds of a kind, and that nothing is left for a person to declare.
+// expectNeeds compares the rules of a kind, which must have no unresolved lines.
 func expectNeeds(t *testing.T, kind catalog.Kind, want []string) {
 	t.Helper()
 	if diff := cmp.Diff(want, needs(t, permissions.Options{}, kind)); diff != "" {
-		t.Errorf("rights (-want +got):\n%s", diff)
+		t.Errorf("rules (-want +got):\n%s", diff)
 	}
 	if left := derive(t, permissions.Options{}, kind).Unresolved; len(left) > 0 {
 		t.Errorf("not resolved: %v", left)

@@ -1,22 +1,21 @@
-// Package permissions derives the permissions that an operator needs to serve its
-// kinds, and no more.
+// Package permissions derives the RBAC rules that an operator needs to serve its kinds,
+// and no others.
 //
-// Derive (permissions.go) joins three sources, each in a file of its own:
+// Derive (permissions.go) combines three sources:
 //
-//   - what the operator does for a kind, with any chart (own.go): the custom
-//     resources, the release records, events, the references of a watches entry;
-//   - the objects that a chart renders (renders.go) over many values, which come
-//     from its defaults, its examples and its schema (schema.go). These objects
-//     are certain. A Role among them grants rules (grants.go), and the API server
-//     lets only an account grant a rule that has it;
-//   - the syntax of the templates (templates.go): objects behind conditions that
-//     no tried values meet, and lookups. Package analysis finds them.
+//   - requests of the operator for a kind, regardless of the chart (own.go): custom
+//     resources, release records, events, and references of the watches entry;
+//   - objects that a chart renders with many values (renders.go), from its defaults,
+//     examples and schema (schema.go). These objects are certain. A rendered Role grants
+//     rules (grants.go), and the API server requires that the operator has these rules;
+//   - the syntax of the templates (templates.go), analyzed by package analysis: objects
+//     behind conditions that no tested values satisfy, and lookups.
 //
-// chart.go turns objects into verbs, resources.go kinds into resources, and
-// needs.go collects the rules. role.go writes them. A line of a template that the
-// analysis cannot resolve becomes Unresolved, with file and line, and a person
-// declares its permissions by the key rbac of the watches entry.
+// chart.go maps objects to verbs, and resources.go maps kinds to resources. needs.go
+// collects the rules, and role.go formats them. A line of a template that the analysis
+// cannot resolve becomes an Unresolved with file and line. The user then declares its
+// permissions by the key rbac of the watches entry.
 //
-// Rules have exact verbs, those that packages helm, apply and the others use.
-// No rule has a wildcard, unless a person wrote it.
+// Rules contain exactly the verbs that the operator uses, and no wildcards unless the
+// user declares them.
 package permissions

@@ -13,9 +13,9 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 )
 
-// The API server lets an account grant only permissions that it has. An account
-// that creates a Role must hold its rules. One that creates a binding must hold
-// the rules of the bound role, or the verb bind on that role.
+// The API server only allows an account to grant permissions that the account has. To
+// create a Role, an account needs the rules of the Role. To create a binding, it needs
+// the rules of the bound role, or the verb bind on this role.
 
 // grants adds the permissions that the chart's roles and bindings grant, unless
 // the operator impersonates another account.
@@ -36,7 +36,7 @@ func (c *chartNeeds) grants() {
 	for _, d := range c.templates.documents {
 		for _, o := range d.Objects() {
 			if grantingKind(o.Kind) && strings.HasPrefix(o.APIVersion, rbacv1.GroupName) && !shown[o.Kind+" "+d.File.Path] {
-				c.unresolvedf(d.File.Path, o.File, o.Line, "no values that were tried render this %s, so that what it grants is not known: add a file ci/*-values.yaml to the chart that does", o.Kind)
+				c.unresolvedf(d.File.Path, o.File, o.Line, "none of the tested values render this %s, so its rules are unknown: add a file ci/*-values.yaml to the chart that renders it", o.Kind)
 			}
 		}
 	}
@@ -46,7 +46,7 @@ func grantingKind(kind string) bool {
 	return slices.Contains([]string{"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"}, kind)
 }
 
-// granting returns the rendered objects that grant something.
+// granting returns the rendered roles and bindings.
 func (c *chartNeeds) granting() []chart.RenderedObject {
 	all := slices.Concat(c.rendered.objects, c.rendered.hooks)
 	return slices.DeleteFunc(all, func(o chart.RenderedObject) bool {
@@ -58,18 +58,18 @@ func (c *chartNeeds) granting() []chart.RenderedObject {
 func (c *chartNeeds) role(object chart.RenderedObject) {
 	var role rbacv1.ClusterRole
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
-		// No server takes it.
+		// The API server rejects the object.
 		return
 	}
 	if role.AggregationRule != nil {
-		c.unresolvedf(object.Source, object.Source, 0, "an aggregated ClusterRole may be made only by who holds every right, or the verb escalate on clusterroles: %s", declare("that", object.Source))
+		c.unresolvedf(object.Source, object.Source, 0, "to create an aggregated ClusterRole, the operator needs all permissions or the verb escalate on clusterroles: %s", declare("this", object.Source))
 	}
 	why := c.why([]string{object.Source}) + " grants it"
 	for _, rule := range role.Rules {
 		for _, one := range validation.BreakdownRule(rule) {
 			words := slices.Concat(one.Verbs, one.APIGroups, one.Resources, one.NonResourceURLs)
 			if slices.ContainsFunc(words, func(w string) bool { return strings.Contains(w, "*") }) {
-				c.unresolvedf(object.Source, object.Source, 0, "%s %s grants by wildcard, which takes an operator that may do all of that: %s", object.GetKind(), readableName(object.GetName()), declare("it", object.Source))
+				c.unresolvedf(object.Source, object.Source, 0, "%s %s grants a wildcard, for which the operator needs the same rule: %s", object.GetKind(), readableName(object.GetName()), declare("the rule", object.Source))
 				continue
 			}
 			t := target{}
@@ -84,9 +84,8 @@ func (c *chartNeeds) role(object chart.RenderedObject) {
 	}
 }
 
-// fixed returns names if they are literals in the templates, so that they are the
-// same for every release. Otherwise it returns none, which means all names: the
-// rule must hold for releases of any name.
+// fixed returns the names if they are literals in the templates, and therefore the same
+// for every release. Otherwise it returns nil, so that the rule applies to all names.
 func (c *chartNeeds) fixed(names []string) []string {
 	for _, name := range names {
 		if !slices.ContainsFunc(c.kind.Chart.Templates(), func(f analysis.File) bool { return strings.Contains(f.Text, name) }) {
@@ -103,20 +102,20 @@ func readableName(name string) string {
 func (c *chartNeeds) binding(object chart.RenderedObject) {
 	var binding rbacv1.ClusterRoleBinding
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &binding); err != nil {
-		// No server takes it.
+		// The API server rejects the object.
 		return
 	}
 	ref := binding.RoleRef
 	for _, role := range c.granting() {
 		if role.GetKind() == ref.Kind && role.GetName() == ref.Name {
-			// Its rules are held.
+			// The operator has the rules of this role.
 			return
 		}
 	}
 	resource := schema.GroupResource{Group: rbacv1.GroupName, Resource: guess(ref.Kind)}
 	names := c.fixed([]string{ref.Name})
 	if names == nil {
-		c.unresolvedf(object.Source, object.Source, 0, "it binds %s %s, which the chart does not make and values may choose: %s", ref.Kind, readableName(ref.Name), declare("the verb bind on it", object.Source))
+		c.unresolvedf(object.Source, object.Source, 0, "it binds %s %s, which the chart does not render and which values may select: %s", ref.Kind, readableName(ref.Name), declare("the verb bind on it", object.Source))
 		return
 	}
 	c.addNamed(c.why([]string{object.Source})+" binds it", resource, names, "bind")

@@ -13,12 +13,12 @@ func TestGrants(t *testing.T) {
 		want  []string
 	}{
 		{
-			name:  "a role's rules",
+			name:  "a Role",
 			chart: files{"templates/a.yaml": role + "- {apiGroups: ['', apps], resources: [pods], verbs: [get, list]}\n- {apiGroups: [''], resources: [pods/exec], verbs: [create]}\n"},
 			want:  []string{"pods: get list", "pods.apps: get list", "pods/exec: create", "roles" + group + ": " + everything},
 		},
 		{
-			name: "rules behind a switch",
+			name: "rules behind a condition",
 			chart: files{
 				"values.yaml":      "wide: false\n",
 				"templates/a.yaml": role + "{{ if .Values.wide }}\n- {apiGroups: [''], resources: [nodes], verbs: [get]}\n{{ else }}\n- {apiGroups: [''], resources: [pods], verbs: [get]}\n{{ end }}",
@@ -26,7 +26,7 @@ func TestGrants(t *testing.T) {
 			want: []string{"nodes: get", "pods: get", "roles" + group + ": " + everything},
 		},
 		{
-			name: "rules behind a word of the schema",
+			name: "rules behind an enum of the schema",
 			chart: files{
 				"values.schema.json": `{"properties": {"mode": {"oneOf": [{"const": "narrow"}, {"const": "wide"}]}}}`,
 				"templates/a.yaml":   role + "{{ if eq (.Values.mode | default \"\") \"wide\" }}\n- {apiGroups: [''], resources: [nodes], verbs: [get]}\n{{ end }}",
@@ -34,7 +34,7 @@ func TestGrants(t *testing.T) {
 			want: []string{"nodes: get", "roles" + group + ": " + everything},
 		},
 		{
-			name: "rules that an example has",
+			name: "rules in an example",
 			chart: files{
 				"ci/wide-values.yaml": "rules: [{apiGroups: [''], resources: [nodes], verbs: [get]}]\n",
 				"templates/a.yaml":    role + "{{ with .Values.rules }}{{ toYaml . }}{{ end }}\n- {apiGroups: [''], resources: [pods], verbs: [get]}\n",
@@ -42,17 +42,17 @@ func TestGrants(t *testing.T) {
 			want: []string{"nodes: get", "pods: get", "roles" + group + ": " + everything},
 		},
 		{
-			name:  "names that are the same everywhere",
+			name:  "constant resource names",
 			chart: files{"templates/a.yaml": role + "- {apiGroups: [''], resources: [configmaps], resourceNames: [lock, key], verbs: [get]}\n"},
 			want:  []string{"configmaps (key): get", "configmaps (lock): get", "roles" + group + ": " + everything},
 		},
 		{
-			name:  "names that are another's in each release",
+			name:  "resource names that depend on the release",
 			chart: files{"templates/a.yaml": role + "- {apiGroups: [''], resources: [configmaps], resourceNames: ['{{ .Release.Name }}-lock'], verbs: [get]}\n"},
 			want:  []string{"configmaps: get", "roles" + group + ": " + everything},
 		},
 		{
-			name: "names that values choose",
+			name: "resource names from values",
 			chart: files{
 				"values.yaml":      "lock: my-lock\n",
 				"templates/a.yaml": role + "- {apiGroups: [''], resources: [configmaps], resourceNames: ['{{ .Values.lock }}'], verbs: [get]}\n",
@@ -60,7 +60,7 @@ func TestGrants(t *testing.T) {
 			want: []string{"configmaps: get", "roles" + group + ": " + everything},
 		},
 		{
-			name:  "paths",
+			name:  "non-resource URLs",
 			chart: files{"templates/a.yaml": object("rbac.authorization.k8s.io/v1", "ClusterRole") + "rules: [{nonResourceURLs: [/metrics], verbs: [get]}]\n"},
 			want:  []string{"/metrics: get", "clusterroles" + group + ": " + everything},
 		},
@@ -70,17 +70,17 @@ func TestGrants(t *testing.T) {
 			want:  []string{"pods: get", "roles" + group + ": get create delete"},
 		},
 		{
-			name:  "a binding of the chart's own role",
+			name:  "a binding to the chart's own role",
 			chart: files{"templates/a.yaml": role + "- {apiGroups: [''], resources: [pods], verbs: [get]}\n---\n" + binding + "Role, name: '{{ .Release.Name }}'}\n"},
 			want:  []string{"pods: get", "rolebindings" + group + ": " + everything, "roles" + group + ": " + everything},
 		},
 		{
-			name:  "a binding of a role of Kubernetes",
+			name:  "a binding to a role of Kubernetes",
 			chart: files{"templates/a.yaml": binding + "ClusterRole, name: view}\n"},
 			want:  []string{"clusterroles" + group + " (view): bind", "rolebindings" + group + ": " + everything},
 		},
 		{
-			name:  "bindings of another account",
+			name:  "bindings with impersonation",
 			chart: files{"templates/a.yaml": role + "- {apiGroups: [''], resources: [nodes], verbs: [get]}\n---\n" + binding + "ClusterRole, name: view}\n"},
 			entry: []string{"serviceAccountName: deployer"},
 			want: []string{

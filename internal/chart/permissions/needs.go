@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// needs collects permissions. All verbs on one resource become one rule, with all
+// needs collects permissions. All verbs on one resource become one rule, with all of
 // their reasons.
 type needs struct {
 	namespaced bool
@@ -23,15 +23,15 @@ type entry struct {
 	whys  []string
 }
 
-// target is what a rule is about.
+// target is the resource, objects or URL of a rule.
 type target struct {
 	schema.GroupResource
-	// names limits it to objects of these names, joined by commas.
+	// names limits the rule to objects of these names, joined by commas.
 	names string
-	// url is a path that is no resource.
+	// url is a non-resource URL.
 	url string
-	// everywhere: it takes a ClusterRole, although the operator has Roles for all
-	// other rules.
+	// everywhere is true if the rule needs a ClusterRole, although the operator has
+	// Roles for all other rules.
 	everywhere bool
 }
 
@@ -40,13 +40,13 @@ func (n *needs) add(why string, resource schema.GroupResource, verbs ...string) 
 	n.addTo(target{GroupResource: resource}, why, verbs)
 }
 
-// addNamed adds verbs on objects of a few names.
+// addNamed adds verbs on objects with these names.
 func (n *needs) addNamed(why string, resource schema.GroupResource, names []string, verbs ...string) {
-	n.addTo(target{GroupResource: resource, names: oneText(names)}, why, verbs)
+	n.addTo(target{GroupResource: resource, names: joinNames(names)}, why, verbs)
 }
 
-// oneText returns names as a target has them.
-func oneText(names []string) string {
+// joinNames returns names in the format of target.
+func joinNames(names []string) string {
 	return strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ",")
 }
 
@@ -73,8 +73,7 @@ func (n *needs) addUnresolved(u Unresolved) {
 	}
 }
 
-// result returns the rules. Resources that need the same for the same reason
-// share one.
+// result returns the rules. Resources with the same verbs and reasons share a rule.
 func (n *needs) result() []Rule {
 	var rules []Rule
 	for _, e := range n.entries {
@@ -97,7 +96,7 @@ func (n *needs) result() []Rule {
 	return rules
 }
 
-// beyond returns the verbs of an entry that no entry for all names has.
+// beyond returns the verbs of an entry that no entry for all names contains.
 func (n *needs) beyond(e *entry) []string {
 	if e.names == "" {
 		return e.verbs

@@ -26,7 +26,7 @@ var (
 	definitions     = schema.GroupResource{Group: groupAPIExtensions, Resource: "customresourcedefinitions"}
 )
 
-// own adds the permissions that the operator needs with any chart.
+// own adds the permissions that the operator needs regardless of charts.
 func (n *needs) own(kinds []catalog.Kind, served resources) {
 	var statuses []schema.GroupResource
 	for _, kind := range kinds {
@@ -35,33 +35,32 @@ func (n *needs) own(kinds []catalog.Kind, served resources) {
 			n.addUnresolved(Unresolved{Kind: kind.Kind, Where: entryOf(kind), What: "the kind is cluster-scoped, which no Role can allow: serve it with a ClusterRole, without --namespaced"})
 			continue
 		}
-		// Reconciliations read the cache.
-		n.add("the kinds it serves: patch is for the finalizer", r.GroupResource, "list", "watch", "patch")
+		// Reconciliations read custom resources from the cache.
+		n.add("served kinds; patch sets the finalizer", r.GroupResource, "list", "watch", "patch")
 		statuses = append(statuses, schema.GroupResource{Group: r.Group, Resource: r.Resource + "/status"})
 	}
 	for _, status := range statuses {
-		n.add("what it reports of them", status, "patch")
+		n.add("status of served kinds", status, "patch")
 	}
 	if !n.namespaced {
-		// No Role can allow it; a namespaced operator polls for missing kinds.
-		n.add("a kind starts when its definition appears, and an annotation there pauses its rollout", definitions, "list", "watch")
+		// No Role can allow this. A namespaced operator polls for missing kinds.
+		n.add("a kind starts when its CRD appears, and an annotation of the CRD pauses its rollout", definitions, "list", "watch")
 	}
-	n.add("Helm keeps the record of each revision in a Secret beside the release", secrets, "get", "list", "watch", "create", "update", "patch", "delete")
-	n.add("what it did, for kubectl describe; and the last warning about an object that is not ready", events, "list", "create", "patch")
+	n.add("release records, which are Secrets in the namespace of the release", secrets, "get", "list", "watch", "create", "update", "patch", "delete")
+	n.add("events of the operator, and warnings about objects that are not ready", events, "list", "create", "patch")
 	for _, kind := range kinds {
 		n.entry(kind, served)
 	}
 }
 
-// SeesDefinitions reports whether a rule only lets the operator watch
-// CustomResourceDefinitions.
+// SeesDefinitions reports whether a rule only allows to list and watch CRDs.
 func SeesDefinitions(rule rbacv1.PolicyRule) bool {
 	return slices.Equal(rule.APIGroups, []string{definitions.Group}) && slices.Equal(rule.Resources, []string{definitions.Resource}) &&
 		!slices.ContainsFunc(rule.Verbs, func(verb string) bool { return verb != "list" && verb != "watch" })
 }
 
-// installCRDs adds the permissions of "run --install-crds". The API server knows
-// no names when it authorizes a create.
+// installCRDs adds the permissions of "run --install-crds". A rule for create cannot
+// contain resource names.
 func (n *needs) installCRDs(kinds []catalog.Kind) {
 	var names []string
 	for _, kind := range kinds {
@@ -72,7 +71,7 @@ func (n *needs) installCRDs(kinds []catalog.Kind) {
 	n.add(why, definitions, "create")
 }
 
-// entry adds the permissions on resources that a watches entry names.
+// entry adds the permissions on the resources in a watches entry.
 func (n *needs) entry(kind catalog.Kind, served resources) {
 	for _, from := range kind.Sources {
 		resource := configMaps
@@ -83,7 +82,7 @@ func (n *needs) entry(kind catalog.Kind, served resources) {
 	}
 	for _, o := range kind.Observe {
 		if r := served.of(o.GVK().GroupKind()); !r.cluster {
-			// Others are not observed.
+			// The operator does not observe cluster-scoped resources.
 			n.add("observe of "+kind.Kind, r.GroupResource, "list", "watch")
 		}
 	}
@@ -93,19 +92,19 @@ func (n *needs) entry(kind catalog.Kind, served resources) {
 	if kind.ServiceAccountName == "" {
 		return
 	}
-	// get shows whether the account is gone, so that an uninstall can do
-	// without it.
+	// With get the operator checks whether the account exists, because an uninstall
+	// works without it.
 	if strings.Contains(kind.ServiceAccountName, "{{") {
-		n.add(fmt.Sprintf("%s acts in the name of accounts that its resources choose", kind.Kind), serviceAccounts, "get", "impersonate")
+		n.add(fmt.Sprintf("%s impersonates service accounts that its custom resources select", kind.Kind), serviceAccounts, "get", "impersonate")
 		return
 	}
-	n.addNamed(fmt.Sprintf("%s acts in the name of this account", kind.Kind), serviceAccounts, []string{kind.ServiceAccountName}, "get", "impersonate")
+	n.addNamed(fmt.Sprintf("%s impersonates this service account", kind.Kind), serviceAccounts, []string{kind.ServiceAccountName}, "get", "impersonate")
 }
 
 // namespaces adds the permissions to create and delete the namespace of a release.
 func (n *needs) namespaces(kind catalog.Kind) {
 	if n.namespaced {
-		n.addUnresolved(Unresolved{Kind: kind.Kind, Where: entryOf(kind), What: "createNamespace makes namespaces, which no Role can allow: make them by hand"})
+		n.addUnresolved(Unresolved{Kind: kind.Kind, Where: entryOf(kind), What: "createNamespace creates namespaces, which no Role can allow: create them manually"})
 		return
 	}
 	n.add("createNamespace of "+kind.Kind, namespaces, "get", "create", "delete")

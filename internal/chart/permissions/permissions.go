@@ -10,14 +10,14 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
-// Options describe the operator that the rules are for.
+// Options describe the operator that uses the rules.
 type Options struct {
-	// Operator is its name, a label of the role; empty means chartwright.
+	// Operator is the operator's name in a label of the role. The default is
+	// chartwright.
 	Operator string
-	// Namespaced: the rules are for a Role, of an operator that serves a few
-	// namespaces.
+	// Namespaced is true for an operator that serves some namespaces with Roles.
 	Namespaced bool
-	// InstallCRDs: it installs the definitions of its kinds itself.
+	// InstallCRDs is true if the operator installs the CRDs of its kinds.
 	InstallCRDs bool
 }
 
@@ -28,28 +28,28 @@ type Rule struct {
 
 	Why string `json:"why"`
 
-	// Everywhere: the rule takes a ClusterRole even for an operator with Roles. It
-	// is declared, and its resources have no namespace.
+	// Everywhere is true if the rule needs a ClusterRole even for an operator with
+	// Roles: the watches entry declares it, and its resources are cluster-scoped.
 	Everywhere bool `json:"everywhere,omitempty"`
 }
 
-// Unresolved is a place that may need permissions which could not be derived.
+// Unresolved is a line that may need permissions which could not be derived.
 type Unresolved struct {
-	// Kind is the custom resource's, Where a file and a line, and What a
-	// sentence on what is not known and what to do.
+	// Kind is the kind of the custom resource, Where a file and a line, and What a
+	// sentence that says what is unknown and what to do.
 	Kind  string `json:"kind"`
 	Where string `json:"where"`
 	What  string `json:"what"`
-	// File and Line are those of a template, if the place is in a chart. Line is 0
-	// if it is the whole template.
+	// File and Line are those of a template, if the line is in a chart. Line is 0 for
+	// a whole template.
 	File string `json:"-"`
 	Line int    `json:"-"`
 }
 
-// String returns one line for people.
+// String returns one line for users.
 func (u Unresolved) String() string { return fmt.Sprintf("%s: %s: %s", u.Kind, u.Where, u.What) }
 
-// Report holds the derived rules, and the places that need a person.
+// Report holds the derived rules, and the lines whose permissions a user must declare.
 type Report struct {
 	Rules      []Rule       `json:"rules"`
 	Unresolved []Unresolved `json:"unresolved"`
@@ -57,7 +57,7 @@ type Report struct {
 	options Options
 }
 
-// Derive returns the rules of an operator that serves the kinds.
+// Derive derives the rules of an operator that serves the kinds.
 func Derive(kinds []catalog.Kind, o Options) (*Report, error) {
 	needs := &needs{namespaced: o.Namespaced}
 	served, err := resourcesOf(kinds)
@@ -76,15 +76,14 @@ func Derive(kinds []catalog.Kind, o Options) (*Report, error) {
 	return &Report{Rules: needs.result(), Unresolved: needs.unresolved, options: o}, nil
 }
 
-// Allowed returns the part of a rule that other rules do not allow, in as few
-// rules as possible: nil if they allow all of it. Rules are compared as the API
-// server does it.
+// Allowed returns the part of a rule that other rules do not allow, or nil, in as few
+// rules as possible. It compares rules as the API server does.
 func Allowed(have []rbacv1.PolicyRule, need rbacv1.PolicyRule) (missing []rbacv1.PolicyRule) {
 	_, uncovered := validation.Covers(have, []rbacv1.PolicyRule{need})
 	return joined(uncovered)
 }
 
-// joined merges rules of one verb that are otherwise equal.
+// joined merges rules with one verb that are otherwise equal.
 func joined(singles []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for _, single := range singles {

@@ -66,7 +66,7 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
-// drawRule makes rules of few words, so that they often overlap.
+// drawRule draws a rule from few words, so that rules often overlap.
 func drawRule(t *rapid.T) rbacv1.PolicyRule {
 	some := func(label string, from ...string) []string {
 		return rapid.SliceOfNDistinct(rapid.SampledFrom(from), 1, 2, rapid.ID[string]).Draw(t, label)
@@ -84,30 +84,30 @@ func drawRule(t *rapid.T) rbacv1.PolicyRule {
 	return rule
 }
 
-func TestAllowedHolds(t *testing.T) {
+func TestAllowed_Properties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		have := rapid.SliceOfN(rapid.Custom(drawRule), 0, 4).Draw(t, "have")
 		need := drawRule(t)
 		missing := permissions.Allowed(have, need)
 		if left := permissions.Allowed(append(slices.Clone(have), need), need); left != nil {
-			t.Errorf("who has the rule itself lacks %v", left)
+			t.Errorf("the rule itself lacks %v", left)
 		}
 		if left := permissions.Allowed(append(slices.Clone(have), missing...), need); left != nil {
-			t.Errorf("with what is missing, there lacks %v", left)
+			t.Errorf("with the missing rules added, the rules lack %v", left)
 		}
 		more := append(slices.Clone(have), drawRule(t))
 		for _, still := range permissions.Allowed(more, need) {
 			if left := permissions.Allowed(missing, still); left != nil {
-				t.Errorf("with one more rule, there lacks more: %v", left)
+				t.Errorf("with one more rule, the rules lack more: %v", left)
 			}
 		}
 		for _, one := range missing {
 			if left := permissions.Allowed([]rbacv1.PolicyRule{need}, one); left != nil {
-				t.Errorf("missing, and not asked for: %v", left)
+				t.Errorf("missing, but not in the needed rule: %v", left)
 			}
 			for _, single := range permissions.Allowed(nil, one) {
 				if permissions.Allowed(have, single) == nil {
-					t.Errorf("missing, and allowed: %v", single)
+					t.Errorf("missing, but allowed: %v", single)
 				}
 			}
 		}

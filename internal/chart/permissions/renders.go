@@ -13,20 +13,20 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
-// The probe release and its namespace have unusual names: a text that contains
-// one of them differs from release to release.
+// The probe release and its namespace have unusual names, so that a text that contains
+// one of them depends on the release.
 const (
 	probeRelease   = "rbac-probe-release"
 	probeNamespace = "rbac-probe-namespace"
 )
 
-// rendered holds the objects of all renders that succeeded.
+// rendered holds the objects of all successful renders.
 type rendered struct {
 	objects, hooks []chart.RenderedObject
 }
 
-// renderAll renders the chart of a kind with all probe values. Charts refuse some
-// of them.
+// renderAll renders the chart of a kind with all probe values, and ignores those that
+// the chart rejects.
 func renderAll(kind catalog.Kind, apiVersions []string) (rendered, error) {
 	all, err := probes(kind.Chart)
 	if err != nil {
@@ -52,12 +52,12 @@ func renderAll(kind catalog.Kind, apiVersions []string) (rendered, error) {
 	return r, nil
 }
 
-// unseen adds the objects that no earlier render had.
+// unseen adds the objects that no earlier render returned.
 func unseen(to, from []chart.RenderedObject, seen map[string]bool) []chart.RenderedObject {
 	for _, object := range from {
 		data, err := object.MarshalJSON()
 		if err != nil {
-			// It has no kind, and no server takes it.
+			// The object has no kind, and the API server rejects it.
 			continue
 		}
 		if key := object.Source + string(data); !seen[key] {
@@ -68,14 +68,13 @@ func unseen(to, from []chart.RenderedObject, seen map[string]bool) []chart.Rende
 	return to
 }
 
-// maxProbes bounds how often a chart is rendered. The analysis of the templates
-// finds what more values would show.
+// maxProbes limits the number of renders. The analysis of the templates finds other
+// objects.
 const maxProbes = 256
 
-// probes returns values to try a chart with, the defaults first: the examples of
-// ci/, all switches on or off, and each leaf of the defaults and of the schema
-// at what it may be, from each of the defaults, the examples and all switches
-// on.
+// probes returns values for test renders: the defaults, the examples in ci/, all booleans
+// true or false, and each possible value of each leaf of the defaults and the schema, in
+// combination with the defaults, the examples and all booleans true.
 func probes(loaded *chart.Chart) ([]map[string]any, error) {
 	defaults, err := loaded.Values()
 	if err != nil {
@@ -112,7 +111,7 @@ func probes(loaded *chart.Chart) ([]map[string]any, error) {
 	return all, nil
 }
 
-// leaf is the path of a value, and the values to try there.
+// leaf is a path and the values to test at it.
 type leaf struct {
 	path   []string
 	values []any
@@ -134,7 +133,7 @@ func (l *leaves) add(path []string, more ...any) {
 	}
 }
 
-// at returns the leaf at a path, nil if there is none.
+// at returns the leaf at a path, or nil.
 func (l *leaves) at(path []string) *leaf {
 	if i := slices.IndexFunc(l.list, func(known *leaf) bool { return slices.Equal(known.path, path) }); i >= 0 {
 		return l.list[i]
@@ -142,7 +141,7 @@ func (l *leaves) at(path []string) *leaf {
 	return nil
 }
 
-// ofValues adds the opposite of each switch in the default values.
+// ofValues adds the opposite of each boolean in the default values.
 func (l *leaves) ofValues(path []string, vals map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(vals)) {
 		at := append(slices.Clone(path), key)
@@ -155,7 +154,7 @@ func (l *leaves) ofValues(path []string, vals map[string]any) {
 	}
 }
 
-// switched returns all booleans at a value.
+// switched returns values with all booleans set to a value.
 func (l *leaves) switched(to bool) map[string]any {
 	vals := map[string]any{}
 	for _, leaf := range l.list {
@@ -166,7 +165,7 @@ func (l *leaves) switched(to bool) map[string]any {
 	return vals
 }
 
-// nest puts a value at a path.
+// nest returns values with a value at a path.
 func nest(path []string, value any) map[string]any {
 	for _, key := range slices.Backward(path[1:]) {
 		value = map[string]any{key: value}
@@ -174,7 +173,7 @@ func nest(path []string, value any) map[string]any {
 	return map[string]any{path[0]: value}
 }
 
-// ofSchema adds the values that a schema allows, or only those of its enums.
+// ofSchema adds the values that a schema lists, or only those of its enums.
 func (l *leaves) ofSchema(data []byte, enums bool) error {
 	if len(data) == 0 {
 		return nil
@@ -188,7 +187,7 @@ func (l *leaves) ofSchema(data []byte, enums bool) error {
 	return nil
 }
 
-// over lays values over others and changes neither.
+// over merges values over others, without changing either.
 func over(vals, more map[string]any) map[string]any {
 	return values.Merge(values.Normalize(vals), more)
 }

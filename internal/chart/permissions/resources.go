@@ -18,17 +18,16 @@ import (
 // resource is the API resource of a kind.
 type resource struct {
 	schema.GroupResource
-	// cluster: the objects have no namespace.
+	// cluster is true if the resource is cluster-scoped.
 	cluster bool
-	// guessed: nothing here knows the kind, and the name follows the custom.
+	// guessed is true if the kind is unknown, so that the name follows the convention.
 	guessed bool
 }
 
-// resources are those of kinds that are no part of Kubernetes, where they are
-// known.
+// resources holds the known resources of kinds that are not part of Kubernetes.
 type resources map[schema.GroupKind]resource
 
-// resourcesOf returns the resources of the operator's own kinds.
+// resourcesOf returns the resources of the kinds that the operator serves.
 func resourcesOf(kinds []catalog.Kind) (resources, error) {
 	known := resources{}
 	for _, kind := range kinds {
@@ -44,11 +43,11 @@ func resourcesOf(kinds []catalog.Kind) (resources, error) {
 	return known, nil
 }
 
-// define adds the resource of a definition in a chart.
+// define adds the resource that a CRD defines.
 func (r resources) define(definition *unstructured.Unstructured) error {
 	kind, plural, cluster := chart.DefinedKind(definition)
 	if kind.Group == "" || kind.Kind == "" || plural == "" {
-		return fmt.Errorf("CustomResourceDefinition %s: expected spec.group, spec.names.kind and spec.names.plural", definition.GetName())
+		return fmt.Errorf("CustomResourceDefinition %s: want spec.group, spec.names.kind and spec.names.plural", definition.GetName())
 	}
 	r[kind] = resource{GroupResource: schema.GroupResource{Group: kind.Group, Resource: plural}, cluster: cluster}
 	return nil
@@ -62,12 +61,12 @@ func (r resources) of(kind schema.GroupKind) resource {
 	return resource{
 		GroupResource: schema.GroupResource{Group: kind.Group, Resource: guess(kind.Kind)},
 		cluster:       chart.ClusterScoped(kind),
-		// It is none of Kubernetes.
+		// The kind is not part of Kubernetes.
 		guessed: !slices.Contains(groupsOf(kind.Kind), kind.Group),
 	}
 }
 
-// guess returns the usual name of a kind's resource. It is right for all kinds of
+// guess returns the usual name of a kind's resource, which is correct for all kinds of
 // Kubernetes.
 func guess(kind string) string {
 	if lower := strings.ToLower(kind); strings.HasSuffix(lower, "endpoints") {
@@ -76,8 +75,8 @@ func guess(kind string) string {
 	return crd.DefaultPlural(kind)
 }
 
-// groupsOf returns the groups of Kubernetes that have a kind of the name. Of
-// extensions, which is gone, it returns nothing.
+// groupsOf returns the groups of Kubernetes that contain a kind with this name, except
+// the removed group extensions.
 func groupsOf(kind string) []string {
 	for _, gk := range unlisted {
 		if gk.Kind == kind {
@@ -94,7 +93,7 @@ func groupsOf(kind string) []string {
 	return groups
 }
 
-// unlisted are kinds of groups that are no part of client-go's scheme.
+// unlisted holds kinds of Kubernetes that are missing in client-go's scheme.
 var unlisted = []schema.GroupKind{
 	{Group: groupAPIExtensions, Kind: "CustomResourceDefinition"},
 	{Group: "apiregistration.k8s.io", Kind: "APIService"},

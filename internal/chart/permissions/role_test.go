@@ -17,8 +17,8 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
-// The role that is deployed is that of the kinds that are embedded.
-func TestRoleOfTheRepository(t *testing.T) {
+// The role in config/rbac must be the derived role of the embedded kinds.
+func TestRole_OfRepositoryIsUpToDate(t *testing.T) {
 	kinds, err := catalog.FromFS(chartwright.Files, chartwright.WatchesFile)
 	if err != nil {
 		t.Fatal(err)
@@ -55,8 +55,8 @@ func decode(t *testing.T, text []byte) (roles []rbacv1.ClusterRole) {
 	}
 }
 
-// What is printed says the same as the rules, whatever words they have.
-func TestRoleReadsBack(t *testing.T) {
+// The printed role must contain the same rules.
+func TestRole_ContainsDerivedRules(t *testing.T) {
 	kind := kindOf(t, files{"templates/a.yaml": object("v1", "ConfigMap")},
 		`rbac: [{apiGroups: ["", apps, "*"], resources: ["*", "*/scale", pods], resourceNames: ["yes", "1", "a, b", "null"], verbs: ["*", "use"]}, {nonResourceURLs: ["/healthz/*"], verbs: [get]}]`)
 	report := derive(t, permissions.Options{Operator: "shop-operator"}, kind)
@@ -77,12 +77,12 @@ func TestRoleReadsBack(t *testing.T) {
 	}
 	for line := range strings.Lines(string(text)) {
 		if len(line) > 110 {
-			t.Errorf("a long line: %s", line)
+			t.Errorf("the line is too long: %s", line)
 		}
 	}
 }
 
-func TestNamespacedRole(t *testing.T) {
+func TestRole_Namespaced(t *testing.T) {
 	chart := files{"templates/a.yaml": object("v1", "ConfigMap")}
 	text, err := derive(t, permissions.Options{Namespaced: true}, kindOf(t, chart)).Role("manager-role")
 	if err != nil {
@@ -92,7 +92,7 @@ func TestNamespacedRole(t *testing.T) {
 		t.Errorf("printed:\n%s", text)
 	}
 
-	// What a person declares is printed, too.
+	// Declared rules are printed, too.
 	report := derive(t, permissions.Options{Namespaced: true}, kindOf(t, chart, `rbac: [{nonResourceURLs: ["/healthz"], verbs: [get]}]`))
 	if text, err = report.Role("manager-role"); err != nil {
 		t.Fatal(err)
@@ -103,16 +103,16 @@ func TestNamespacedRole(t *testing.T) {
 	}
 	want := []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/healthz"}}}
 	if diff := cmp.Diff(want, roles[1].Rules); diff != "" {
-		t.Errorf("for the whole cluster (-want +got):\n%s", diff)
+		t.Errorf("ClusterRole (-want +got):\n%s", diff)
 	}
 	if len(roles[0].Rules)+1 != len(report.Rules) {
 		t.Errorf("the roles together have %d rules, want %d", len(roles[0].Rules)+1, len(report.Rules))
 	}
 }
 
-// What a person declares is split by resource. What a Role of the chart hands on
-// is asked for in its namespace alone, and stays.
-func TestNamespacedRoleIsSplitByResource(t *testing.T) {
+// Declared rules are split by resource. Rules that a Role of the chart grants stay in the
+// Role, because the API server checks them in the namespace of that Role.
+func TestRole_NamespacedIsSplitByResource(t *testing.T) {
 	chart := files{
 		"templates/a.yaml": object("v1", "ConfigMap"),
 		"templates/role.yaml": `apiVersion: rbac.authorization.k8s.io/v1
@@ -152,7 +152,7 @@ spec:
 		{APIGroups: []string{"metrics.k8s.io"}, Resources: []string{"nodes"}, Verbs: []string{"get"}},
 	}
 	if diff := cmp.Diff(want, roles[1].Rules); diff != "" {
-		t.Errorf("for the whole cluster (-want +got):\n%s", diff)
+		t.Errorf("ClusterRole (-want +got):\n%s", diff)
 	}
 	inNamespace := map[string]bool{}
 	for _, rule := range roles[0].Rules {
@@ -171,7 +171,7 @@ spec:
 	}
 }
 
-func TestRightsToInstallDefinitions(t *testing.T) {
+func TestDerive_InstallCRDs(t *testing.T) {
 	kind := kindOf(t, nil)
 	without := derive(t, permissions.Options{}, kind)
 	with := derive(t, permissions.Options{InstallCRDs: true}, kind)
@@ -195,8 +195,9 @@ func TestRightsToInstallDefinitions(t *testing.T) {
 	}
 }
 
-// Two kinds of one chart need what one of them does, but for themselves.
-func TestRulesAreSaidOnce(t *testing.T) {
+// Two kinds of one chart need the same rules as one of them, except for the custom
+// resources.
+func TestDerive_RepeatsNoRule(t *testing.T) {
 	chart := files{"templates/a.yaml": object("v1", "Secret")}
 	one, other := kindOf(t, chart), kindOf(t, chart)
 	other.Kind = "Store"
@@ -205,14 +206,14 @@ func TestRulesAreSaidOnce(t *testing.T) {
 	for _, rule := range report.Rules {
 		for _, line := range lines(rule) {
 			if seen[line] {
-				t.Errorf("%s is said twice", line)
+				t.Errorf("%s appears twice", line)
 			}
 			seen[line] = true
 		}
 	}
 	for _, want := range []string{"shops.shop.example.com: list", "stores.shop.example.com: list", "secrets: update"} {
 		if !seen[want] {
-			t.Errorf("there lacks %s", want)
+			t.Errorf("missing: %s", want)
 		}
 	}
 }

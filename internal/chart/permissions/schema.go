@@ -8,14 +8,14 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
-// maxDepth bounds how deep a schema is followed, for it may refer to itself.
+// maxDepth is the maximum depth of schemas, which can be recursive.
 const maxDepth = 12
 
 // schemaReader finds the values that the leaves of a schema can have.
 type schemaReader struct {
 	root   map[string]any
 	leaves *leaves
-	// enums: only the values of enums count.
+	// enums is true if only the values of enums are collected.
 	enums bool
 }
 
@@ -38,7 +38,7 @@ func (r schemaReader) read(path []string, schema map[string]any, depth int) {
 	}
 }
 
-// branches are the schemas that apply to the same value.
+// branches returns the nested schemas that apply to the same value.
 func branches(schema map[string]any) []map[string]any {
 	var found []map[string]any
 	for _, key := range []string{"oneOf", "anyOf", "allOf", "if", "then", "else"} {
@@ -55,7 +55,7 @@ func branches(schema map[string]any) []map[string]any {
 	return found
 }
 
-// leaf adds the values that a schema names, and its extremes.
+// leaf adds the values that a schema lists, and its limits.
 func (r schemaReader) leaf(path []string, schema map[string]any) {
 	enum, _ := schema["enum"].([]any)
 	if r.enums {
@@ -86,7 +86,7 @@ func (r schemaReader) leaf(path []string, schema map[string]any) {
 	}
 }
 
-// sample returns a value that a schema takes, as simple as it can be.
+// sample returns a simple value that a schema accepts.
 func (r schemaReader) sample(schema map[string]any, depth int) any {
 	schema = r.resolve(schema)
 	for _, key := range []string{"default", "const"} {
@@ -155,5 +155,5 @@ func isType(schema map[string]any, name string) bool {
 	return schema["type"] == name
 }
 
-// normal makes whole numbers of JSON whole.
+// normal converts integral numbers of JSON to int64.
 func normal(value any) any { return values.Normalize(map[string]any{"": value})[""] }

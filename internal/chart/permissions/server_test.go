@@ -26,13 +26,13 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-func TestOnAServer(t *testing.T) {
+func TestDerive_OnAPIServer(t *testing.T) {
 	env := testenv.Start(t)
 	t.Run("names and scopes are those of the server", func(t *testing.T) { namesAndScopes(t, env.Config) })
 	t.Run("what a chart grants can be made, and no right less", func(t *testing.T) { grantsOnAServer(t, env.Config) })
 }
 
-// namesAndScopes makes charts of every kind that the server has.
+// namesAndScopes derives rules for charts of every kind in the API server.
 func namesAndScopes(t *testing.T, config *rest.Config) {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -63,17 +63,17 @@ func namesAndScopes(t *testing.T, config *rest.Config) {
 					have = append(have, rule.PolicyRule)
 				}
 				if strings.Contains(rule.Why, "no kind of Kubernetes") {
-					t.Errorf("%s is not known", gk)
+					t.Errorf("%s is unknown", gk)
 				}
 			}
 			need := rbacv1.PolicyRule{APIGroups: []string{gk.Group}, Resources: []string{r.Name}, Verbs: []string{"create"}}
 			if namespaced := permissions.Allowed(have, need) == nil; namespaced != r.Namespaced {
-				t.Errorf("%s, of the resource %s, namespaced: %t. A Role has %v", gk, r.Name, r.Namespaced, have)
+				t.Errorf("%s: resource %s, namespaced %t; the Role has %v", gk, r.Name, r.Namespaced, have)
 			}
 		}
 	}
 	if len(seen) < 50 {
-		t.Errorf("the server told of %d kinds alone", len(seen))
+		t.Errorf("the API server has only %d kinds", len(seen))
 	}
 }
 
@@ -111,8 +111,8 @@ subjects: [{kind: ServiceAccount, name: web, namespace: default}]
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "{{ .Release.Name }}"}
 `
 
-// grantsOnAServer applies what a chart renders as somebody with the derived
-// rules, and as others, each of whom lacks one of those that the chart grants.
+// grantsOnAServer applies the rendered objects as a user with the derived rules, and as
+// users that lack one of the rules that the chart grants.
 func grantsOnAServer(t *testing.T, config *rest.Config) {
 	kind := kindOf(t, files{"templates/a.yaml": granting})
 	var all []rbacv1.PolicyRule
@@ -130,16 +130,15 @@ func grantsOnAServer(t *testing.T, config *rest.Config) {
 		granted++
 		less := slices.Delete(slices.Clone(all), i, i+1)
 		if err := applyAs(t, config, kind.Chart, fmt.Sprintf("less-%d", i), less); !apierrors.IsForbidden(err) {
-			t.Errorf("without %v: %v, want a refusal", rule, err)
+			t.Errorf("without %v: error %v, want Forbidden", rule, err)
 		}
 	}
 	if granted != 6 {
-		t.Errorf("%d of the rules are for what the chart grants, want 6: %v", granted, all)
+		t.Errorf("the chart grants %d of the rules, want 6: %v", granted, all)
 	}
 }
 
-// applyAs applies the chart's objects, in the order of an install, as a user who
-// has rules.
+// applyAs applies the chart's objects, in the order of an install, as a user with rules.
 func applyAs(t *testing.T, config *rest.Config, loaded *chart.Chart, name string, rules []rbacv1.PolicyRule) error {
 	t.Helper()
 	admin := kubernetes.NewForConfigOrDie(config).RbacV1()
@@ -181,8 +180,8 @@ func apply(t *testing.T, to dynamic.ResourceInterface, object *unstructured.Unst
 	return to.Apply(t.Context(), object.GetName(), object, metav1.ApplyOptions{FieldManager: "test", Force: true})
 }
 
-// waitAllowed waits until the API server goes by a user's new role, by a right
-// that each has.
+// waitAllowed waits until the API server applies a user's new role, by a permission that
+// every user has.
 func waitAllowed(t *testing.T, config *rest.Config, user string) {
 	t.Helper()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -194,6 +193,6 @@ func waitAllowed(t *testing.T, config *rest.Config, user string) {
 		return err == nil && answer.Status.Allowed, err
 	})
 	if err != nil {
-		t.Fatalf("wait for the rights of %s: %v", user, err)
+		t.Fatalf("wait for the permissions of %s: %v", user, err)
 	}
 }

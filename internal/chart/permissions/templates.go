@@ -13,15 +13,15 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// templates is what the syntax of a chart's templates says about permissions.
+// templates holds the objects and lookups in the syntax of a chart's templates.
 type templates struct {
 	evaluator *analysis.Evaluator
 	documents []*analysis.Document
-	// lookups are the calls of the function, wherever they are.
+	// lookups are all calls of the function lookup.
 	lookups []analysis.Call
 }
 
-// readTemplates reads all templates of a chart and of its subcharts.
+// readTemplates analyzes the templates of a chart and its subcharts.
 func readTemplates(loaded *chart.Chart) (*templates, error) {
 	defaults, err := loaded.Values()
 	if err != nil {
@@ -45,8 +45,8 @@ func readTemplates(loaded *chart.Chart) (*templates, error) {
 	return t, nil
 }
 
-// apiVersions returns those that the templates name, with and without the kind:
-// what a chart may ask the server for before it renders such an object.
+// apiVersions returns the API versions in the templates, with and without the kind. A
+// chart may render an object only if .Capabilities contains its API version.
 func (t *templates) apiVersions() []string {
 	var found []string
 	for _, d := range t.documents {
@@ -64,13 +64,13 @@ func (t *templates) apiVersions() []string {
 	return slices.Compact(found)
 }
 
-// addDocuments adds the objects in the templates to those that were rendered.
+// addDocuments adds the objects in the syntax of templates to the rendered ones.
 func (c *chartNeeds) addDocuments() {
 	for _, d := range c.templates.documents {
 		path, objects := d.File.Path, d.Objects()
 		if len(objects) == 0 {
 			for _, o := range d.Opaque {
-				c.unresolvedf(path, o.File, o.Line, "what %s renders is not known before values are: %s", o.Text, declare("its objects", path))
+				c.unresolvedf(path, o.File, o.Line, "the output of %s depends on the values: %s", o.Text, declare("its objects", path))
 			}
 		}
 		for _, o := range objects {
@@ -88,7 +88,7 @@ func (c *chartNeeds) addObject(d *analysis.Document, o analysis.Object) {
 	}
 	groups := c.groups(o)
 	if len(groups) == 0 {
-		c.unresolvedf(path, o.File, o.Line, "the group of %s is not known before values are: %s", o.Kind, declare("its resource", path))
+		c.unresolvedf(path, o.File, o.Line, "the group of %s depends on the values: %s", o.Kind, declare("its resource", path))
 	}
 	for _, group := range groups {
 		u := c.use(schema.GroupKind{Group: group, Kind: o.Kind}, path)
@@ -98,12 +98,11 @@ func (c *chartNeeds) addObject(d *analysis.Document, o analysis.Object) {
 	}
 }
 
-// groups returns the groups that an object's kind may be of. If the template
-// does not name one, they are those of Kubernetes, or of rendered objects and
-// known definitions.
+// groups returns the possible groups of an object's kind. If the template contains none,
+// these are the groups of Kubernetes, or of rendered objects and known CRDs.
 func (c *chartNeeds) groups(o analysis.Object) []string {
 	if o.APIVersion != "" {
-		// The version may be anything.
+		// The version can be unknown.
 		group, version, ok := strings.Cut(o.APIVersion, "/")
 		switch {
 		case strings.Contains(group, analysis.Unknown):
@@ -125,8 +124,8 @@ func (c *chartNeeds) groups(o analysis.Object) []string {
 	return groups
 }
 
-// lookups asks for what templates read. With another account it is read in that
-// one's name.
+// lookups adds the permissions for lookup. If the operator impersonates an account,
+// lookup uses the permissions of the account.
 func (c *chartNeeds) lookups() {
 	if c.impersonates() || c.kind.Allow.LookupScope() == watches.LookupNone {
 		return
@@ -134,7 +133,7 @@ func (c *chartNeeds) lookups() {
 	for _, call := range c.templates.lookups {
 		versions, kinds := c.templates.evaluator.Texts(call, 0), c.templates.evaluator.Texts(call, 1)
 		if !versions.Complete || !kinds.Complete {
-			c.unresolvedf(call.File.Path, call.File.Path, call.Line(), "what is looked up is not known before values are: %s and verbs: [get, list]", declare("it", call.File.Path))
+			c.unresolvedf(call.File.Path, call.File.Path, call.Line(), "the resource of the lookup depends on the values: %s and verbs: [get, list]", declare("it", call.File.Path))
 		}
 		for _, version := range versions.List {
 			for _, kind := range kinds.List {
@@ -147,7 +146,7 @@ func (c *chartNeeds) lookups() {
 func (c *chartNeeds) lookup(call analysis.Call, kind schema.GroupKind) {
 	r := c.resources.of(kind)
 	if r.cluster && c.kind.Allow.LookupScope() != watches.LookupAll && kind.Kind != "Namespace" {
-		// It is refused before the API server is asked.
+		// The operator rejects this lookup without a request to the API server.
 		return
 	}
 	if r.cluster && c.namespaced {
@@ -165,5 +164,5 @@ func (c *chartNeeds) lookup(call analysis.Call, kind schema.GroupKind) {
 			verbs = append(verbs, "get")
 		}
 	}
-	c.add(c.why([]string{call.File.Path})+" looks it up", r.GroupResource, verbs...)
+	c.add(c.why([]string{call.File.Path})+" (lookup)", r.GroupResource, verbs...)
 }

@@ -7,29 +7,28 @@ import (
 	"time"
 )
 
-// budget is what is left of the limits in one render. Its methods panic with
-// what has ended the render, since the functions of a template may not all
-// return errors; text/template makes an error of a panic in any of them.
+// budget counts the resources that one render uses. Its methods panic if a limit is
+// exceeded, because not all template functions return errors; text/template converts the
+// panic to an error.
 type budget struct {
 	ctx    context.Context
 	limits Limits
-	// alone is held by the one render that is large.
+	// alone is the lock of the large render, and holds is true if this render holds it.
 	alone chan struct{}
 	holds bool
-	// lend is Options.Lend. resume is its result while the slot is lent.
+	// lend is Options.Lend, and resume is its result while the slot is released.
 	lend   func() (resume func())
 	resume func()
 
 	steps, memory, parsed, depth int
 
-	// began is when the render did; what it waited is added.
+	// began is the start of the render, plus the time that the render has waited.
 	began time.Time
-	// look is the step at which the clock is looked at next.
-	look int
-	// file is being rendered.
+	// check is the step at which the clock is checked next.
+	check int
+	// file is the file that is being rendered.
 	file string
-	// err is why the render has ended; whatever is called after that fails
-	// likewise.
+	// err is the reason why the render has ended. All later calls fail with it.
 	err error
 }
 
@@ -37,7 +36,7 @@ func newBudget(ctx context.Context, limits Limits, alone chan struct{}) *budget 
 	return &budget{ctx: ctx, limits: limits, alone: alone, began: time.Now()}
 }
 
-// end gives back what the render holds, and then takes the action's slot again.
+// end releases the lock of the large render, and then acquires the action's slot again.
 func (b *budget) end() {
 	if b.holds {
 		<-b.alone
@@ -59,42 +58,42 @@ func (b *budget) exceededf(format string, args ...any) {
 	b.stop(&LimitError{File: b.file, Exceeded: fmt.Sprintf(format, args...)})
 }
 
-// clockSteps is how many steps are taken between two looks at the clock: some
-// hundredth of a millisecond's, if they are not slow ones.
+// clockSteps is the number of steps between two checks of the clock: about 10 µs, unless
+// the steps are slow.
 const clockSteps = 64
 
-// step is taken by every function and every turn of a range.
+// step is called by every function and every iteration of a range.
 func (b *budget) step() { b.take(1) }
 
-// take is for what is worth several steps.
+// take counts several steps.
 func (b *budget) take(steps int) {
 	if b.err != nil {
 		panic(b.err)
 	}
 	if steps < 0 || steps > b.limits.Steps-b.steps {
-		b.exceededf("it takes more than %d steps (calls of functions and turns of range)", b.limits.Steps)
+		b.exceededf("the render exceeds %d steps (function calls and iterations of range)", b.limits.Steps)
 	}
 	b.steps += steps
-	if b.steps < b.look {
+	if b.steps < b.check {
 		return
 	}
-	b.look = b.steps + clockSteps
+	b.check = b.steps + clockSteps
 	if b.ctx.Err() != nil {
 		b.stop(context.Cause(b.ctx))
 	}
 	took := time.Since(b.began)
 	if took > b.limits.Time {
-		b.exceededf("it takes longer than %s", b.limits.Time)
+		b.exceededf("the render takes longer than %s", b.limits.Time)
 	}
 	if b.steps > b.limits.LargeSteps || took > b.limits.LargeTime {
 		b.large()
 	}
 }
 
-// keep counts memory that a function has given, or will.
+// keep counts memory of a function's result.
 func (b *budget) keep(bytes int) {
 	if bytes > b.limits.Memory-b.memory {
-		b.exceededf("it takes more than %s of memory", mebibytes(b.limits.Memory))
+		b.exceededf("the render exceeds %s of memory", mebibytes(b.limits.Memory))
 	}
 	b.memory += bytes
 	if b.memory > b.limits.LargeMemory {
@@ -102,35 +101,33 @@ func (b *budget) keep(bytes int) {
 	}
 }
 
-// want is called before something of that size is made, or walked through. It
-// is a float, since numbers of the values may be of any size.
+// want is called before a value of this size is created or traversed. The size is a float,
+// because numbers in values can be arbitrarily large.
 func (b *budget) want(what string, bytes float64) {
 	if bytes > float64(b.limits.Value) {
-		b.exceededf("%s makes or takes more than %s at once", what, mebibytes(b.limits.Value))
+		b.exceededf("%s creates or reads more than %s at once", what, mebibytes(b.limits.Value))
 	}
-	// A megabyte walked through takes about as long as this many steps.
+	// Traversing a megabyte takes about as long as this number of steps.
 	b.take(1 + int(bytes)>>8)
 }
 
-// read takes the steps for a text that a function goes through.
+// read takes steps for a text that a function reads.
 func (b *budget) read(bytes int) {
 	if bytes >= 4096 {
 		b.take(bytes >> 10)
 	}
 }
 
-// maxActions bounds how deeply the actions of one text can be nested: the
-// parser calls itself for each.
+// maxActions limits the nesting of actions in one text, because the parser is recursive.
 const maxActions = 50_000
 
-// perAction is what is made of a byte in an action: a sign and a blank may
-// stand for a value.
+// perAction is the memory per byte of an action, because two characters can be a value.
 const perAction = 64
 
 // template is called before a template is parsed.
 func (b *budget) template(text string) {
 	if strings.Count(text, "{{") > maxActions {
-		b.exceededf("a template has more than %d actions", maxActions)
+		b.exceededf("a template contains more than %d actions", maxActions)
 	}
 	inActions := 0
 	for rest := text; ; {
@@ -146,21 +143,20 @@ func (b *budget) template(text string) {
 	b.keep(len(text) + inActions*perAction)
 }
 
-// maxBrackets is how many brackets may be open in a text that is read.
+// maxBrackets is the maximum nesting of brackets in a parsed text.
 const maxBrackets = 10_000
 
-// readOnce counts a text that is going to be read.
+// readOnce counts a text that is going to be parsed.
 func (b *budget) readOnce(what, text string) {
 	if len(text) > b.limits.Parse-b.parsed {
-		b.exceededf("%s reads more than %s, all in all", what, mebibytes(b.limits.Parse))
+		b.exceededf("%s parses more than %s in total", what, mebibytes(b.limits.Parse))
 	}
 	b.parsed += len(text)
 	b.take(len(text) >> 6)
 }
 
-// parse counts a text of YAML, JSON or TOML that is going to be read. What is
-// made of it may be a hundred times as large, as every comma may stand for a
-// value.
+// parse counts a text that is going to be parsed as YAML, JSON or TOML. The result can be
+// a hundred times as large, because every comma can separate values.
 func (b *budget) parse(what, text string, tokens int) {
 	b.readOnce(what, text)
 	b.keep(tokens * bytesOfToken)
@@ -173,13 +169,13 @@ func (b *budget) parse(what, text string, tokens int) {
 			open--
 		}
 		if open > maxBrackets {
-			b.exceededf("%s reads a text with more than %d open brackets", what, maxBrackets)
+			b.exceededf("%s parses a text with more than %d nested brackets", what, maxBrackets)
 		}
 	}
 }
 
-// writer takes what a template writes. It returns errors, for text/template
-// lets a panic through here.
+// writer collects the output of a template. It returns errors, because text/template does
+// not recover from panics of writers.
 type writer struct {
 	strings.Builder
 	budget *budget
@@ -192,28 +188,27 @@ func (w *writer) Write(text []byte) (written int, err error) {
 		}
 	}()
 	if w.Len()+len(text) > w.budget.limits.Value {
-		w.budget.exceededf("it writes more than %s in one template", mebibytes(w.budget.limits.Value))
+		w.budget.exceededf("a template writes more than %s", mebibytes(w.budget.limits.Value))
 	}
 	w.budget.keep(len(text))
 	return w.Builder.Write(text)
 }
 
-// enter begins a template that another one calls, and leave ends it. How deep
-// it counts is the same for both.
+// enter is called before a nested template is executed, and leave after it, with the same
+// depth.
 func (b *budget) enter(depth int) {
 	b.take(2)
 	if b.depth+depth > b.limits.Depth {
-		b.exceededf("templates call each other more than %d deep (a tpl counts as %d, and so do %d actions within each other)", b.limits.Depth, depthOfTpl, nestedActions*depthOfTpl)
+		b.exceededf("template calls are nested more than %d deep (a tpl counts as %d, and so do %d nested actions)", b.limits.Depth, depthOfTpl, nestedActions*depthOfTpl)
 	}
 	b.depth += depth
 }
 
 func (b *budget) leave(depth int) { b.depth -= depth }
 
-// large waits until no other render of the process is large. A render that waits
-// lends the action's slot until it ends: it never waits for a slot while it is
-// the large one, which would delay large renders of other tenants by the slots of
-// this one.
+// large waits until no other render of the process is large. A render that waits releases
+// the action's slot until it ends. So it never waits for a slot while it is the large
+// render, which would delay large renders of other tenants.
 func (b *budget) large() {
 	if b.holds {
 		return

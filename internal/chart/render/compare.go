@@ -8,8 +8,8 @@ import (
 	"text/template"
 )
 
-// guardComparisons guards the comparisons of text/template, whose errors write
-// what was compared, and which compare texts of any length.
+// guardComparisons guards the comparisons of text/template, whose errors contain the
+// compared values, and which compare strings of any length.
 func guardComparisons(b *budget, all template.FuncMap) {
 	for name := range comparisons {
 		all[name] = func(one, other reflect.Value) (bool, error) { return b.compare(name, one, other) }
@@ -27,8 +27,8 @@ func guardComparisons(b *budget, all template.FuncMap) {
 	}
 }
 
-// comparisons tell by the sign of a comparison what is true, and are Go's for
-// what has none.
+// comparisons holds, by function, the result for the sign of a comparison, and the
+// function of text/template for values without an order.
 var comparisons = map[string]struct {
 	of    func(sign int) bool
 	other *template.Template
@@ -41,7 +41,7 @@ var comparisons = map[string]struct {
 	"ge": {func(sign int) bool { return sign >= 0 }, comparison("ge")},
 }
 
-// comparison is a template that compares: Go gives its functions to no one else.
+// comparison returns a template that compares. Go does not export these functions.
 func comparison(name string) *template.Template {
 	return template.Must(template.New(name).Parse("{{ " + name + " .One .Other }}"))
 }
@@ -62,16 +62,16 @@ func (b *budget) compare(name string, one, other reflect.Value) (bool, error) {
 			b.weigh(name, value.Interface())
 		}
 	}
-	var said strings.Builder
-	err := by.other.Execute(&said, struct{ One, Other reflect.Value }{one, other})
+	var result strings.Builder
+	err := by.other.Execute(&result, struct{ One, Other reflect.Value }{one, other})
 	if failed, ok := errors.AsType[template.ExecError](err); ok {
-		// What the function says stands within two layers of where.
+		// The error of the function is wrapped twice.
 		err = errors.Unwrap(failed.Err)
 	}
-	return said.String() == "true", err
+	return result.String() == "true", err
 }
 
-// concrete returns what an interface holds.
+// concrete returns the value in an interface, and any other value unchanged.
 func concrete(value reflect.Value) reflect.Value {
 	if value.Kind() == reflect.Interface {
 		return value.Elem()

@@ -1,41 +1,40 @@
-// Package render executes chart templates as Helm's engine does, within limits:
-// what one custom resource asks for costs the others nothing.
+// Package render executes chart templates as Helm's engine does, but within limits, so
+// that one custom resource cannot exhaust time or memory of the operator.
 //
-// A template of text/template cannot be ended from outside, and Helm's engine
-// has no place for a check. So this is an engine of its own: it has text/template
-// execute the same templates, with the same functions and the same results.
-// internal/helm holds them against Helm's, for charts, snippets and templates
-// that are drawn at random.
+// The package is an engine of its own, because Helm's engine has no hook for limits and
+// nothing can stop a running text/template. It executes the same templates by
+// text/template, with the same functions and the same results. Tests of package chart
+// compare the results with Helm's, for charts, snippets and random templates.
 //
-// Where to start: New makes a Renderer (render.go), Parse makes a Set of files
-// (parse.go), and Renderer.Files renders it. What is added to text/template:
+// Start with New, which creates a Renderer (render.go), Parse, which parses files into a
+// Set (parse.go), and Renderer.Files, which renders a Set. The engine adds to
+// text/template:
 //
-//   - Calls of ours stand in the parsed trees (instrument.go, passed.go): before
-//     each turn of a range and around each template that is called, around what
-//     an action writes and a range walks through, around methods that make a
-//     text or a map. A tree of many actions within each other counts as deep.
-//   - Every function takes a step (wrap.go). Steps are counted, and now and then
-//     the clock and the context are looked at (budget.go). A long text is worth
-//     more steps.
-//   - Functions that make much of little (until, repeat, printf, …) say before
-//     what they will make, and regular expressions how large they are
-//     (guards.go, patterns.go).
-//   - Functions that look into values (toYaml, print, …) are told before how
-//     much that is (weigh.go): a few calls of list can make a value that is small
-//     in memory and fills it when it is written, and one that contains itself
-//     overflows the stack, which nobody can recover from. Most functions do so in
-//     their errors: int, dict and eq, too (compare.go). So every function that
-//     takes any value has it weighed, but those in the list shallow.
-//   - What is read (as a template, YAML, JSON or TOML) is counted by what it may
-//     become, with what aliases stand for (package boundedyaml).
-//   - What is written and what functions return is added up.
-//   - How deeply templates call each other is limited.
+//   - Calls of own functions in the parsed trees (instrument.go, passed.go): before each
+//     iteration of a range, around each template call, around the values that actions
+//     write and ranges iterate over, and around methods that create a string or a map.
+//     Deeply nested actions count as nested template calls.
+//   - Every function takes a step (wrap.go). The budget counts steps, and checks the clock
+//     and the context from time to time (budget.go). A long string takes more steps.
+//   - Functions whose results can be much larger than their arguments (until, repeat,
+//     printf, …) check the size of the result in advance, and functions with regular
+//     expressions the size of the compiled expression (guards.go, patterns.go).
+//   - Functions that traverse values (toYaml, print, …) weigh them in advance (weigh.go).
+//     A few calls of list can create a value that is small in memory and huge when
+//     written, and traversing a recursive value overflows the stack, which terminates the
+//     process. Most functions traverse values when they format an error, including int,
+//     dict and eq (compare.go). Therefore every function that takes arbitrary values
+//     weighs them, except the functions in the list shallow.
+//   - A text that is parsed as a template, YAML, JSON or TOML counts by the size of its
+//     possible result, with aliases replaced (package boundedyaml).
+//   - The sizes of all outputs and function results are added up.
+//   - The depth of nested template calls is limited.
 //
-// A render that grows large waits until it is the only large one of the
-// process. So the cost of all is that of one large and some small ones.
+// When a render becomes large, it waits until it is the only large render of the process.
+// So the total cost is limited to one large render and some small ones.
 //
-// To guard something more, write the template that gets round it into
-// evasions_test.go first. Give functions that sprig or Helm add a guard, or a
-// place in shallow where they look into nothing; methods of values that stand in
-// templates are in the list makers.
+// To add a guard, first write a template that evades the limits into evasions_test.go.
+// When sprig or Helm adds a function, add a guard, or add the function to shallow if it
+// does not traverse its arguments. When values in templates get new methods that create
+// large results, add these to makers.
 package render

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/text/message"
 )
 
-// TestDocsRenderLimits: the pages about rendering name the limits of the code.
+// TestDocsRenderLimits compares the limits in the documentation with those in the code.
 func TestDocsRenderLimits(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/render.md")
 	if err != nil {
@@ -34,10 +34,10 @@ func TestDocsRenderLimits(t *testing.T) {
 	} {
 		row := regexp.MustCompile(`(?m)^\| ` + what + `[^|]*\| ([^|]*) \|`).FindStringSubmatch(string(text))
 		if len(row) != 2 || row[1] != is {
-			t.Errorf("docs/render.md has the limit %s as %q, want %s", what, row, is)
+			t.Errorf("docs/render.md: limit %s: got %q, want %s", what, row, is)
 		}
 	}
 	if limits.LargeSteps*10 != limits.Steps || !strings.Contains(string(internals), "a tenth of the steps, "+mebibytes(limits.LargeMemory)+" or a second") {
-		t.Error("docs/dev/rendering.md does not say when a render is large")
+		t.Error("docs/dev/rendering.md does not describe when a render is large")
 	}
 }

@@ -16,8 +16,8 @@ import (
 // Lookup reads an object, or a list of them, from the cluster.
 type Lookup = func(apiVersion, kind, namespace, name string) (map[string]any, error)
 
-// functions are those of Helm's engine that are the same in each render. The
-// others are include, tpl and lookup.
+// functions holds the functions of Helm's engine that are the same in each render: all
+// except include, tpl and lookup.
 var functions = func() template.FuncMap {
 	all := sprig.TxtFuncMap()
 	delete(all, "env")
@@ -33,8 +33,8 @@ var functions = func() template.FuncMap {
 		"fromJson":      readMap(json.Unmarshal),
 		"fromJsonArray": readList(json.Unmarshal),
 		"required":      required,
-		"fail":          func(message string) (string, error) { return "", &saidError{message} },
-		// A name could be asked for to tell somebody a secret.
+		"fail":          func(message string) (string, error) { return "", &failError{message} },
+		// A DNS query could leak a secret.
 		"getHostByName": func(string) string { return "" },
 	})
 	return all
@@ -43,21 +43,21 @@ var functions = func() template.FuncMap {
 // noLookup finds nothing.
 func noLookup(string, string, string, string) (map[string]any, error) { return map[string]any{}, nil }
 
-// saidError is what the author of the chart says by fail or required. Nothing is
-// said beside it but where.
-type saidError struct{ message string }
+// failError is an error of the functions fail and required, with the message of the
+// chart's author.
+type failError struct{ message string }
 
-func (e *saidError) Error() string { return e.message }
+func (e *failError) Error() string { return e.message }
 
 func required(message string, value any) (any, error) {
 	if text, ok := value.(string); value == nil || ok && text == "" {
-		return value, &saidError{message}
+		return value, &failError{message}
 	}
 	return value, nil
 }
 
-// The functions below return no error: what is wrong is part of the result, or
-// it is empty.
+// As in Helm, the functions below return no error: the result contains the error's text,
+// or is empty.
 
 func write(marshal func(any) ([]byte, error)) func(any) string {
 	return func(value any) string {

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestFunctionsHaveTheirTypes: text/template converts and refuses arguments by
-// them, in words that say so.
-func TestFunctionsHaveTheirTypes(t *testing.T) {
+// The types of guarded functions must not change, because text/template converts and
+// rejects arguments by type, and its errors contain the type.
+func TestGuarded_KeepsTypes(t *testing.T) {
 	all := guarded(newBudget(t.Context(), Defaults(), nil))
 	for name, f := range functions {
 		if is, want := reflect.TypeOf(all[name]), reflect.TypeOf(f); is != want {
@@ -16,9 +16,9 @@ func TestFunctionsHaveTheirTypes(t *testing.T) {
 	}
 }
 
-// TestNoFunctionIsLostInAValue: whichever gets a value that contains itself
-// returns, or panics with a limit. One that writes it ends this test's process.
-func TestNoFunctionIsLostInAValue(t *testing.T) {
+// Each function with a recursive argument must return, or panic with a LimitError. A
+// function that traverses the argument would overflow the stack and end the process.
+func TestGuarded_RecursiveValues(t *testing.T) {
 	dictionary, list := map[string]any{}, make([]any, 1)
 	dictionary["x"], list[0] = dictionary, list
 	stopped := 0
@@ -36,7 +36,7 @@ func TestNoFunctionIsLostInAValue(t *testing.T) {
 				arguments = append(arguments, valueOf(in, endless))
 			}
 			func() {
-				// What is no limit is an error of the template.
+				// Other panics are errors of the template.
 				defer func() { _ = recover() }()
 				f.Call(arguments)
 			}()

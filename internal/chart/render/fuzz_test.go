@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// FuzzRender: whatever stands in a value that a chart gives to tpl, the render
-// ends, soon, and the process goes on.
+// FuzzRender checks that a render with any argument of tpl ends soon and uses a limited
+// amount of memory.
 func FuzzRender(f *testing.F) {
 	for _, bomb := range bombs {
 		f.Add(bomb.text, "x")
@@ -27,11 +27,11 @@ func FuzzRender(f *testing.F) {
 		dot := map[string]any{"text": text, "x": x, "list": []any{"a", int64(1), nil}, "map": map[string]any{"a": "b"}}
 		_, _ = renderer.Files(t.Context(), set, func(string) any { return dot }, Options{})
 		if took := time.Since(began); took > 20*time.Second {
-			t.Errorf("it took %s", took)
+			t.Errorf("the render took %s", took)
 		}
 		runtime.ReadMemStats(&after)
 		if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 2048 {
-			t.Errorf("it took %d MiB", mib)
+			t.Errorf("the render allocated %d MiB", mib)
 		}
 	})
 }

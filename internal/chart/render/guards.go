@@ -11,8 +11,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 )
 
-// guarded returns the functions for the templates of one render after the
-// other, all of which the budget is told of.
+// guarded returns the template functions, with guards that use the budget.
 func guarded(b *budget) template.FuncMap {
 	all := b.instruments()
 	for name, f := range functions {
@@ -27,8 +26,8 @@ func guarded(b *budget) template.FuncMap {
 	return all
 }
 
-// of returns a function of sprig's or Helm's by its type, which a test knows to
-// be so for each that is asked for.
+// of returns a function of sprig or Helm with its type. It panics if the type differs,
+// which a test excludes.
 func of[F any](name string) F {
 	f, ok := functions[name].(F)
 	if !ok {
@@ -37,20 +36,20 @@ func of[F any](name string) F {
 	return f
 }
 
-// exact are numbers up to which counting does not overflow.
+// exact is the magnitude up to which counting does not overflow.
 const exact = 1 << 53
 
-// count is how many numbers stand from one to another.
+// count returns the number of numbers between two numbers.
 func (b *budget) count(what string, start, stop, step int) float64 {
 	for _, n := range []int{start, stop, step} {
 		if n > exact || n < -exact {
-			b.exceededf("%s gets the number %d", what, n)
+			b.exceededf("%s got the number %d, which is too large", what, n)
 		}
 	}
 	return math.Abs(float64(stop)-float64(start))/math.Max(1, math.Abs(float64(step))) + 1
 }
 
-// guardCounts guards what makes as much as a number says.
+// guardCounts guards functions whose result is as large as an argument says.
 func guardCounts(b *budget, all template.FuncMap) {
 	all["until"] = wrap1(b, of[func(int) []int]("until"), func(n int) { b.want("until", 8*b.count("until", 0, n, 1)) })
 	all["untilStep"] = wrapAny(b, functions["untilStep"], func(n []reflect.Value) {
@@ -76,7 +75,7 @@ func guardCounts(b *budget, all template.FuncMap) {
 		all[name] = wrap1(b, of[func(int) string](name), func(n int) { b.want(name, 64*math.Abs(float64(n))) })
 	}
 	all["randBytes"] = wrapAny(b, functions["randBytes"], func(given []reflect.Value) { b.want("randBytes", 2*math.Abs(float64(given[0].Int()))) })
-	// What wraps at n breaks a text at most twice every n signs.
+	// wrap breaks a text at most twice every n characters.
 	all["wrap"] = wrap2(b, of[func(int, string) string]("wrap"), func(_ int, text string) { b.want("wrap", 2*float64(len(text))) })
 	all["wrapWith"] = wrapAny(b, functions["wrapWith"], func(given []reflect.Value) {
 		n, sep, text := int(given[0].Int()), given[1].Len(), given[2].Len()
@@ -90,16 +89,16 @@ func guardCounts(b *budget, all template.FuncMap) {
 	}
 }
 
-// verb is a verb of a format, with its width and precision.
+// verb matches a verb of a format, with its width and precision.
 var verb = regexp.MustCompile(`%[-+# 0]*(\[\d+\])?(\d+|\*)?(?:\.(\[\d+\])?(\d+|\*)?)?(\[\d+\])?`)
 
-// formatted is how much a format may make of what it gets: each verb writes one
-// of them, as wide as it says, which fmt takes up to a million.
+// formatted returns the maximum size of a formatted text: each verb writes one argument,
+// with a width of at most a million.
 func (b *budget) formatted(format string, args []any) float64 {
 	total, largest, values := float64(len(format)), 0.0, 1.0
 	for _, arg := range args {
 		bytes, number := b.weigh("printf", arg)
-		// What no verb asks for is written as well.
+		// Arguments without a verb are written, too.
 		total += float64(bytes)
 		largest, values = max(largest, float64(bytes)), max(values, float64(number))
 	}
@@ -116,14 +115,15 @@ func (b *budget) formatted(format string, args []any) float64 {
 			case size != "":
 				_, _ = fmt.Sscan(size, &wide)
 			}
-			// Each value of a list, each key and value of a dictionary is as wide.
+			// The width applies to each item of a list, and each key and value of a map.
 			total += 2 * values * wide
 		}
 	}
 	return total
 }
 
-// guardTexts guards what puts one text into another, as often as a third says.
+// guardTexts guards functions that insert a text into another one repeatedly, and
+// searches.
 func guardTexts(b *budget, all template.FuncMap) {
 	all["replace"] = wrapAny(b, functions["replace"], func(given []reflect.Value) {
 		old, with, text := given[0].String(), given[1].String(), given[2].String()
@@ -144,7 +144,7 @@ func guardTexts(b *budget, all template.FuncMap) {
 		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) { b.match(given[0].String(), given[1].String()) })
 	}
 	for _, name := range []string{"trimAll", "trimall"} {
-		// Each sign of the text may be looked for among all of the others.
+		// Each character of the text is searched in the cutset.
 		all[name] = wrap2(b, of[func(string, string) string](name), func(signs, text string) { b.compareAll(len(signs), len(text), 1024) })
 	}
 	for name, perPart := range map[string]float64{"splitList": 16, "split": 64, "splitn": 64} {
@@ -159,19 +159,18 @@ func guardTexts(b *budget, all template.FuncMap) {
 	})
 }
 
-// compareAll takes the steps for so many values that are compared with so many
-// others, when one step is worth some comparisons.
+// compareAll takes the steps for comparing all values with all others, with aStep
+// comparisons per step.
 func (b *budget) compareAll(values, others, aStep int) {
 	b.take(int(min(product(values, others)/float64(aStep), math.MaxInt32)))
 }
 
-// mostFound is how many places in a text are looked for. Where they are takes
-// more memory than a short text that is put there.
+// mostFound is the maximum number of matches that are counted. The positions take more
+// memory than a short replacement.
 const mostFound = 100_000
 
-// replaced is called before what a regular expression finds is replaced. Each
-// $ of the replacement may stand for what was found, which is the whole text at
-// the most.
+// replaced is called before the matches of a regular expression are replaced. Each $ of
+// the replacement can insert a match, which is at most the whole text.
 func (b *budget) replaced(what, pattern, text, with string) {
 	b.match(pattern, text)
 	most := float64(len(text)) + product(len(text)+1, len(with)) + product(strings.Count(with, "$"), len(text))
@@ -181,7 +180,7 @@ func (b *budget) replaced(what, pattern, text, with string) {
 	}
 	found, err := regexp.Compile(pattern)
 	if err != nil {
-		// The function says so.
+		// The function returns the error.
 		return
 	}
 	times := len(found.FindAllStringIndex(text, mostFound))
@@ -191,7 +190,7 @@ func (b *budget) replaced(what, pattern, text, with string) {
 	b.want(what, float64(len(text))+product(times, len(with))+product(strings.Count(with, "$"), len(text)))
 }
 
-// guardWalks guards what walks through all of a value.
+// guardWalks guards functions that traverse a value.
 func guardWalks(b *budget, all template.FuncMap) {
 	for _, name := range []string{"cat", "quote", "squote"} {
 		all[name] = wrapAll(b, of[func(...any) string](name), func(values []any) { b.weigh(name, values...) })
@@ -223,7 +222,7 @@ func guardWalks(b *budget, all template.FuncMap) {
 	for _, name := range []string{"deepEqual", "has", "mustHas"} {
 		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) { b.weigh(name, given[0].Interface(), given[1].Interface()) })
 	}
-	// These compare everything with everything.
+	// These functions compare all items with all others.
 	for _, name := range []string{"uniq", "mustUniq", "without", "mustWithout"} {
 		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) {
 			_, number := b.weigh(name, given[0].Interface())
@@ -244,13 +243,13 @@ func guardWalks(b *budget, all template.FuncMap) {
 	for _, name := range []string{"slice", "mustSlice"} {
 		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) { b.weigh(name, given[1].Interface()) })
 	}
-	// What is no text is written to be a key.
+	// Keys that are not strings are formatted.
 	all["dict"] = wrapAll(b, of[func(...any) map[string]any]("dict"), func(values []any) {
 		for i := 0; i < len(values); i += 2 {
 			b.weigh("dict", values[i])
 		}
 	})
-	// It returns what it was given.
+	// set returns its argument, which must not be counted again.
 	set := of[func(map[string]any, string, any) map[string]any]("set")
 	all["set"] = func(into map[string]any, key string, value any) map[string]any {
 		b.step()
@@ -259,13 +258,13 @@ func guardWalks(b *budget, all template.FuncMap) {
 	}
 }
 
-// encodeAs is called before all of a value is written or copied.
+// encodeAs is called before a value is encoded or copied.
 func (b *budget) encodeAs(what string, by weigher, value any) {
 	_, number := b.weighBy(by, what, value)
 	b.keep(number * bytesOfToken / 4)
 }
 
-// guardReads guards what reads a text into values.
+// guardReads guards functions that parse a text.
 func guardReads(b *budget, all template.FuncMap) {
 	before := map[string]func(text string){
 		"fromJson": func(text string) { b.parse("fromJson", text, boundedyaml.Tokens(text)) },
@@ -273,7 +272,7 @@ func guardReads(b *budget, all template.FuncMap) {
 			b.parse("fromYaml", text, boundedyaml.Tokens(text))
 			b.aliases("fromYaml", text)
 		},
-		// Each part of a dotted key is a table.
+		// Each part of a dotted key becomes a table.
 		"fromToml": func(text string) { b.parse("fromToml", text, boundedyaml.Tokens(text)+strings.Count(text, ".")) },
 	}
 	for name, before := range before {
@@ -285,30 +284,30 @@ func guardReads(b *budget, all template.FuncMap) {
 	all["mustFromJson"] = wrapAny(b, functions["mustFromJson"], func(given []reflect.Value) { before["fromJson"](given[0].String()) })
 }
 
-// aliases counts what the aliases of a YAML text stand for.
+// aliases counts the values of the aliases in a YAML text.
 func (b *budget) aliases(what, text string) {
 	added, err := boundedyaml.Aliased(text)
 	if err != nil {
-		b.exceededf("%s reads a text with aliases (&name, *name) that is not valid YAML", what)
+		b.exceededf("%s parses a text with aliases (&name, *name) that is not valid YAML", what)
 	}
 	b.keep(added.Values*bytesOfToken + added.Bytes)
 }
 
-// slow are functions that take as long as thousands of others.
+// slow holds the functions that take as long as thousands of others.
 var slow = []string{
 	"bcrypt", "htpasswd", "derivePassword", "genPrivateKey", "genCA", "genCAWithKey", "buildCustomCert",
 	"genSelfSignedCert", "genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey",
 }
 
-// guardSlow makes each call of these functions check the clock, and lets one
-// render of the process at a time call them: what they use inside, 32 MiB for a
+// guardSlow makes each call of a slow function check the clock, and makes the render the
+// large one, because the memory that these functions use, such as 32 MiB for
 // derivePassword, is not counted.
 func guardSlow(b *budget, all template.FuncMap) {
 	for _, name := range slow {
 		all[name] = wrapAny(b, functions[name], func(given []reflect.Value) {
 			b.take(clockSteps)
 			b.large()
-			b.lookInto(name, given)
+			b.weighArguments(name, given)
 		})
 	}
 }

@@ -9,26 +9,26 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 )
 
-// Functions that stand in no chart: they are put into the parsed templates.
+// Names of the functions that are inserted into parsed templates. No chart uses them.
 const (
 	turnFunction  = "chartwright_turn"
 	enterFunction = "chartwright_enter"
 	leaveFunction = "chartwright_leave"
 	weighFunction = "chartwright_weigh"
-	// These return what they are given.
+	// These functions return their argument.
 	printFunction = "chartwright_print"
 	rangeFunction = "chartwright_range"
 	madeFunction  = "chartwright_made"
 	afterFunction = "chartwright_after"
 )
 
-// nestedActions is how many actions or brackets within each other take as much
-// of the stack as a template that is called.
+// nestedActions is the number of nested actions or brackets that use as much stack as a
+// template call.
 const nestedActions = 10
 
-// instrument puts the calls into a parsed template. What is wrapped stands in
-// brackets behind the function, and not before it in a pipeline: so an error is
-// told of the same place and in the same words as without it.
+// instrument inserts the calls into a parsed template. A wrapped expression becomes an
+// argument in brackets, not the start of a pipeline, so that errors have the same position
+// and text as without the call.
 func instrument(tree *parse.Tree) {
 	if tree.Root == nil {
 		return
@@ -105,7 +105,7 @@ func (i *instrumenter) pipe(pipe *parse.PipeNode) {
 		case makes && n == 0:
 			commands = append(commands, i.making(command))
 		case makes:
-			// It takes what comes before it.
+			// The method gets the result of the previous command.
 			commands = append(commands, command, i.command(madeFunction, command.Pos))
 		default:
 			commands = append(commands, command)
@@ -114,7 +114,7 @@ func (i *instrumenter) pipe(pipe *parse.PipeNode) {
 	pipe.Cmds = commands
 }
 
-// operand returns what takes the place of a part of a command.
+// operand returns the replacement for a part of a command.
 func (i *instrumenter) operand(node parse.Node, argument bool) parse.Node {
 	switch n := node.(type) {
 	case *parse.PipeNode:
@@ -129,7 +129,7 @@ func (i *instrumenter) operand(node parse.Node, argument bool) parse.Node {
 	return node
 }
 
-// making counts what a method makes that is called with nothing before it.
+// making counts the result of a method at the start of a pipeline.
 func (i *instrumenter) making(command *parse.CommandNode) *parse.CommandNode {
 	at := slices.Index(analysis.Fields(command.Args[0]), "YAML")
 	if at < 0 {
@@ -138,7 +138,8 @@ func (i *instrumenter) making(command *parse.CommandNode) *parse.CommandNode {
 	return i.command(afterFunction, command.Pos, i.pipeOf(i.weighing(command.Args[0], at)), i.pipeOf(command))
 }
 
-// weighing weighs the value whose method YAML is called, the field at a place.
+// weighing weighs the value whose method YAML is called. The method is the field at the
+// index.
 func (i *instrumenter) weighing(node parse.Node, at int) *parse.CommandNode {
 	var from parse.Node
 	switch n := node.(type) {
@@ -156,12 +157,12 @@ func (i *instrumenter) weighing(node parse.Node, at int) *parse.CommandNode {
 	return command
 }
 
-// Makes reports whether a method of a value in templates makes something large of
-// what it has, so that it is counted.
+// Makes reports whether a method of a value in templates creates a large result, which is
+// counted.
 func Makes(method string) bool { return slices.Contains(makers, method) }
 
-// makers are the methods of values in templates that make something large of
-// what there is, or of little: of .Files, of a time and of a version.
+// makers holds the methods of values in templates that create large results: of .Files,
+// times and versions.
 var makers = []string{
 	"Get", "Glob", "Lines", "AsConfig", "AsSecrets", "YAML", "Format", "AppendFormat", "String", "GoString",
 	"MarshalText", "MarshalJSON", "MarshalBinary", "GobEncode", "AppendText", "AppendBinary", "Value",
@@ -169,8 +170,8 @@ var makers = []string{
 
 func callsMaker(node parse.Node) bool { return slices.ContainsFunc(analysis.Fields(node), Makes) }
 
-// returns reports whether a pipeline ends in a constant or in a function that
-// always returns what is of the kind.
+// returns reports whether a pipeline ends in a constant or in a function whose result is
+// always of the kind.
 func returns(pipe *parse.PipeNode, kind reflect.Kind) bool {
 	switch last := pipe.Cmds[len(pipe.Cmds)-1].Args[0].(type) {
 	case *parse.StringNode, *parse.NumberNode, *parse.BoolNode:
@@ -194,10 +195,10 @@ func (i *instrumenter) action(name string, number int, pos parse.Pos, line int) 
 	return &parse.ActionNode{NodeType: parse.NodeAction, Pos: pos, Line: line, Pipe: pipe}
 }
 
-// wrap has a function pass on what a pipeline returns.
+// wrap calls a function with the result of a pipeline.
 func (i *instrumenter) wrap(pipe *parse.PipeNode, function string) {
 	if first := pipe.Cmds[0].Args; len(first) > 1 && first[0].Type() == parse.NodePipe {
-		// Brackets take no arguments. The error is told of the whole pipeline.
+		// Brackets accept no arguments. The error must refer to the whole pipeline.
 		return
 	}
 	inner := i.pipeOf(pipe.Cmds...)

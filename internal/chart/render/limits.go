@@ -5,35 +5,34 @@ import (
 	"time"
 )
 
-// Limits are what one render may cost. Ordinary charts stay below a hundredth
-// of each.
+// Limits are the limits of one render. Ordinary charts use less than a hundredth of each.
 type Limits struct {
-	// Steps are calls of functions and turns of range.
+	// Steps is the number of function calls and iterations of range.
 	Steps int
-	// Memory is of all that is written and that functions return, in bytes.
+	// Memory is the size of all outputs and function results, in bytes.
 	Memory int
 	// Value is the size of one value or text, in bytes.
 	Value int
-	// Output is the size of all files together, in bytes.
+	// Output is the total size of all files, in bytes.
 	Output int
-	// Tokens are lines, keys and items of lists in all files together, which
-	// are read as YAML afterwards.
+	// Tokens is the number of lines, keys and list items in all files, which are parsed
+	// as YAML afterwards.
 	Tokens int
-	// Parse is the size of all texts that are parsed as templates, YAML, JSON
-	// or TOML, in bytes.
+	// Parse is the size of all texts that are parsed as templates, YAML, JSON or TOML, in
+	// bytes.
 	Parse int
-	// Depth is how deeply templates may call each other, and values be nested.
+	// Depth is the nesting of template calls and of values.
 	Depth int
-	// Time is for all, without the time that was waited.
+	// Time is the duration of the render, without the time that it waits.
 	Time time.Duration
-	// LargeSteps and LargeMemory are where a render is large and has to be the
-	// only one that is.
+	// LargeSteps, LargeMemory and LargeTime are the thresholds above which a render is
+	// large and must be the only large one.
 	LargeSteps, LargeMemory int
 	LargeTime               time.Duration
 }
 
-// Defaults are the limits of the operator. A release that is stored has at most
-// 1 MiB, packed.
+// Defaults returns the limits of the operator. For comparison, a stored release record has
+// at most 1 MiB, compressed.
 func Defaults() Limits {
 	return Limits{
 		Steps:       1_000_000,
@@ -50,20 +49,20 @@ func Defaults() Limits {
 	}
 }
 
-// LimitError tells which limit a render was stopped by.
+// LimitError is the error of a render that exceeded a limit.
 type LimitError struct {
 	// File is the template file that was being rendered.
 	File string
-	// Exceeded says what was too much, and what there may be.
+	// Exceeded describes the limit.
 	Exceeded string
 }
 
-// Error says what to do, too.
+// Error returns the limit, and advice for users.
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("%s was stopped: %s; look for large numbers, long lists or templates in the values that make the chart repeat something", e.File, e.Exceeded)
+	return fmt.Sprintf("%s was stopped: %s; check the values for large numbers, long lists, or templates that repeat output", e.File, e.Exceeded)
 }
 
-// mebibytes writes a size for people.
+// mebibytes formats a size for users.
 func mebibytes(bytes int) string {
 	if bytes < 1<<20 {
 		return fmt.Sprintf("%d bytes", bytes)

@@ -16,22 +16,23 @@ type File struct {
 	Name, Text string
 }
 
-// Set is the templates of a chart, parsed and instrumented. Nothing changes it,
-// so that any number of renders can be made of it at once.
+// Set holds the parsed and instrumented templates of a chart. It is immutable, so that
+// concurrent renders can use it.
 type Set struct {
 	root *template.Template
-	// names are those of the files, in the order in which they are executed.
+	// names are the names of the files, in the order of their execution.
 	names []string
-	// used are the functions that stand in them.
+	// used are the functions that the templates call.
 	used map[string]bool
 }
 
-// missingKey lets templates read what is not there.
+// missingKey is the option by which missing values are no errors.
 const missingKey = "missingkey=zero"
 
-// Parse reads the templates of a chart.
+// Parse parses and instruments the templates of a chart.
 func Parse(files []File) (*Set, error) {
-	// As Helm's engine: outer files come last, so that what they define counts.
+	// As in Helm's engine, outer files come last, so that their definitions have
+	// precedence.
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b File) int {
 		if byDepth := strings.Count(b.Name, "/") - strings.Count(a.Name, "/"); byDepth != 0 {
@@ -49,8 +50,8 @@ func Parse(files []File) (*Set, error) {
 	return set, nil
 }
 
-// parseInto reads a text as Template.Parse does, instruments it, and notes the
-// functions that it uses, if that is asked for.
+// parseInto parses a text as Template.Parse does, instruments it, and adds the functions
+// that it calls to used, unless used is nil.
 func parseInto(t *template.Template, text string, used map[string]bool) error {
 	trees, err := parse.Parse(t.Name(), text, "", "", functions, builtins)
 	if err != nil {
@@ -68,8 +69,8 @@ func parseInto(t *template.Template, text string, used map[string]bool) error {
 	return nil
 }
 
-// builtins are the functions that templates may call beside those of every
-// chart, each with something that it returns.
+// builtins holds the functions of text/template and those that depend on the render. The
+// values have the types of their results.
 var builtins = template.FuncMap{
 	"and": 0, "call": 0, "index": 0, "slice": 0, "len": 0, "not": 0, "or": 0,
 	"eq": 0, "ge": 0, "gt": 0, "le": 0, "lt": 0, "ne": 0,
@@ -77,7 +78,7 @@ var builtins = template.FuncMap{
 	"include": "", "tpl": "", "lookup": 0,
 }
 
-// parseError words an error as Helm does.
+// parseError formats an error as Helm does.
 func parseError(file string, err error) error {
 	tokens := strings.Split(err.Error(), ": ")
 	if len(tokens) == 1 {
@@ -86,7 +87,7 @@ func parseError(file string, err error) error {
 	return fmt.Errorf("parse error at (%s): %s", tokens[1], tokens[len(tokens)-1])
 }
 
-// noteUsed notes the functions below a node.
+// noteUsed adds the functions that are called below a node to used.
 func noteUsed(node parse.Node, used map[string]bool) {
 	analysis.Walk(node, func(node parse.Node) bool {
 		if function, ok := node.(*parse.IdentifierNode); ok {

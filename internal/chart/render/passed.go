@@ -5,9 +5,9 @@ import (
 	"text/template"
 )
 
-// instruments are the functions that are put into parsed templates. Those that
-// pass something on take and give a reflect.Value, for some values are written
-// otherwise when they are copied.
+// instruments returns the functions that are inserted into parsed templates. Functions
+// that return their argument use reflect.Value, because text/template writes some values
+// differently after a copy.
 func (b *budget) instruments() template.FuncMap {
 	return template.FuncMap{
 		turnFunction: func(steps int) string {
@@ -33,7 +33,7 @@ func (b *budget) instruments() template.FuncMap {
 	}
 }
 
-// passed passes a value on that is going to be written.
+// passed weighs a value that is going to be written, and returns it.
 func (b *budget) passed(what string, value reflect.Value) reflect.Value {
 	switch kind := value.Kind(); {
 	case kind == reflect.Invalid, kind <= reflect.Complex128, kind == reflect.String:
@@ -43,11 +43,11 @@ func (b *budget) passed(what string, value reflect.Value) reflect.Value {
 	return value
 }
 
-// perEntry is what is kept of an entry of a map while a range goes through it:
-// text/template sorts a copy.
+// perEntry is the memory per entry of a map in a range, because text/template sorts a
+// copy.
 const perEntry = 100
 
-// ranged passes a value on that a range is going to walk through.
+// ranged counts a value that a range is going to iterate over, and returns it.
 func (b *budget) ranged(value reflect.Value) reflect.Value {
 	if concrete(value).Kind() == reflect.Map {
 		length := concrete(value).Len()
@@ -57,7 +57,7 @@ func (b *budget) ranged(value reflect.Value) reflect.Value {
 	return value
 }
 
-// made passes on what a method has made.
+// made counts the result of a method, and returns it.
 func (b *budget) made(value reflect.Value) reflect.Value {
 	b.step()
 	switch v := concrete(value); v.Kind() {
@@ -72,7 +72,7 @@ func (b *budget) made(value reflect.Value) reflect.Value {
 	return value
 }
 
-// at returns what stands in maps within each other, if it is there.
+// at returns a value in nested maps, or the zero Value.
 func at(value reflect.Value, fields []string) reflect.Value {
 	for _, name := range fields {
 		value = concrete(value)

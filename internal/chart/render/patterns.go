@@ -5,18 +5,17 @@ import (
 	"strings"
 )
 
-// bytesOfInstruction is what an instruction of a regular expression takes while
-// it is compiled.
+// bytesOfInstruction is the memory per instruction while a regular expression is compiled.
 const bytesOfInstruction = 64
 
-// match is called before a text is searched by a regular expression, which
-// takes as long as the two are large.
+// match is called before a text is searched by a regular expression. The time depends on
+// the sizes of both.
 func (b *budget) match(pattern, text string) {
 	size := len(pattern) + 1
 	if strings.Contains(pattern, "{") {
 		parsed, err := syntax.Parse(pattern, syntax.Perl)
 		if err != nil {
-			// The function says so.
+			// The function returns the error.
 			return
 		}
 		size = instructions(parsed)
@@ -25,9 +24,9 @@ func (b *budget) match(pattern, text string) {
 	b.compareAll(size, len(text)+1, 1024)
 }
 
-// instructions is about how many a pattern is compiled to: what is repeated
-// stands there as often. The parser lets nothing be repeated more than a
-// thousand times, all in all, nor be nested deeper than that.
+// instructions estimates the number of instructions of a compiled pattern, which contains
+// a copy of each repeated part per repetition. The parser limits repetitions and nesting
+// to a thousand.
 func instructions(pattern *syntax.Regexp) int {
 	size := 1 + len(pattern.Rune)
 	for _, part := range pattern.Sub {

@@ -12,14 +12,14 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 )
 
-// Renderer renders charts, any number at once.
+// Renderer renders charts. It is safe for concurrent use.
 type Renderer struct {
 	limits Limits
 	alone  chan struct{}
 	kits   sync.Pool
 }
 
-// New returns a Renderer whose renders all keep to the limits.
+// New returns a Renderer with limits for each of its renders.
 func New(limits Limits) *Renderer {
 	r := &Renderer{limits: limits, alone: make(chan struct{}, 1)}
 	r.kits.New = func() any {
@@ -29,21 +29,20 @@ func New(limits Limits) *Renderer {
 	return r
 }
 
-// kit is what a render works with: functions, and the budget that they are
-// bound to. It takes longer to make than many a render, so it is used again.
+// kit holds the template functions and the budget that they use. Kits are reused, because
+// creating one takes longer than a small render.
 type kit struct {
 	budget    *budget
 	functions template.FuncMap
 }
 
-// Files executes templates and returns what they write, by their names. Partial
-// ones, whose names begin with _, write nothing. Dot is called before each file
-// and returns what its dot is. The error is a LimitError where a limit was
-// exceeded, and the cause of the context's end where that came first.
+// Files executes templates and returns their outputs by name, except those of partials,
+// whose names begin with _. It calls dot before each file to get the file's dot. The
+// error is a LimitError if a limit was exceeded, or the cause of the context's end.
 func (r *Renderer) Files(ctx context.Context, set *Set, dot func(name string) any, options Options) (map[string]string, error) {
 	k, ok := r.kits.Get().(*kit)
 	if !ok {
-		return nil, errors.New("internal error: the pool has something else")
+		return nil, errors.New("internal error: the pool contains another type")
 	}
 	defer r.kits.Put(k)
 	*k.budget = *newBudget(ctx, r.limits, r.alone)
@@ -57,19 +56,20 @@ func (r *Renderer) Files(ctx context.Context, set *Set, dot func(name string) an
 	return rendered, err
 }
 
-// Options are those of one render. The zero value finds nothing in the cluster.
+// Options are the options of one render.
 type Options struct {
-	// Lookup answers the template function of that name; nil finds nothing.
+	// Lookup implements the template function lookup. If it is nil, lookup finds
+	// nothing.
 	Lookup Lookup
-	// InValues lets Lookup answer texts that are given to tpl, too. Texts that
-	// come from a custom resource would otherwise read what its author may not.
+	// InValues enables lookup in arguments of tpl, too. It is off by default, because
+	// the author of a custom resource could read objects without permission.
 	InValues bool
-	// OfChart reports whether a text that is given to tpl is a file of the
-	// chart, which may look up as its templates may; nil means that none is.
+	// OfChart reports whether an argument of tpl is a file of the chart, in which
+	// lookup is enabled as in templates. If it is nil, no argument is.
 	OfChart func(text string) bool
-	// Lend gives back the action's slot when the render has to wait until it is
-	// the only large one. Its result takes a slot again, when the render ends. A
-	// nil Lend has no slot to give.
+	// Lend releases the action's slot when the render must wait until it is the only
+	// large one. Its result acquires a slot again and is called when the render ends.
+	// Lend is nil if there is no slot.
 	Lend func() (resume func())
 }
 
@@ -78,7 +78,7 @@ type execution struct {
 	budget    *budget
 	functions template.FuncMap
 	options   Options
-	// including counts how often each template is being included.
+	// including counts the active inclusions of each template.
 	including map[string]int
 }
 
@@ -92,7 +92,7 @@ func (e *execution) render(set *Set, dot func(name string) any) (rendered map[st
 	if err != nil {
 		return nil, fmt.Errorf("cannot clone templates: %w", err)
 	}
-	// Most charts use few of them, and to bind one takes a while.
+	// Bind only the functions that the chart uses, because binding is slow.
 	bound := e.own(e.options.Lookup)
 	for name := range set.used {
 		if f := e.functions[name]; f != nil {
@@ -112,20 +112,21 @@ func (e *execution) render(set *Set, dot func(name string) any) (rendered map[st
 		if err := root.ExecuteTemplate(to, name, dot(name)); err != nil {
 			return nil, executionError(name, err)
 		}
-		// A file may be no YAML, such as the notes: whoever reads it checks it.
+		// A file such as the notes need not be YAML. The error appears when the file
+		// is decoded.
 		aliased, _ := boundedyaml.Aliased(to.String())
 		if output += to.Len() + aliased.Bytes; output > e.budget.limits.Output {
-			e.budget.exceededf("the chart writes more than %s", mebibytes(e.budget.limits.Output))
+			e.budget.exceededf("the chart's output exceeds %s", mebibytes(e.budget.limits.Output))
 		}
 		if size += boundedyaml.Tokens(to.String()) + aliased.Values; size > e.budget.limits.Tokens {
-			e.budget.exceededf("the chart writes more than %d lines, keys and items of lists", e.budget.limits.Tokens)
+			e.budget.exceededf("the chart's output exceeds %d lines, keys and list items", e.budget.limits.Tokens)
 		}
 		rendered[name] = withoutMissing(to.String())
 	}
 	return rendered, nil
 }
 
-// own are the functions that belong to one render.
+// own returns the functions that depend on the options of the render.
 func (e *execution) own(lookup Lookup) template.FuncMap {
 	if lookup == nil {
 		lookup = noLookup
@@ -135,7 +136,7 @@ func (e *execution) own(lookup Lookup) template.FuncMap {
 		"lookup": func(apiVersion, kind, namespace, name string) (map[string]any, error) {
 			b.take(clockSteps)
 			found, err := lookup(apiVersion, kind, namespace, name)
-			// How large a list is, is for the cluster to say.
+			// The size of a list depends on the cluster.
 			w := weigher{most: b.limits.Memory}
 			w.value(found, b.limits.Depth)
 			b.keep(w.bytes)
@@ -144,7 +145,7 @@ func (e *execution) own(lookup Lookup) template.FuncMap {
 	}
 }
 
-// bind binds the functions that execute templates to a set of them.
+// bind binds the functions that execute templates to a set of templates.
 func (e *execution) bind(t *template.Template) {
 	t.Funcs(template.FuncMap{
 		"include": func(name string, data any) (string, error) { return e.include(t, name, data) },
@@ -152,11 +153,10 @@ func (e *execution) bind(t *template.Template) {
 	})
 }
 
-// depthOfTpl is how deep a tpl counts: all templates of the chart are cloned for
-// it.
+// depthOfTpl is the depth of a tpl, for which all templates of the chart are cloned.
 const depthOfTpl = 10
 
-// maxIncluded is how often a template may be included by itself, as in Helm.
+// maxIncluded is the maximum number of recursive inclusions of a template, as in Helm.
 const maxIncluded = 1000
 
 func (e *execution) include(t *template.Template, name string, data any) (string, error) {
@@ -176,11 +176,11 @@ func (e *execution) tpl(parent *template.Template, text string, data any) (strin
 	e.budget.enter(depthOfTpl)
 	defer e.budget.leave(depthOfTpl)
 	if !strings.Contains(text, "{{") {
-		// It says of itself what it writes. Many charts call tpl on every value.
+		// The text contains no action. Many charts call tpl on every value.
 		return withoutMissing(text), nil
 	}
 	e.budget.template(text)
-	// A clone has to be made of all templates of the chart.
+	// Clone copies all templates of the chart.
 	e.budget.take(clockSteps)
 	t, err := parent.Clone()
 	if err != nil {
@@ -189,8 +189,8 @@ func (e *execution) tpl(parent *template.Template, text string, data any) (strin
 	t.Option(missingKey).Funcs(e.functions)
 	e.bind(t)
 	if !e.options.InValues && (e.options.OfChart == nil || !e.options.OfChart(text)) {
-		// Also for the chart's templates that the text includes: it chooses what
-		// they look up. A text within this one inherits it.
+		// This also disables lookup in the chart's templates that the text includes,
+		// because the text chooses their arguments, and in nested texts.
 		t.Funcs(e.own(noLookup))
 	}
 	t = t.New(parent.Name())
@@ -204,8 +204,8 @@ func (e *execution) tpl(parent *template.Template, text string, data any) (strin
 	return withoutMissing(to.String()), nil
 }
 
-// quoted quotes a text in an error, whole or not at all: what is taken out of
-// errors because it is secret would not be known by a part of it.
+// quoted quotes a text for an error, as a whole or not at all. Secret values are redacted
+// from errors only where they appear as a whole.
 func quoted(text string) string {
 	if len(text) > 4096 {
 		return fmt.Sprintf("a text of %d bytes", len(text))
@@ -213,11 +213,11 @@ func quoted(text string) string {
 	return fmt.Sprintf("%q", text)
 }
 
-// withoutMissing drops what text/template writes for what is not there.
+// withoutMissing removes the text that text/template writes for missing values.
 func withoutMissing(text string) string { return strings.ReplaceAll(text, "<no value>", "") }
 
-// executionError words an error as Helm does: of what the chart's author says
-// by fail and required nothing is told but where.
+// executionError formats an error as Helm does. An error of fail or required contains only
+// its position and its message.
 func executionError(file string, err error) error {
 	if _, ok := errors.AsType[template.ExecError](err); !ok {
 		return err
@@ -226,8 +226,8 @@ func executionError(file string, err error) error {
 	if len(tokens) != 3 {
 		return fmt.Errorf("execution error in (%s): %w", file, err)
 	}
-	if said, ok := errors.AsType[*saidError](err); ok {
-		return fmt.Errorf("execution error at (%s): %s", tokens[1], said.message)
+	if failed, ok := errors.AsType[*failError](err); ok {
+		return fmt.Errorf("execution error at (%s): %s", tokens[1], failed.message)
 	}
 	return err
 }

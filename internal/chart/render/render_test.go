@@ -8,17 +8,16 @@ import (
 	"time"
 )
 
-func TestTimeIsLimited(t *testing.T) {
+func TestFiles_LimitsTime(t *testing.T) {
 	limits := Defaults()
 	limits.Time = 300 * time.Millisecond
 	_, err := one(t, New(limits), `{{ range 10000 }}{{ htpasswd "a" "b" }}{{ end }}`, nil)
-	if limit := (*LimitError)(nil); !errors.As(err, &limit) || !strings.Contains(err.Error(), "it takes longer than 300ms") {
+	if limit := (*LimitError)(nil); !errors.As(err, &limit) || !strings.Contains(err.Error(), "the render takes longer than 300ms") {
 		t.Errorf("error %v", err)
 	}
 }
 
-// TestContextEndsARender: a render ends with its action.
-func TestContextEndsARender(t *testing.T) {
+func TestFiles_EndsWithContext(t *testing.T) {
 	limits := Defaults()
 	limits.Steps = 1 << 60
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -32,12 +31,12 @@ func TestContextEndsARender(t *testing.T) {
 		return nil, nil
 	}
 	if _, err := New(limits).Files(ctx, set, func(string) any { return nil }, Options{Lookup: lookup}); !errors.Is(err, stopped) {
-		t.Errorf("error %v, want that %v", err, stopped)
+		t.Errorf("error %v, want %v", err, stopped)
 	}
 }
 
-// TestOneRenderIsLarge: a second one waits, and small ones do not.
-func TestOneRenderIsLarge(t *testing.T) {
+// A second large render must wait, and small renders must not.
+func TestFiles_OneLargeRenderAtATime(t *testing.T) {
 	renderer := New(Defaults())
 	set, err := Parse([]File{{Name: "web/templates/large.yaml", Text: "{{ range 90000 }}{{ end }}{{ lookup `v1` `Pod` `` `` }}{{ range 90000 }}{{ end }}done"}})
 	if err != nil {
@@ -49,7 +48,7 @@ func TestOneRenderIsLarge(t *testing.T) {
 		close(lent)
 		return func() {
 			if len(renderer.alone) > 0 {
-				t.Error("a render waits for its slot while it is the large one")
+				t.Error("the render acquires a slot while it is the large render")
 			}
 			close(resumed)
 		}
@@ -61,14 +60,14 @@ func TestOneRenderIsLarge(t *testing.T) {
 			return nil, nil
 		}, Lend: lend})
 		if err == nil && !strings.HasSuffix(files["web/templates/large.yaml"], "done") {
-			err = errors.New("it has not rendered")
+			err = errors.New("the output is incomplete")
 		}
 		done <- err
 	}()
 	<-halfway
 	for range 1000 {
 		if text, err := one(t, renderer, "{{ upper `small` }}", nil); err != nil || text != "SMALL" {
-			t.Fatalf("a small render: %q, %v", text, err)
+			t.Fatalf("small render: %q, %v", text, err)
 		}
 	}
 	select {
@@ -76,11 +75,11 @@ func TestOneRenderIsLarge(t *testing.T) {
 		t.Fatalf("a large render did not wait: %v", err)
 	default:
 	}
-	// It does not keep others from their slot.
+	// The waiting render must have released its slot.
 	<-lent
 	select {
 	case <-resumed:
-		t.Error("it takes its slot again before it can go on")
+		t.Error("the render acquired a slot while it was waiting")
 	default:
 	}
 	<-renderer.alone
@@ -89,9 +88,9 @@ func TestOneRenderIsLarge(t *testing.T) {
 		t.Error(err)
 	}
 	if len(renderer.alone) > 0 {
-		t.Fatal("a render that is over still counts as the large one")
+		t.Fatal("a finished render still holds the lock of the large render")
 	}
-	// One that waits ends with its action.
+	// A waiting render must end with its context.
 	renderer.alone <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
 	if _, err := renderer.Files(ctx, set, func(string) any { return nil }, Options{Lookup: func(string, string, string, string) (map[string]any, error) {
@@ -102,8 +101,7 @@ func TestOneRenderIsLarge(t *testing.T) {
 	}
 }
 
-// TestLimitsCountEachRender: what one has taken is not missing to the next.
-func TestLimitsCountEachRender(t *testing.T) {
+func TestFiles_LimitsApplyPerRender(t *testing.T) {
 	limits := Defaults()
 	limits.Steps = 1000
 	renderer := New(limits)
@@ -112,20 +110,20 @@ func TestLimitsCountEachRender(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := one(t, renderer, "{{ range 1100 }}{{ end }}", nil); err == nil {
-			t.Fatal("a limit is none")
+			t.Fatal("the render exceeded the limit without an error")
 		}
 	}
 }
 
-// TestLookupsCount: what the cluster answers may be large, but not over and over.
-func TestLookupsCount(t *testing.T) {
+// The result of one lookup may be large, but the results of all lookups count.
+func TestFiles_CountsLookups(t *testing.T) {
 	list := map[string]any{"items": []any{strings.Repeat("x", 20<<20)}}
 	lookup := func(string, string, string, string) (map[string]any, error) { return list, nil }
 	renderer := New(Defaults())
 	for text, want := range map[string]string{
 		"{{ len (lookup `v1` `Pod` `` ``).items }}":                      "",
 		"{{ range 100 }}{{ $_ := lookup `v1` `Pod` `` `` }}{{ end }}":    "128 MiB of memory",
-		"{{ range 100 }}{{ toYaml (lookup `v1` `Pod` `` ``) }}{{ end }}": "toYaml makes or takes",
+		"{{ range 100 }}{{ toYaml (lookup `v1` `Pod` `` ``) }}{{ end }}": "toYaml creates or reads",
 	} {
 		set, err := Parse([]File{{Name: "web/templates/lookup.yaml", Text: text}})
 		if err != nil {
@@ -154,13 +152,13 @@ func TestTpl_LooksUpOnlyWhereAllowed(t *testing.T) {
 		options    Options
 		want       string
 	}{
-		{"a text that looks up", look, found, ""},
-		{"a text that has the chart look up", `{{ include "password" "db" }}{{ template "password" "db" }}`, found, ""},
-		{"a text within a text", `{{ tpl "` + strings.ReplaceAll(look, `"`, `\"`) + `" . }}`, found, ""},
-		{"a text where that is allowed", look, allowed, "of db"},
+		{"a text with lookup", look, found, ""},
+		{"a text that includes a template with lookup", `{{ include "password" "db" }}{{ template "password" "db" }}`, found, ""},
+		{"a nested text", `{{ tpl "` + strings.ReplaceAll(look, `"`, `\"`) + `" . }}`, found, ""},
+		{"a text with lookupInValues", look, allowed, "of db"},
 		{"a file of the chart", "{{/* a file */}}" + look, ofChart, "of db"},
-		{"a text within a file of the chart", "{{/* a file */}}{{ tpl .inner . }}", ofChart, ""},
-		{"a file of the chart within a text", `{{ tpl .file . }}`, ofChart, ""},
+		{"a text in a file of the chart", "{{/* a file */}}{{ tpl .inner . }}", ofChart, ""},
+		{"a file of the chart in a text", `{{ tpl .file . }}`, ofChart, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			set, err := Parse([]File{{Name: "web/templates/a.yaml", Text: chart}})

@@ -6,22 +6,20 @@ import (
 	"strings"
 )
 
-// weigher finds out how large values are when they are written or walked
-// through: what stands in a value twice counts twice. It ends early when that
-// is more than most, or when they are nested too deep, as what contains itself
-// is.
+// weigher computes the size of values when they are written or traversed. A value that
+// appears twice counts twice. The weigher stops if the size exceeds most, or if values are
+// nested too deep, as recursive values are.
 type weigher struct {
 	bytes, values, most int
 	deep                bool
-	// indent is what is written more before each line of a value in another
-	// one, paths tells that the keys of all outer ones are, too, and before is
-	// how much that is.
+	// indent is the additional indentation of nested values. If paths is true, each line
+	// also begins with the keys of all outer values. before is the resulting number of
+	// bytes before each line.
 	indent, before int
 	paths          bool
 }
 
-// perValue is what a value takes beside its text: a sign or two, and more where
-// it is indented.
+// perValue is the size of a value in addition to its text, for punctuation.
 const perValue = 8
 
 func (w *weigher) value(value any, depth int) {
@@ -64,7 +62,7 @@ func (w *weigher) value(value any, depth int) {
 	}
 }
 
-// down goes into a value, and returns what was written before each line of it.
+// down enters a nested value, and returns the previous value of before.
 func (w *weigher) down(key string) (was int) {
 	was = w.before
 	w.before += w.indent
@@ -100,7 +98,7 @@ func (w *weigher) reflected(v reflect.Value, depth int) {
 		}
 	case reflect.Slice, reflect.Array:
 		if size := v.Type().Elem().Kind(); size <= reflect.Complex128 {
-			// Numbers: written, a byte takes up to four.
+			// The text of a number has up to four characters per byte.
 			w.bytes += 4 * v.Len() * int(v.Type().Elem().Size())
 			w.values += v.Len()
 			return
@@ -122,8 +120,7 @@ func (w *weigher) reflected(v reflect.Value, depth int) {
 	}
 }
 
-// weigh is called before values are walked through, and returns their weight
-// and number.
+// weigh is called before values are traversed, and returns their size and number.
 func (b *budget) weigh(what string, values ...any) (bytes, number int) {
 	return b.weighBy(weigher{}, what, values...)
 }
@@ -142,7 +139,7 @@ func (b *budget) weighBy(w weigher, what string, values ...any) (bytes, number i
 	return w.bytes, w.values
 }
 
-// result counts what a function has made.
+// result counts the result of a function.
 func (b *budget) result(value any) {
 	switch v := value.(type) {
 	case string:
@@ -163,7 +160,7 @@ func (b *budget) result(value any) {
 		case reflect.Map:
 			b.keep(48 * v.Len())
 		case reflect.Struct:
-			// A certificate and its key.
+			// The struct is a certificate and its key.
 			for _, field := range v.Fields() {
 				if field.Kind() == reflect.String {
 					b.keep(field.Len())
@@ -173,14 +170,13 @@ func (b *budget) result(value any) {
 	}
 }
 
-// bytesOfToken is what is made of a token of YAML or JSON, while and after it
-// is read.
+// bytesOfToken is the memory per token of YAML or JSON during and after parsing.
 const bytesOfToken = 300
 
 // product multiplies without overflow.
 func product(a, b int) float64 { return math.Abs(float64(a)) * math.Abs(float64(b)) }
 
-// occurrences is how often a text stands in another, as strings.Split counts.
+// occurrences returns the number of parts into which strings.Split splits a text.
 func occurrences(of, in string) int {
 	return strings.Count(in, of) + 1
 }

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// The functions below return a function that takes a step, calls before, if
-// there is one, and counts what comes out.
+// The functions below return a function that takes a step, calls before unless it is nil,
+// and counts the result.
 
 func wrap1[A, R any](b *budget, f func(A) R, before func(A)) func(A) R {
 	return func(a A) R {
@@ -33,15 +33,15 @@ func wrap2[A, B, R any](b *budget, f func(A, B) R, before func(A, B)) func(A, B)
 	}
 }
 
-// count counts what a function has returned. What comes as any is, if nothing
-// else is said of the function, only passed on, as get does it.
+// count counts the result of a function. A result of type any is not counted, because such
+// functions return a value that exists already, as get does.
 func count[R any](b *budget, value R) {
 	if _, passed := any(&value).(*any); !passed {
 		b.result(value)
 	}
 }
 
-// wrapAll is for functions of any number of values.
+// wrapAll wraps a function with a variable number of arguments.
 func wrapAll[A, R any](b *budget, f func(...A) R, before func([]A)) func(...A) R {
 	return func(all ...A) R {
 		b.step()
@@ -54,7 +54,8 @@ func wrapAll[A, R any](b *budget, f func(...A) R, before func([]A)) func(...A) R
 	}
 }
 
-// wrapAny is for all the others. It is slower.
+// wrapAny wraps any function, by reflection, which is slower. It also takes steps for
+// long strings.
 func wrapAny(b *budget, f any, before func(arguments []reflect.Value)) any {
 	called := reflect.ValueOf(f)
 	return reflect.MakeFunc(called.Type(), func(arguments []reflect.Value) []reflect.Value {
@@ -79,8 +80,8 @@ func wrapAny(b *budget, f any, before func(arguments []reflect.Value)) any {
 	}).Interface()
 }
 
-// shallow are functions that look into no value that they are given, not even
-// to say what is wrong with it.
+// shallow holds the functions that never traverse their arguments, not even to format an
+// error.
 var shallow = sets.New(
 	"all", "any", "append", "chunk", "coalesce", "compact", "default", "dig", "empty", "first", "get", "hasKey", "initial",
 	"keys", "kindIs", "kindOf", "last", "list", "mustAppend", "mustChunk", "mustCompact", "mustFirst", "mustInitial",
@@ -88,9 +89,9 @@ var shallow = sets.New(
 	"push", "required", "rest", "reverse", "ternary", "tuple", "typeIs", "typeIsLike", "typeOf", "unset", "values",
 )
 
-// lookInto weighs what a function may look into, which it does at least to say
-// that it is of the wrong type.
-func (b *budget) lookInto(name string, arguments []reflect.Value) {
+// weighArguments weighs the arguments that a function may traverse, at least to format an
+// error.
+func (b *budget) weighArguments(name string, arguments []reflect.Value) {
 	for _, argument := range arguments {
 		switch argument.Kind() {
 		case reflect.Interface, reflect.Slice, reflect.Map:
@@ -99,7 +100,7 @@ func (b *budget) lookInto(name string, arguments []reflect.Value) {
 	}
 }
 
-// wrapped wraps a function that makes nothing large of what it gets.
+// wrapped wraps a function whose result is not much larger than its arguments.
 func wrapped(b *budget, name string, f any) any {
 	switch f := f.(type) {
 	case func(string) string:
@@ -139,7 +140,7 @@ func wrapped(b *budget, name string, f any) any {
 	}
 }
 
-// wrappedDeep wraps a function that may look into what it gets.
+// wrappedDeep wraps a function that may traverse its arguments.
 func wrappedDeep(b *budget, name string, f any) any {
 	switch f := f.(type) {
 	case func(any) int64:
@@ -149,6 +150,6 @@ func wrappedDeep(b *budget, name string, f any) any {
 	case func(...any) int64:
 		return wrapAll(b, f, func(values []any) { b.weigh(name, values...) })
 	default:
-		return wrapAny(b, f, func(arguments []reflect.Value) { b.lookInto(name, arguments) })
+		return wrapAny(b, f, func(arguments []reflect.Value) { b.weighArguments(name, arguments) })
 	}
 }

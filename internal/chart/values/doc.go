@@ -1,8 +1,6 @@
-// Package values turns the spec of a custom resource into the values that its
-// chart is rendered with.
+// Package values computes the values of a chart from the spec of a custom resource.
 //
-// The spec is the values: absent, null or empty, the chart's defaults hold.
-// The overrides of the watches entry win over the spec. Numbers are made equal
-// whichever way they were written, so that 1 and 1.0 are one value and render
-// alike, and Digest tells whether two sets of values are the same.
+// The spec contains the values. For missing values the chart's defaults apply, and the
+// overrides of the watches entry have precedence over the spec. Numbers are normalized,
+// so that 1 and 1.0 are the same value. Digest returns the same digest for equal values.
 package values

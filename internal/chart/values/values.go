@@ -15,8 +15,8 @@ import (
 	sprig "github.com/go-task/slim-sprig/v3"
 )
 
-// FromSpec returns the chart values that a custom resource's spec asks for. The
-// result shares nothing with the spec. A spec that is no object is an error.
+// FromSpec returns the chart values in the spec of a custom resource, as a deep copy. It
+// returns an error if the spec is not an object.
 func FromSpec(object map[string]any) (map[string]any, error) {
 	spec, found := object["spec"]
 	if !found || spec == nil {
@@ -24,13 +24,13 @@ func FromSpec(object map[string]any) (map[string]any, error) {
 	}
 	values, ok := spec.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("spec: expected an object that holds the chart's values, found %T", spec)
+		return nil, fmt.Errorf("spec: got %T, want an object with the chart's values", spec)
 	}
 	return Normalize(values), nil
 }
 
-// Merge lays overrides over values, key by key in nested objects, and returns
-// values. Lists and scalars are replaced whole, as Helm does it.
+// Merge merges overrides into values, key by key in nested objects, and returns values. As
+// in Helm, lists and scalars are replaced as a whole.
 func Merge(values, overrides map[string]any) map[string]any {
 	for key, over := range overrides {
 		base, isMap := values[key].(map[string]any)
@@ -44,11 +44,11 @@ func Merge(values, overrides map[string]any) map[string]any {
 	return values
 }
 
-// exact is the largest magnitude up to which every whole float64 is exact.
+// exact limits the integers that float64 represents exactly.
 const exact = 1 << 53
 
-// normalize returns a copy in which whole numbers are int64. Templates print a
-// large float64 as 1e+06, and a digest must not depend on how JSON was written.
+// normalize returns a copy and converts integral numbers to int64. Templates format a large
+// float64 as 1e+06, and digests must not depend on the format of JSON numbers.
 func normalize(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -71,8 +71,8 @@ func normalize(value any) any {
 	}
 }
 
-// Normalize returns a copy of values that came from elsewhere, such as a release
-// record, with whole numbers as they are in values that came from a spec.
+// Normalize returns a copy of values, for example from a release record, and converts
+// integral numbers to int64, as FromSpec does.
 func Normalize(values map[string]any) map[string]any {
 	normal := make(map[string]any, len(values))
 	for key, value := range values {
@@ -81,9 +81,8 @@ func Normalize(values map[string]any) map[string]any {
 	return normal
 }
 
-// Coalesce returns the values that a release has: defaults with what was given
-// over them. A null takes a default away. The result shares what it can with
-// both, so that nobody may change it.
+// Coalesce returns the defaults with the given values merged over them. A null removes a
+// default. The result shares data with both arguments, so the caller must not change it.
 func Coalesce(defaults, given map[string]any) map[string]any {
 	if len(given) == 0 {
 		return defaults
@@ -97,7 +96,7 @@ func Coalesce(defaults, given map[string]any) map[string]any {
 		case nil:
 			delete(all, key)
 		case map[string]any:
-			// A default that is not a map counts for nothing.
+			// A map replaces a default that is not a map.
 			base, _ := defaults[key].(map[string]any)
 			all[key] = Coalesce(base, over)
 		default:
@@ -107,13 +106,11 @@ func Coalesce(defaults, given map[string]any) map[string]any {
 	return all
 }
 
-// digestLength is the number of hex digits of a digest: 160 bits, which fit
-// into a label.
+// digestLength is the number of hex digits of a digest: 160 bits, which fit into a label.
 const digestLength = 40
 
-// Digest returns a digest of the values, equal for equal values in whatever
-// order their keys stand. It fits into a label. It panics on values that are
-// not JSON, which FromSpec never returns.
+// Digest returns a digest of the values that does not depend on the order of keys and fits
+// into a label. It panics for values that are not JSON, which FromSpec never returns.
 func Digest(values map[string]any) string {
 	data, err := json.Marshal(values)
 	if err != nil {
@@ -122,8 +119,7 @@ func Digest(values map[string]any) string {
 	return DigestOf(string(data))
 }
 
-// DigestOf returns a digest of the parts, which differs where any part differs
-// or stands elsewhere.
+// DigestOf returns a digest of the parts and their order.
 func DigestOf(parts ...string) string {
 	h := sha256.New()
 	for _, part := range parts {
@@ -133,24 +129,23 @@ func DigestOf(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:digestLength]
 }
 
-// Expand returns the text with $NAME and ${NAME} replaced from the environment
-// and then executed as a template with sprig's functions and no data, which is
-// how the operator-sdk expands overrideValues.
+// Expand expands a text as the operator-sdk expands overrideValues: it replaces $NAME and
+// ${NAME} by environment variables, and then executes the text as a template with sprig's
+// functions and no data.
 func Expand(text string) (string, error) {
 	tmpl, err := template.New("").Funcs(sprig.TxtFuncMap()).Option("missingkey=error").Parse(os.ExpandEnv(text))
 	if err != nil {
-		return "", fmt.Errorf("not a template: %w", err)
+		return "", fmt.Errorf("parse the template: %w", err)
 	}
 	var out strings.Builder
 	if err := tmpl.Execute(&out, nil); err != nil {
-		return "", fmt.Errorf("executing the template: %w", err)
+		return "", fmt.Errorf("execute the template: %w", err)
 	}
 	return out.String(), nil
 }
 
-// Retype returns stored values with those that an entry overrides as the entry
-// types them, where templates make the same of both. The operator-sdk stores a
-// text for each.
+// Retype returns stored values and replaces strings by the overrides of the watches entry if
+// templates render both alike. The operator-sdk stores overrides as strings.
 func Retype(stored, overrides map[string]any) map[string]any {
 	typed := maps.Clone(stored)
 	for key, over := range overrides {
@@ -168,9 +163,8 @@ func Retype(stored, overrides map[string]any) map[string]any {
 	return typed
 }
 
-// Prints reports whether a value of an override means to templates what its text
-// did: a number, or what is true. What is false does not, for a text is true to
-// a template.
+// Prints reports whether templates treat a value of an override like its text: an integer,
+// or true. The value false differs from its text, because a non-empty string is true.
 func Prints(value any, text string) bool {
 	switch v := value.(type) {
 	case int64:

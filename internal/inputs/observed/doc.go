@@ -1,10 +1,9 @@
-// Package observed knows the objects that a kind's own status fields speak of
-// beside those of the release, such as the pods of its Deployment.
+// Package observed holds the objects that expressions of the kind's status fields read in
+// addition to the managed resources, such as the pods of a Deployment.
 //
-// One informer watches what a Watch says: a kind, and of it the objects that
-// have the labels which do not differ from one custom resource to another. It
-// feeds the Store through Handler. There each object is in the one place that
-// its namespace and the differing labels lead to, so that a custom resource
-// finds its own without looking at others', and a change is told to those alone
-// who can see it. A pass reads memory only.
+// A Watch selects the objects of one informer: a kind, and the labels that are equal for
+// all custom resources. The informer feeds the Store through Handler. The Store keeps each
+// object in one bucket by its namespace and the labels that differ between custom
+// resources. A custom resource reads only its own bucket, and only the users of a bucket
+// are notified of a change. Reconciliations read memory only.
 package observed

@@ -11,31 +11,31 @@ import (
 	"github.com/chartwright/chartwright/internal/inputs"
 )
 
-// Store holds what the watches have seen, and who looks at it. The zero Store
-// is not usable; call NewStore. Its methods may be called concurrently.
+// Store holds the objects that the watches have returned, and which custom resources use
+// them. The zero Store is not usable; call NewStore. Its methods may be called
+// concurrently.
 type Store struct {
 	users *inputs.Tracker[bucket]
 
 	// The other fields are guarded by users.
 
-	// objects are those of a place, by name.
+	// objects are the objects of each bucket, by name.
 	objects map[bucket]map[string]*unstructured.Unstructured
-	// at is where an object is.
+	// at is the bucket of each object.
 	at map[object]bucket
-	// synced are the watches that have seen all that is there, and failed why
-	// others have not.
+	// synced are the watches that have listed all existing objects. failed is the reason
+	// for each of the others.
 	synced map[Watch]bool
 	failed map[Watch]string
 }
 
-// object names an object of a watch.
+// object is the name of an object of a watch.
 type object struct {
 	watch Watch
 	types.NamespacedName
 }
 
-// NewStore returns a store that knows of no object. The function changed is
-// called outside any lock.
+// NewStore returns an empty Store. It calls changed without holding a lock.
 func NewStore(changed func(types.UID)) *Store {
 	return &Store{
 		users:   inputs.NewTracker[bucket](changed),
@@ -46,42 +46,42 @@ func NewStore(changed func(types.UID)) *Store {
 	}
 }
 
-// unseen is why there are no objects where a watch has only begun.
-const unseen = "it is not known yet what is there"
+// notListed is the reason if the watch is still listing objects.
+const notListed = "the objects are not listed yet"
 
-// Select returns the objects of each selection, by its name, in the order of
-// their names, or why they cannot be told. Nobody may change them. From then on
-// the user is told of changes of what these selections contain, and of no other.
+// Select returns the objects of each selection, sorted by name, or the reason why they are
+// missing. Callers must not change the objects. From now on the user is notified of changes
+// in these selections, and of no others.
 func (s *Store) Select(user types.UID, selections []Selection) (objects map[string]any, missing map[string]string) {
 	s.users.Mu.Lock()
 	defer s.users.Mu.Unlock()
 	objects, missing = map[string]any{}, map[string]string{}
-	places := make([]bucket, len(selections))
+	buckets := make([]bucket, len(selections))
 	for i, selection := range selections {
-		places[i] = selection.bucket(selection.Namespace, selection.Labels)
+		buckets[i] = selection.bucket(selection.Namespace, selection.Labels)
 		if !s.synced[selection.Watch] {
-			missing[selection.Name] = selection.Kind + ": " + cmp.Or(s.failed[selection.Watch], unseen)
+			missing[selection.Name] = selection.Kind + ": " + cmp.Or(s.failed[selection.Watch], notListed)
 			continue
 		}
-		found := s.objects[places[i]]
+		found := s.objects[buckets[i]]
 		list := make([]any, 0, len(found))
 		for _, name := range slices.Sorted(maps.Keys(found)) {
 			list = append(list, found[name].Object)
 		}
 		objects[selection.Name] = list
 	}
-	s.users.Set(user, places)
+	s.users.Set(user, buckets)
 	return objects, missing
 }
 
-// Forget ends what a user looks at.
+// Forget removes the selections of a user.
 func (s *Store) Forget(user types.UID) {
 	s.users.Mu.Lock()
 	defer s.users.Mu.Unlock()
 	s.users.Set(user, nil)
 }
 
-// Synced says that a watch has seen all that is there.
+// Synced records that a watch has listed all existing objects.
 func (s *Store) Synced(w Watch) {
 	s.users.Update(func() []types.UID {
 		if s.synced[w] {
@@ -93,27 +93,27 @@ func (s *Store) Synced(w Watch) {
 	})
 }
 
-// Failed says why a watch sees nothing, and returns whether that is news. Once
-// it has seen all, it is no matter: watches end and begin again all the time.
-func (s *Store) Failed(w Watch, why string) (news bool) {
+// Failed records why a watch fails, and reports whether the reason is new. It ignores
+// failures after Synced, because watches end and restart regularly.
+func (s *Store) Failed(w Watch, reason string) (isNew bool) {
 	s.users.Update(func() []types.UID {
-		if s.synced[w] || s.failed[w] == why {
+		if s.synced[w] || s.failed[w] == reason {
 			return nil
 		}
-		news = true
-		s.failed[w] = why
+		isNew = true
+		s.failed[w] = reason
 		return s.usersOf(w)
 	})
-	return news
+	return isNew
 }
 
-// usersOf returns who looks at any place of a watch.
+// usersOf returns the users of all buckets of a watch.
 func (s *Store) usersOf(w Watch) []types.UID {
-	var places []bucket
-	for p := range s.users.All() {
-		if p.watch == w {
-			places = append(places, p)
+	var buckets []bucket
+	for b := range s.users.All() {
+		if b.watch == w {
+			buckets = append(buckets, b)
 		}
 	}
-	return s.users.Users(places...)
+	return s.users.Users(buckets...)
 }

@@ -19,32 +19,32 @@ var (
 	pods   = NewWatch(podGVK, map[string]string{"app": "podset"}, []string{"release"})
 )
 
-// world is a store with a note of who was told.
-type world struct {
+// recordingStore is a Store that records which users it notifies.
+type recordingStore struct {
 	*Store
-	handler cache.ResourceEventHandler
-	told    []string
+	handler  cache.ResourceEventHandler
+	notified []string
 }
 
-func newWorld() *world {
-	w := &world{}
-	w.Store = NewStore(func(user types.UID) { w.told = append(w.told, string(user)) })
+func newRecordingStore() *recordingStore {
+	w := &recordingStore{}
+	w.Store = NewStore(func(user types.UID) { w.notified = append(w.notified, string(user)) })
 	w.handler = w.Handler(pods)
 	return w
 }
 
-// expectTold checks who was told since the last call.
-func (w *world) expectTold(t *testing.T, want ...string) {
+// expectNotified checks which users were notified since the last call.
+func (w *recordingStore) expectNotified(t *testing.T, want ...string) {
 	t.Helper()
-	slices.Sort(w.told)
-	if !slices.Equal(w.told, want) {
-		t.Errorf("told %v, want %v", w.told, want)
+	slices.Sort(w.notified)
+	if !slices.Equal(w.notified, want) {
+		t.Errorf("notified %v, want %v", w.notified, want)
 	}
-	w.told = nil
+	w.notified = nil
 }
 
-// see returns what a user sees of the release in a namespace.
-func (w *world) see(user types.UID, namespace, release string) string {
+// selectPods returns the names of the pods of a release, or why they are missing.
+func (w *recordingStore) selectPods(user types.UID, namespace, release string) string {
 	objects, missing := w.Select(user, []Selection{{Watch: pods, Name: "pods", Namespace: namespace, Labels: map[string]string{"release": release}}})
 	if why, ok := missing["pods"]; ok {
 		return why
@@ -67,8 +67,8 @@ func pod(namespace, name, release string) *unstructured.Unstructured {
 	return o
 }
 
-func TestEachSeesItsOwn(t *testing.T) {
-	w := newWorld()
+func TestStore_SelectsByNamespaceAndLabels(t *testing.T) {
+	w := newRecordingStore()
 	for i, p := range []*unstructured.Unstructured{pod("a", "web-2", "web"), pod("a", "web-1", "web"), pod("a", "api-1", "api"), pod("b", "web-3", "web")} {
 		w.handler.OnAdd(p, i < 2)
 	}
@@ -76,66 +76,66 @@ func TestEachSeesItsOwn(t *testing.T) {
 	for _, test := range []struct{ namespace, release, want string }{
 		{"a", "web", "web-1 web-2"}, {"a", "api", "api-1"}, {"b", "web", "web-3"}, {"b", "api", ""}, {"c", "web", ""}, {"a", "", ""},
 	} {
-		if got := w.see("u", test.namespace, test.release); got != test.want {
-			t.Errorf("%s/%s sees %q, want %q", test.namespace, test.release, got, test.want)
+		if got := w.selectPods("u", test.namespace, test.release); got != test.want {
+			t.Errorf("%s/%s selects %q, want %q", test.namespace, test.release, got, test.want)
 		}
 	}
 }
 
-func TestChangesAreToldToThoseWhoSeeThem(t *testing.T) {
-	w := newWorld()
+func TestStore_NotifiesUsersOfChangedObjects(t *testing.T) {
+	w := newRecordingStore()
 	w.Synced(pods)
 	for user, release := range map[types.UID]string{"web": "web", "twin": "web", "api": "api"} {
-		w.see(user, "a", release)
+		w.selectPods(user, "a", release)
 	}
-	w.see("elsewhere", "b", "web")
+	w.selectPods("elsewhere", "b", "web")
 	first := pod("a", "web-1", "web")
 	w.handler.OnAdd(first, false)
-	w.expectTold(t, "twin", "web")
+	w.expectNotified(t, "twin", "web")
 
-	// The same once more, as after a watch that began anew.
+	// An unchanged object, as after a restart of the watch.
 	w.handler.OnUpdate(first, first)
 	again := pod("a", "web-1", "web")
 	again.SetResourceVersion("2")
 	w.handler.OnUpdate(first, again)
-	w.expectTold(t)
+	w.expectNotified(t)
 
 	changed := pod("a", "web-1", "web")
 	changed.Object["status"] = map[string]any{"phase": "Running"}
 	w.handler.OnUpdate(again, changed)
-	w.expectTold(t, "twin", "web")
+	w.expectNotified(t, "twin", "web")
 	annotated := changed.DeepCopy()
 	annotated.SetAnnotations(map[string]string{"a": "b"})
 	w.handler.OnUpdate(changed, annotated)
-	w.expectTold(t, "twin", "web")
+	w.expectNotified(t, "twin", "web")
 
-	// It moves to another release: both are told.
+	// The object moves to another release: users of both are notified.
 	w.handler.OnUpdate(annotated, pod("a", "web-1", "api"))
-	w.expectTold(t, "api", "twin", "web")
-	if web, api := w.see("web", "a", "web"), w.see("api", "a", "api"); web != "" || api != "web-1" {
-		t.Errorf("web sees %q and api %q", web, api)
+	w.expectNotified(t, "api", "twin", "web")
+	if web, api := w.selectPods("web", "a", "web"), w.selectPods("api", "a", "api"); web != "" || api != "web-1" {
+		t.Errorf("web selects %q and api %q", web, api)
 	}
 
 	w.handler.OnDelete(cache.DeletedFinalStateUnknown{Obj: pod("a", "web-1", "api")})
-	w.expectTold(t, "api")
+	w.expectNotified(t, "api")
 	w.handler.OnDelete(pod("a", "web-1", "api"))
-	w.expectTold(t)
+	w.expectNotified(t)
 
-	// Who looks elsewhere now, or is gone, is told nothing.
-	w.see("web", "a", "db")
+	// Users with another selection now, and forgotten users, are not notified.
+	w.selectPods("web", "a", "db")
 	w.Forget("twin")
 	w.handler.OnAdd(pod("a", "web-2", "web"), false)
-	w.expectTold(t)
+	w.expectNotified(t)
 	w.handler.OnAdd(pod("a", "db-1", "db"), false)
-	w.expectTold(t, "web")
+	w.expectNotified(t, "web")
 }
 
-func TestNothingIsLeftBehind(t *testing.T) {
-	w := newWorld()
+func TestStore_ForgetsDeletedObjectsAndUsers(t *testing.T) {
+	w := newRecordingStore()
 	w.Synced(pods)
 	for i := range 10 {
 		user := types.UID(strconv.Itoa(i))
-		w.see(user, "a", string(user))
+		w.selectPods(user, "a", string(user))
 		w.handler.OnAdd(pod("a", "p"+string(user), string(user)), false)
 	}
 	for i := range 10 {
@@ -143,37 +143,37 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		w.Forget(types.UID(strconv.Itoa(i)))
 	}
 	if len(w.objects)+len(w.at)+len(slices.Collect(w.users.All())) > 0 {
-		t.Errorf("left are %v %v %v", w.objects, w.at, slices.Collect(w.users.All()))
+		t.Errorf("left over: %v %v %v", w.objects, w.at, slices.Collect(w.users.All()))
 	}
 }
 
-func TestWhatIsNotKnownIsNotEmpty(t *testing.T) {
-	w := newWorld()
-	if why := w.see("web", "a", "web"); why != "Pod: it is not known yet what is there" {
+func TestStore_ReportsUnlistedWatches(t *testing.T) {
+	w := newRecordingStore()
+	if why := w.selectPods("web", "a", "web"); why != "Pod: the objects are not listed yet" {
 		t.Error(why)
 	}
-	if !w.Failed(pods, "no rights") || w.Failed(pods, "no rights") {
-		t.Error("it is news once")
+	if !w.Failed(pods, "forbidden") || w.Failed(pods, "forbidden") {
+		t.Error("a failure is new exactly once")
 	}
-	w.expectTold(t, "web")
-	if why := w.see("web", "a", "web"); why != "Pod: no rights" {
+	w.expectNotified(t, "web")
+	if why := w.selectPods("web", "a", "web"); why != "Pod: forbidden" {
 		t.Error(why)
 	}
 	w.Synced(pods)
 	w.Synced(pods)
-	w.expectTold(t, "web")
-	if got := w.see("web", "a", "web"); got != "" {
+	w.expectNotified(t, "web")
+	if got := w.selectPods("web", "a", "web"); got != "" {
 		t.Error(got)
 	}
-	// A watch that ends for a while is no news.
+	// A failure after the first list is ignored.
 	w.Failed(pods, "away")
-	w.expectTold(t)
-	if got := w.see("web", "a", "web"); got != "" {
+	w.expectNotified(t)
+	if got := w.selectPods("web", "a", "web"); got != "" {
 		t.Error(got)
 	}
 }
 
-func TestWatchesAreOneWhereTheyAskTheSame(t *testing.T) {
+func TestNewWatch_EqualForEqualSelectors(t *testing.T) {
 	a := NewWatch(podGVK, map[string]string{"x": "1", "y": "2"}, []string{"b", "a"})
 	b := NewWatch(podGVK, map[string]string{"y": "2", "x": "1"}, []string{"a", "b"})
 	if a != b {
@@ -192,7 +192,7 @@ func TestWatchesAreOneWhereTheyAskTheSame(t *testing.T) {
 	}
 	fixed := NewWatch(podGVK, map[string]string{"x": "1"}, nil)
 	if fixed.bucket("a", map[string]string{"x": "1", "z": "2"}) != fixed.bucket("a", nil) {
-		t.Error("a label that is not asked for tells objects apart")
+		t.Error("a label that the watch does not select by changes the bucket")
 	}
 }
 

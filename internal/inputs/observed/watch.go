@@ -16,17 +16,18 @@ import (
 	"github.com/chartwright/chartwright/internal/inputs"
 )
 
-// Watch is what one informer watches. Equal watches are one.
+// Watch identifies the objects of an informer. Custom resources with equal Watches share an
+// informer.
 type Watch struct {
 	schema.GroupVersionKind
-	// fixed are the labels that every object has, and differing the keys of
-	// those whose value tells whose it is: as a label selector has them, in
+	// fixed are the labels that all objects have, and differing the label keys whose values
+	// select the objects of a custom resource. Both are parts of a label selector, in
 	// order.
 	fixed, differing string
 }
 
-// NewWatch returns the watch of a kind's objects with labels of these values
-// and with labels of these keys, whatever their values.
+// NewWatch returns the Watch of a kind's objects with fixed label values, and with label
+// keys of any value.
 func NewWatch(gvk schema.GroupVersionKind, fixed map[string]string, differing []string) Watch {
 	equal := make([]string, 0, len(fixed))
 	for _, key := range slices.Sorted(maps.Keys(fixed)) {
@@ -39,23 +40,23 @@ func NewWatch(gvk schema.GroupVersionKind, fixed map[string]string, differing []
 	}
 }
 
-// Selector is what the API server is asked for.
+// Selector returns the label selector of the informer.
 func (w Watch) Selector() (labels.Selector, error) {
 	return labels.Parse(strings.Trim(w.fixed+","+w.differing, ","))
 }
 
-// Selection is what one custom resource wants to see of a watch.
+// Selection selects the objects of a Watch that one custom resource uses.
 type Selection struct {
 	Watch
-	// Name is what its expressions call the objects.
+	// Name is the name of the objects in expressions.
 	Name      string
 	Namespace string
-	// Labels are the values of the differing labels.
+	// Labels are the values of the labels that differ between custom resources.
 	Labels map[string]string
 }
 
-// bucket is where the objects are that have a namespace and the same values of
-// the differing labels. No label's value has a comma.
+// bucket holds the objects that have the same namespace and the same values of the
+// differing labels. A label value cannot contain a comma.
 type bucket struct {
 	watch             Watch
 	namespace, values string
@@ -73,7 +74,7 @@ func (w Watch) bucket(namespace string, values map[string]string) bucket {
 	return bucket{watch: w, namespace: namespace, values: strings.Join(found, ",")}
 }
 
-// Handler returns the handler that feeds the store from an informer.
+// Handler returns the event handler of the informer that feeds the Store.
 func (s *Store) Handler(w Watch) cache.ResourceEventHandler {
 	return inputs.EventHandler(s.users,
 		func(o *unstructured.Unstructured) []types.UID { return s.observe(w, o) },
@@ -85,8 +86,8 @@ func nameOf(w Watch, o *unstructured.Unstructured) object {
 	return object{watch: w, NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}}
 }
 
-// observe puts an object where its labels lead to, and returns who saw it before
-// or sees it now.
+// observe adds or updates an object. It returns the users of the bucket that the object was
+// in and of its new bucket.
 func (s *Store) observe(w Watch, o *unstructured.Unstructured) []types.UID {
 	name := nameOf(w, o)
 	to := w.bucket(o.GetNamespace(), o.GetLabels())
@@ -106,7 +107,7 @@ func (s *Store) observe(w Watch, o *unstructured.Unstructured) []types.UID {
 	return append(before, s.users.Users(to)...)
 }
 
-// remove removes an object and returns who saw it.
+// remove removes an object and returns the users of its bucket.
 func (s *Store) remove(name object) []types.UID {
 	from, known := s.at[name]
 	if !known {
@@ -134,8 +135,8 @@ func withoutVersion(object map[string]any) map[string]any {
 	return object
 }
 
-// Compact is the transform of the informers. It drops what is half of an object
-// and what no status speaks of.
+// Compact is the transform of the informers. It removes managedFields and the annotation of
+// kubectl apply, which can be half of an object and which expressions do not need.
 func Compact(obj any) (any, error) {
 	o, ok := obj.(*unstructured.Unstructured)
 	if !ok {

@@ -14,18 +14,18 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// content is what one key of an object holds. Nobody changes it.
+// content is the content of one key of an object. It must not be changed.
 type content struct {
 	// found: the object has the key.
 	found bool
 	text  string
-	// values is the text as YAML, or invalid why it is none.
+	// values is the decoded YAML, and invalid the reason if it cannot be decoded.
 	values  map[string]any
 	invalid string
 	secrets Secrets
 }
 
-// newContent looks at a text once, so that no pass has to.
+// newContent decodes a text, so that reconciliations need not.
 func newContent(kind watches.SourceKind, text string) content {
 	c := content{found: true, text: text}
 	c.values, c.invalid = parse(text)
@@ -35,27 +35,27 @@ func newContent(kind watches.SourceKind, text string) content {
 	return c
 }
 
-// parse reads YAML that holds a map. The second result says why it does not,
-// and where; what the library says would quote the text.
+// parse decodes YAML that contains a map. Otherwise it returns the problem and the line.
+// The errors of the YAML library are not used, because they quote the text.
 func parse(text string) (map[string]any, string) {
-	// By way of JSON, which makes large whole numbers what they are in a spec.
+	// Decoding JSON keeps large integers as they are in a spec.
 	data, err := boundedyaml.ToJSON([]byte(text), boundedyaml.Source())
 	if errors.Is(err, boundedyaml.ErrTooLarge) {
-		// The error says which limit and quotes nothing.
+		// The error names the limit and does not quote the text.
 		return nil, "cannot be used: " + err.Error()
 	}
 	if err != nil {
 		var line int
 		for _, format := range []string{"yaml: line %d:", "error converting YAML to JSON: yaml: line %d:"} {
 			if _, err := fmt.Sscanf(err.Error(), format, &line); err == nil {
-				return nil, fmt.Sprintf("is not YAML, at line %d or next to it", line)
+				return nil, fmt.Sprintf("is not YAML, at or near line %d", line)
 			}
 		}
 		return nil, "is not YAML"
 	}
 	var decoded any
 	if err := json.Unmarshal(data, &decoded); err != nil {
-		return nil, "is not YAML that can be written as JSON"
+		return nil, "cannot be converted to JSON"
 	}
 	switch decoded := decoded.(type) {
 	case nil:
@@ -63,31 +63,30 @@ func parse(text string) (map[string]any, string) {
 	case map[string]any:
 		return decoded, ""
 	default:
-		return nil, "is YAML, but no map of values"
+		return nil, "is not a map of values"
 	}
 }
 
-// onto lays the content over values, or sets it at its path, and returns the
-// values.
+// onto merges the content into values, or sets it at its path, and returns the values.
 func (c content) onto(over map[string]any, from Source) (map[string]any, error) {
 	switch {
 	case !c.found:
-		return nil, failf(api.ReasonValuesSourceMissing, "values come from key %s of %s, which has no such key: add it", from.Key, from.Ref)
+		return nil, failf(api.ReasonValuesSourceMissing, "valuesFrom: %s has no key %s: add it", from.Ref, from.Key)
 	case from.TargetPath != "":
 		if chart.SetText(over, from.TargetPath, c.text) != nil {
 			return nil, failf(api.ReasonValuesSourceInvalid,
-				"key %s of %s goes to the value %s, and something is in its way: the spec, or a source before, has no map or list where the path needs one", from.Key, from.Ref, from.TargetPath)
+				"valuesFrom: cannot set the value %s from key %s of %s: the spec or an earlier source has a value on the path that is not a map or list", from.TargetPath, from.Key, from.Ref)
 		}
 		return over, nil
 	case c.invalid != "":
-		return nil, failf(api.ReasonValuesSourceInvalid, "key %s of %s %s: write it as you would the values in a spec", from.Key, from.Ref, c.invalid)
+		return nil, failf(api.ReasonValuesSourceInvalid, "valuesFrom: key %s of %s %s: expected values as in a spec", from.Key, from.Ref, c.invalid)
 	default:
 		return values.Merge(over, c.values), nil
 	}
 }
 
-// maxPart is how long a part of a secret has to be to be secret itself, at most: of
-// a short one, it is half of it.
+// maxPart is the maximum length of a part that counts as secret. For short secrets it is
+// half of their length.
 const maxPart = 6
 
 // RedactParts returns the error text of a parser of templates or YAML without
@@ -95,43 +94,43 @@ const maxPart = 6
 // which may be the rest of a password that begins with "*" or "{{". The result also
 // loses words that happen to be part of a secret, so use it for nothing else.
 //
-// To report line and column only would be simpler. But most of these errors come
+// Reporting only line and column would be simpler. But most of these errors come
 // from templates of the chart, where the excerpt names the failing function or field
 // and no secret is involved, so that users need the text.
-func (s Secrets) RedactParts(said string) string {
-	said = s.Redact(said)
-	// Secrets may be large, and what is said is not: its parts are what is kept.
+func (s Secrets) RedactParts(message string) string {
+	message = s.Redact(message)
+	// Index the parts of the message, because secrets can be large.
 	secret := map[string]bool{}
 	for n := minLength; n <= maxPart; n++ {
-		for i := 0; i+n <= len(said); i++ {
-			secret[said[i:i+n]] = false
+		for i := 0; i+n <= len(message); i++ {
+			secret[message[i:i+n]] = false
 		}
 	}
 	for _, text := range s {
 		n := min(maxPart, max(minLength, len(text)/2))
 		for i := 0; i+n <= len(text); i++ {
-			if _, told := secret[text[i:i+n]]; told {
+			if _, occurs := secret[text[i:i+n]]; occurs {
 				secret[text[i:i+n]] = true
 			}
 		}
 	}
-	hidden := make([]bool, len(said))
+	hidden := make([]bool, len(message))
 	for n := minLength; n <= maxPart; n++ {
-		for i := 0; i+n <= len(said); i++ {
-			for j := i; secret[said[i:i+n]] && j < i+n; j++ {
+		for i := 0; i+n <= len(message); i++ {
+			for j := i; secret[message[i:i+n]] && j < i+n; j++ {
 				hidden[j] = true
 			}
 		}
 	}
 	var left strings.Builder
-	for i, hides := range hidden {
+	for i, hide := range hidden {
 		switch {
-		case !hides:
-			left.WriteByte(said[i])
+		case !hide:
+			left.WriteByte(message[i])
 		case i == 0 || !hidden[i-1]:
 			left.WriteString(redacted)
 		}
 	}
-	// A letter of several bytes may have lost some.
+	// A multi-byte character may have lost some of its bytes.
 	return strings.ToValidUTF8(left.String(), "")
 }

@@ -1,14 +1,13 @@
-// Package valuesfrom reads the Secrets and ConfigMaps that values come from, beside
-// the spec of a custom resource.
+// Package valuesfrom reads the Secrets and ConfigMaps of valuesFrom, whose content becomes
+// values of a release in addition to the spec.
 //
-// Their metadata is watched, by an informer a kind that feeds the Store through
-// Handler; the content is read, by one request, when a custom resource uses an
-// object whose resourceVersion is not the one in memory. So a pass over a
-// custom resource that is in sync makes no request, and nothing is kept in
-// memory but the keys that are used. The Store knows who uses what, and tells
-// of a change those alone.
+// One informer per kind watches their metadata and feeds the Store through Handler. The
+// Store reads the content of an object, by one request, when a custom resource uses it and
+// the version in memory is outdated. Therefore a reconciliation of a custom resource that
+// is in sync makes no request, and the Store keeps only keys that are used. It notifies
+// only the users of a changed object.
 //
-// What a Secret holds gets into the values and nowhere else. Errors name the
-// object, the key and the line, and quote nothing; Secrets are the texts that
-// others, who render these values, have to keep out of what they say.
+// The content of a Secret becomes part of the values and nothing else. Errors name the
+// object, the key and the line and do not quote the content. Packages that render the
+// values must redact Secrets from their messages.
 package valuesfrom

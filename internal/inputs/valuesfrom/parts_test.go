@@ -10,21 +10,21 @@ import (
 
 func TestRedactParts(t *testing.T) {
 	secrets := Secrets{"*starred-Pa55", "x{{ .mustache", "längere Geheimnisse", "tiny"}
-	for name, test := range map[string]struct{ said, want string }{
-		"nothing of it":        {"a.yaml:3: unexpected end", "a.yaml:3: unexpected end"},
-		"the whole":            {"got *starred-Pa55", "got [redacted]"},
-		"the rest of it":       {"yaml: unknown anchor 'starred-Pa55' referenced", "yaml: unknown anchor '[redacted]' referenced"},
-		"the end of it":        {"after -Pa55!", "after -Pa55!"},
-		"more of its end":      {"after d-Pa55!", "after [redacted]!"},
+	for name, test := range map[string]struct{ message, want string }{
+		"no secret":            {"a.yaml:3: unexpected end", "a.yaml:3: unexpected end"},
+		"a whole secret":       {"got *starred-Pa55", "got [redacted]"},
+		"the end of a secret":  {"yaml: unknown anchor 'starred-Pa55' referenced", "yaml: unknown anchor '[redacted]' referenced"},
+		"a short end":          {"after -Pa55!", "after -Pa55!"},
+		"a longer end":         {"after d-Pa55!", "after [redacted]!"},
 		"the middle":           {`function "mustache" not defined`, `function "[redacted]" not defined`},
-		"two that meet":        {"tinystarred-", "[redacted][redacted]"},
-		"two that overlap":     {"x{{ .must{{ .mustache", "[redacted]"},
-		"the half of a short":  {"iny", "iny"},
-		"through a letter":     {"ängere Geheim", "[redacted]"},
-		"from within a letter": {"\"\xa4ngere Ge\"", "\"[redacted]\""},
+		"adjacent secrets":     {"tinystarred-", "[redacted][redacted]"},
+		"overlapping secrets":  {"x{{ .must{{ .mustache", "[redacted]"},
+		"half a short secret":  {"iny", "iny"},
+		"multi-byte character": {"ängere Geheim", "[redacted]"},
+		"part of a character":  {"\"\xa4ngere Ge\"", "\"[redacted]\""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := secrets.RedactParts(test.said); got != test.want {
+			if got := secrets.RedactParts(test.message); got != test.want {
 				t.Errorf("%q, want %q", got, test.want)
 			}
 		})
@@ -34,9 +34,9 @@ func TestRedactParts(t *testing.T) {
 	}
 }
 
-// TestRedactPartsLeavesNone: whatever is said around whichever part of a secret,
-// nothing is left of it, and what is left is text.
-func TestRedactPartsLeavesNone(t *testing.T) {
+// TestRedactParts_RemovesAllParts checks that no part of a random secret is left in a random
+// message, and that the result is valid UTF-8.
+func TestRedactParts_RemovesAllParts(t *testing.T) {
 	word := rapid.StringMatching(`[A-Zäß*{}]{1,30}`)
 	rapid.Check(t, func(t *rapid.T) {
 		secrets := Secrets(rapid.SliceOfN(word.Filter(func(text string) bool { return len(text) >= minLength }), 1, 4).Draw(t, "secrets"))
@@ -45,7 +45,7 @@ func TestRedactPartsLeavesNone(t *testing.T) {
 		to := rapid.IntRange(from, len(of)).Draw(t, "to")
 		got := secrets.RedactParts(rapid.StringMatching(`[a-z ]{0,9}`).Draw(t, "before") + of[from:to] + rapid.StringMatching(`[a-z ]{0,9}`).Draw(t, "after"))
 		if !utf8.ValidString(got) {
-			t.Fatalf("%q is no text", got)
+			t.Fatalf("%q is not valid UTF-8", got)
 		}
 		for _, text := range secrets {
 			n := min(maxPart, max(minLength, len(text)/2))

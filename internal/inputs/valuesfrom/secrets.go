@@ -15,33 +15,32 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
-// Secrets are texts that nobody may read in a log, an event or a status.
+// Secrets are texts that must not appear in a log, an event or a status.
 type Secrets []string
 
-// minLength is the length from which a text is kept secret. Words as short as
-// "yes" and "80" are everywhere, and none is a password.
+// minLength is the minimum length of a secret. Shorter words, such as "yes" and "80", are
+// common and are not passwords.
 const minLength = 4
 
-// redacted stands in place of a secret.
+// redacted replaces a secret.
 const redacted = "[redacted]"
 
-// Redact returns a message without the secrets in it, in whichever of their
-// forms.
-func (s Secrets) Redact(said string) string {
+// Redact returns a message without the secrets in any of their forms.
+func (s Secrets) Redact(msg string) string {
 	all := make([]string, 0, 5*len(s))
 	for _, text := range s {
 		all = append(all, forms(text)...)
 	}
-	// A secret may be part of another.
+	// Longest first, because a secret may be part of another one.
 	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
 	for _, form := range all {
-		said = strings.ReplaceAll(said, form, redacted)
+		msg = strings.ReplaceAll(msg, form, redacted)
 	}
-	return said
+	return msg
 }
 
-// forms returns a text as it is, as Secrets encode it, and as Go, JSON and the
-// check of the chart's schema quote it.
+// forms returns a text unchanged, as Secrets encode it, and as Go, JSON and the schema
+// validation quote it.
 func forms(text string) []string {
 	quoted := strconv.Quote(text)
 	quoted = quoted[1 : len(quoted)-1]
@@ -49,23 +48,22 @@ func forms(text string) []string {
 		text, base64.StdEncoding.EncodeToString([]byte(text)),
 		quoted, strings.ReplaceAll(strings.ReplaceAll(quoted, `\"`, `"`), `'`, `\'`),
 	}
-	// A text always encodes.
+	// Encoding a string never fails.
 	if encoded, err := json.Marshal(text); err == nil {
 		all = append(all, string(encoded[1:len(encoded)-1]))
 	}
 	if number, err := strconv.ParseFloat(text, 64); err == nil {
-		// As the check of the chart's schema prints it: 12,345 and 1.234567×10⁰⁶
+		// As the schema validation prints numbers: 12,345 and 1.234567×10⁰⁶.
 		all = append(all, message.NewPrinter(language.English).Sprint(number))
 	}
 	return all
 }
 
-// SecretsIn returns what is secret about values that nobody knows the origin of:
-// each of them.
+// SecretsIn returns the secrets in values of unknown origin: every value.
 func SecretsIn(decoded map[string]any) Secrets { return secretsOf("", decoded) }
 
-// SecretsBeside returns what is secret about the values of a stored revision:
-// each that is not among those that everybody may read.
+// SecretsBeside returns the secrets in the values of a stored revision: every value that is
+// not among the readable values.
 func SecretsBeside(stored map[string]any, plain ...map[string]any) Secrets {
 	known := sets.New[string]()
 	for _, readable := range plain {
@@ -74,8 +72,8 @@ func SecretsBeside(stored map[string]any, plain ...map[string]any) Secrets {
 	return slices.DeleteFunc(SecretsIn(values.Normalize(stored)), known.Has)
 }
 
-// secretsOf returns what is secret about a text: the whole, each line of it,
-// for errors may quote one, and each value that it holds as YAML.
+// secretsOf returns the secrets in a text: the whole text, each line, because errors can
+// quote a line, and each value that it contains as YAML.
 func secretsOf(text string, decoded map[string]any) Secrets {
 	found := sets.New[string]()
 	add := func(text string) {

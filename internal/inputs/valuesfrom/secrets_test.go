@@ -45,7 +45,7 @@ func TestRedact(t *testing.T) {
 			}
 		}
 		if !strings.Contains(got, redacted) {
-			t.Errorf("%s: nothing was taken out of %q", name, message)
+			t.Errorf("%s: nothing was redacted in %q", name, message)
 		}
 	}
 	const harmless = "spec.port: maximum: got 80, want 70: on it"
@@ -56,6 +56,6 @@ func TestRedact(t *testing.T) {
 		t.Errorf("without secrets: %q", got)
 	}
 	if public := newContent(watches.SourceConfigMap, string(document)).secrets; public != nil {
-		t.Errorf("of a ConfigMap, %q are secret", public)
+		t.Errorf("a ConfigMap has the secrets %q", public)
 	}
 }

@@ -17,43 +17,43 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// Store holds what the sources of custom resources hold, as far as it is used.
-// The zero Store is not usable; call NewStore. Its methods may be called
-// concurrently.
+// Store caches the content of the sources of custom resources, as far as it is used. The
+// zero Store is not usable; call NewStore. Its methods may be called concurrently.
 type Store struct {
 	read  Reader
 	users *inputs.Tracker[Ref]
 
 	// The other fields are guarded by users.
 
-	// versions are the resourceVersions of the objects that there are.
+	// versions are the resourceVersions of the existing objects.
 	versions map[Ref]string
 	objects  map[Ref]*object
-	// lastSecrets is what was secret of a user's values when they last were whole.
+	// lastSecrets are the Secrets of a user's values when all sources were last usable.
 	lastSecrets map[types.UID]Secrets
 }
 
 // Reader reads the data of an object from the API server.
 type Reader func(context.Context, Ref) (Data, error)
 
-// Data is an object as it was read.
+// Data is the data of an object and its resourceVersion.
 type Data struct {
 	ResourceVersion string
 	Keys            map[string][]byte
 }
 
-// NewStore returns a store that knows of no object. The function changed is
-// called outside any lock.
+// NewStore returns an empty Store. It calls changed, without holding a lock, for each user
+// of an object that was added, changed or deleted.
 func NewStore(read Reader, changed func(types.UID)) *Store {
 	return &Store{read: read, users: inputs.NewTracker[Ref](changed), versions: map[Ref]string{}, objects: map[Ref]*object{}, lastSecrets: map[types.UID]Secrets{}}
 }
 
-// Merge lays what the sources of a custom resource hold over values, in their
-// order, and returns the values and what is secret in them. From then on the
-// custom resource is told of changes of these sources, and of no other.
+// Merge merges the sources of a custom resource into values, in their order. It returns the
+// values and the secrets in them. From now on the custom resource is notified of changes of
+// these sources, and of no others.
 //
-// An Error says what is wrong with a source; any other is the API server's, and
-// worth another try. What was secret before still is, for it still runs.
+// An error of type Error is a problem of a source. Any other error is one of the API
+// server, and the call may be retried. With an error, the secrets include those of the last
+// usable sources, because the running release still contains them.
 func (s *Store) Merge(ctx context.Context, user types.UID, from []Source, over map[string]any) (map[string]any, Secrets, error) {
 	s.use(user, from)
 	over, secrets, err := s.merge(ctx, from, over)
@@ -76,7 +76,7 @@ func (s *Store) merge(ctx context.Context, from []Source, over map[string]any) (
 			if source.Optional {
 				continue
 			}
-			return nil, secrets, failf(api.ReasonValuesSourceMissing, "values come from %s, which does not exist: create it, with the key %s", source.Ref, source.Key)
+			return nil, secrets, failf(api.ReasonValuesSourceMissing, "valuesFrom: %s does not exist: create it with the key %s", source.Ref, source.Key)
 		}
 		if err != nil {
 			return nil, secrets, err
@@ -89,8 +89,8 @@ func (s *Store) merge(ctx context.Context, from []Source, over map[string]any) (
 	return over, secrets, nil
 }
 
-// Versions returns a text that differs if an object of the sources has come,
-// changed or gone. It makes no request.
+// Versions returns a text that changes when an object of the sources is added, changed or
+// deleted. It makes no request.
 func (s *Store) Versions(from []Source) string {
 	s.users.Mu.Lock()
 	defer s.users.Mu.Unlock()
@@ -101,7 +101,7 @@ func (s *Store) Versions(from []Source) string {
 	return text.String()
 }
 
-// Forget ends what a custom resource uses.
+// Forget removes a custom resource.
 func (s *Store) Forget(user types.UID) {
 	s.use(user, nil)
 	s.users.Mu.Lock()
@@ -109,7 +109,8 @@ func (s *Store) Forget(user types.UID) {
 	delete(s.lastSecrets, user)
 }
 
-// use notes what a custom resource uses, and drops what nobody uses any more.
+// use records the sources of a custom resource, and drops the content of objects that are
+// no longer used.
 func (s *Store) use(user types.UID, from []Source) {
 	s.users.Mu.Lock()
 	defer s.users.Mu.Unlock()
@@ -122,18 +123,18 @@ func (s *Store) use(user types.UID, from []Source) {
 	}
 }
 
-// errGone marks an object that is not there.
+// errGone marks an object that does not exist.
 var errGone = errors.New("not found")
 
-// content returns what a key of a source holds: what is in memory, unless the
-// watch has seen something newer.
+// content returns the content of a source's key. It reads the object if the watch has seen
+// a newer version.
 func (s *Store) content(ctx context.Context, source Source) (content, error) {
 	s.users.Mu.Lock()
 	version, exists := s.versions[source.Ref]
 	known := s.objects[source.Ref]
 	if known == nil {
 		known = &object{}
-		// One that somebody else has forgotten meanwhile is nobody's.
+		// The custom resource may have been forgotten concurrently.
 		if s.users.Used(source.Ref) {
 			s.objects[source.Ref] = known
 		}
@@ -147,21 +148,20 @@ func (s *Store) content(ctx context.Context, source Source) (content, error) {
 	case apierrors.IsNotFound(err):
 		return content{}, errGone
 	case apierrors.IsForbidden(err):
-		return content{}, failf(api.ReasonValuesSourceForbidden, "values come from %s, which the operator may not read: give it the right to get it", source.Ref)
+		return content{}, failf(api.ReasonValuesSourceForbidden, "valuesFrom: %s: the operator lacks the permission to get it: add a rule to the operator's role", source.Ref)
 	case errors.Is(err, errSigningKey):
-		return content{}, failf(api.ReasonValuesSourceForbidden, "values come from %s, which holds the signing key of an operator: no values can come from it; name another Secret", source.Ref)
+		return content{}, failf(api.ReasonValuesSourceForbidden, "valuesFrom: %s holds the signing key of an operator and cannot be a source of values: use another Secret", source.Ref)
 	case err != nil:
 		return content{}, fmt.Errorf("read %s: %w", source.Ref, err)
 	}
 	return found, nil
 }
 
-// errSigningKey marks a Secret that values never come from.
+// errSigningKey marks a Secret that is never a source of values.
 var errSigningKey = errors.New("the Secret holds the signing key of an operator")
 
-// FromServer reads objects from the API server, in the operator's own name. It
-// refuses Secrets that hold the signing key of an operator; signingKey is that of
-// this operator.
+// FromServer returns a Reader that reads from the API server as the operator. It refuses
+// Secrets that hold the signing key of an operator; signingKey is that of this operator.
 func FromServer(client typedcorev1.CoreV1Interface, signingKey types.NamespacedName) Reader {
 	return func(ctx context.Context, ref Ref) (Data, error) {
 		if ref.Kind == watches.SourceSecret {

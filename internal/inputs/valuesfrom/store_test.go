@@ -23,7 +23,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// cluster is an API server with a watch that a test moves by hand.
+// cluster is a Store with a fake API server. Tests send the events of its watch.
 type cluster struct {
 	*Store
 	mu      sync.Mutex
@@ -31,7 +31,8 @@ type cluster struct {
 	version int
 	reads   []Ref
 	fails   error
-	woken   []types.UID
+	// notified are the users that the Store has notified.
+	notified []types.UID
 }
 
 func newCluster() *cluster {
@@ -48,11 +49,11 @@ func newCluster() *cluster {
 			return Data{}, apierrors.NewNotFound(schema.GroupResource{}, ref.Name)
 		}
 		return found, nil
-	}, func(user types.UID) { c.woken = append(c.woken, user) })
+	}, func(user types.UID) { c.notified = append(c.notified, user) })
 	return c
 }
 
-// put stores an object, and the watch tells so unless it is behind.
+// put stores an object and returns its metadata, without an event.
 func (c *cluster) put(ref Ref, keys map[string]string) *metav1.PartialObjectMetadata {
 	c.version++
 	data := Data{ResourceVersion: strconv.Itoa(c.version), Keys: map[string][]byte{}}
@@ -67,13 +68,15 @@ func meta(ref Ref, version string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name, ResourceVersion: version}}
 }
 
-func (c *cluster) seen(ref Ref, m *metav1.PartialObjectMetadata) {
+// send sends an update event.
+func (c *cluster) send(ref Ref, m *metav1.PartialObjectMetadata) {
 	c.Handler(ref.Kind).OnUpdate(nil, m)
 }
 
-func (c *cluster) putSeen(ref Ref, keys map[string]string) { c.seen(ref, c.put(ref, keys)) }
+// putAndSend stores an object and sends the event.
+func (c *cluster) putAndSend(ref Ref, keys map[string]string) { c.send(ref, c.put(ref, keys)) }
 
-// merge returns what a user's sources make of an empty spec.
+// merge merges the sources of a user into an empty spec.
 func (c *cluster) merge(t *testing.T, user types.UID, from ...Source) map[string]any {
 	t.Helper()
 	got, _, err := c.Merge(t.Context(), user, from, map[string]any{})
@@ -91,13 +94,13 @@ func (c *cluster) expectReads(t *testing.T, n int) {
 	c.reads = nil
 }
 
-func (c *cluster) expectWoken(t *testing.T, users ...types.UID) {
+func (c *cluster) expectNotified(t *testing.T, users ...types.UID) {
 	t.Helper()
-	slices.Sort(c.woken)
-	if !slices.Equal(c.woken, users) {
-		t.Errorf("woken were %v, want %v", c.woken, users)
+	slices.Sort(c.notified)
+	if !slices.Equal(c.notified, users) {
+		t.Errorf("notified %v, want %v", c.notified, users)
 	}
-	c.woken = nil
+	c.notified = nil
 }
 
 var (
@@ -110,10 +113,10 @@ func whole(ref Ref) Source { return Source{Ref: ref, Key: "values.yaml"} }
 
 func at(ref Ref, key, path string) Source { return Source{Ref: ref, Key: key, TargetPath: path} }
 
-func TestSourcesCountInTheirOrder(t *testing.T) {
+func TestStore_MergesSourcesInOrder(t *testing.T) {
 	c := newCluster()
-	c.putSeen(secret, map[string]string{"values.yaml": "a: {b: 1, c: 2}\nlist: [1, 2]", "password": "12"})
-	c.putSeen(configMap, map[string]string{"values.yaml": `{"a": {"b": 9007199254740993}, "list": [3]}`})
+	c.putAndSend(secret, map[string]string{"values.yaml": "a: {b: 1, c: 2}\nlist: [1, 2]", "password": "12"})
+	c.putAndSend(configMap, map[string]string{"values.yaml": `{"a": {"b": 9007199254740993}, "list": [3]}`})
 	spec := map[string]any{"a": map[string]any{"b": int64(0), "d": true}}
 	got, secrets, err := c.Merge(t.Context(), "u", []Source{whole(secret), whole(configMap), at(secret, "password", "a.c")}, spec)
 	if err != nil {
@@ -127,30 +130,30 @@ func TestSourcesCountInTheirOrder(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if !slices.Contains(secrets, "a: {b: 1, c: 2}") || slices.ContainsFunc(secrets, func(s string) bool { return strings.Contains(s, "9007199254740993") }) {
-		t.Errorf("secret are %q", secrets)
+		t.Errorf("the secrets are %q", secrets)
 	}
-	// What is in memory is nobody's to change.
-	got["a"].(map[string]any)["b"] = "damaged"
-	got["list"].([]any)[0] = "damaged"
+	// A caller cannot change the content in memory.
+	got["a"].(map[string]any)["b"] = "changed"
+	got["list"].([]any)[0] = "changed"
 	if again := c.merge(t, "u", whole(configMap)); !cmp.Equal(again, map[string]any{"a": map[string]any{"b": int64(9007199254740993)}, "list": []any{int64(3)}}) {
 		t.Errorf("the source is now %v", again)
 	}
 }
 
-func TestSourceIsReadOnceAVersion(t *testing.T) {
+func TestStore_ReadsEachVersionOnce(t *testing.T) {
 	c := newCluster()
-	c.putSeen(secret, map[string]string{"values.yaml": "a: 1", "more": "b"})
+	c.putAndSend(secret, map[string]string{"values.yaml": "a: 1", "more": "b"})
 	for range 3 {
 		c.merge(t, "one", whole(secret))
 		c.merge(t, "two", whole(secret))
 	}
 	c.expectReads(t, 1)
-	// Another key of it.
+	// Another key of the same object.
 	c.merge(t, "two", at(secret, "more", "b"))
 	c.merge(t, "one", whole(secret))
 	c.expectReads(t, 1)
-	c.putSeen(secret, map[string]string{"values.yaml": "a: 2", "more": "c"})
-	c.expectWoken(t, "one", "two")
+	c.putAndSend(secret, map[string]string{"values.yaml": "a: 2", "more": "c"})
+	c.expectNotified(t, "one", "two")
 	if got := c.merge(t, "one", whole(secret)); got["a"] != int64(2) {
 		t.Errorf("%v", got)
 	}
@@ -160,103 +163,103 @@ func TestSourceIsReadOnceAVersion(t *testing.T) {
 	c.expectReads(t, 1)
 }
 
-func TestWhatWasReadOverridesAWatchThatIsBehind(t *testing.T) {
+func TestStore_UsesNewerReadThanWatch(t *testing.T) {
 	c := newCluster()
-	c.putSeen(secret, map[string]string{"values.yaml": "a: 1"})
+	c.putAndSend(secret, map[string]string{"values.yaml": "a: 1"})
 	late := c.put(secret, map[string]string{"values.yaml": "a: 2"})
 	for range 2 {
 		if got := c.merge(t, "u", whole(secret)); got["a"] != int64(2) {
 			t.Errorf("%v", got)
 		}
 	}
-	c.seen(secret, late)
+	c.send(secret, late)
 	c.merge(t, "u", whole(secret))
 	c.expectReads(t, 1)
-	// The same again, as after a watch that began anew.
-	c.woken = nil
-	c.seen(secret, late)
-	c.expectWoken(t)
+	// An unchanged object, as after a restart of the watch.
+	c.notified = nil
+	c.send(secret, late)
+	c.expectNotified(t)
 }
 
-func TestChangeWakesExactlyItsUsers(t *testing.T) {
+func TestStore_NotifiesUsersOfChangedSources(t *testing.T) {
 	c := newCluster()
-	c.putSeen(secret, map[string]string{"values.yaml": ""})
-	c.putSeen(configMap, map[string]string{"values.yaml": ""})
+	c.putAndSend(secret, map[string]string{"values.yaml": ""})
+	c.putAndSend(configMap, map[string]string{"values.yaml": ""})
 	c.merge(t, "a", whole(secret), at(secret, "values.yaml", "text"))
 	c.merge(t, "b", whole(secret), whole(configMap))
 	c.merge(t, "c", whole(configMap), Source{Ref: elsewhere, Optional: true})
-	c.expectWoken(t)
-	c.putSeen(secret, nil)
-	c.expectWoken(t, "a", "b")
-	c.putSeen(configMap, nil)
-	c.expectWoken(t, "b", "c")
-	// One that was not there.
-	c.putSeen(elsewhere, nil)
-	c.expectWoken(t, "c")
-	// One that goes, seen or not.
+	c.expectNotified(t)
+	c.putAndSend(secret, nil)
+	c.expectNotified(t, "a", "b")
+	c.putAndSend(configMap, nil)
+	c.expectNotified(t, "b", "c")
+	// A new object.
+	c.putAndSend(elsewhere, nil)
+	c.expectNotified(t, "c")
+	// A deleted object, with and without a delete event.
 	c.Handler(secret.Kind).OnDelete(meta(secret, "20"))
-	c.expectWoken(t, "a", "b")
+	c.expectNotified(t, "a", "b")
 	c.Handler(configMap.Kind).OnDelete(cache.DeletedFinalStateUnknown{Obj: meta(configMap, "20")})
-	c.expectWoken(t, "b", "c")
+	c.expectNotified(t, "b", "c")
 	c.reads = nil
 	if _, _, err := c.Merge(t.Context(), "a", []Source{whole(secret)}, map[string]any{}); err == nil {
-		t.Error("one that went is still there")
+		t.Error("a deleted source can be used")
 	}
 	c.expectReads(t, 0)
-	// Those who use it no more.
+	// Former users.
 	c.Forget("a")
-	c.putSeen(configMap, map[string]string{"values.yaml": ""})
-	c.woken = nil
+	c.putAndSend(configMap, map[string]string{"values.yaml": ""})
+	c.notified = nil
 	c.merge(t, "b", whole(configMap))
-	c.putSeen(secret, nil)
-	c.expectWoken(t)
+	c.putAndSend(secret, nil)
+	c.expectNotified(t)
 }
 
-func TestNothingIsKeptThatNobodyUses(t *testing.T) {
+func TestStore_DropsUnusedContent(t *testing.T) {
 	c := newCluster()
-	c.putSeen(secret, map[string]string{"values.yaml": "a: 1", "unused": "canary"})
-	c.putSeen(configMap, map[string]string{"values.yaml": ""})
+	c.putAndSend(secret, map[string]string{"values.yaml": "a: 1", "unused": "canary"})
+	c.putAndSend(configMap, map[string]string{"values.yaml": ""})
 	c.merge(t, "a", whole(secret), whole(configMap))
 	if keys := slices.Collect(maps.Keys(c.Store.objects[secret].keys)); !slices.Equal(keys, []string{"values.yaml"}) {
-		t.Errorf("in memory are the keys %v", keys)
+		t.Errorf("the keys in memory are %v", keys)
 	}
 	c.merge(t, "a", whole(configMap))
 	c.Forget("a")
 	if len(c.Store.objects)+len(slices.Collect(c.users.All())) > 0 {
-		t.Errorf("left are %v, used are %v", c.Store.objects, slices.Collect(c.users.All()))
+		t.Errorf("left over: objects %v, users %v", c.Store.objects, slices.Collect(c.users.All()))
 	}
 }
 
-func TestSourcesThatCannotBeUsed(t *testing.T) {
+func TestStore_ReportsUnusableSources(t *testing.T) {
 	const canary = "canary-3f9a"
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "web", errors.New("no"))
 	for _, test := range []struct {
 		name   string
-		text   string // of key values.yaml; absent means that there is no object
+		text   string // of key values.yaml; empty means that the object does not exist
 		from   Source
 		fails  error
 		reason string
-		says   []string
+		parts  []string // of the error
 	}{
-		{"no object", "", whole(secret), nil, api.ReasonValuesSourceMissing, []string{"Secret apps/web, which does not exist", "key values.yaml"}},
-		{"no key", canary, at(secret, "other", ""), nil, api.ReasonValuesSourceMissing, []string{"key other of Secret apps/web, which has no such key"}},
-		{"no key of an optional one", canary, Source{Ref: secret, Key: "other", Optional: true}, nil, api.ReasonValuesSourceMissing, []string{"key other of Secret apps/web"}},
-		{"no right", canary, whole(secret), forbidden, api.ReasonValuesSourceForbidden, []string{"Secret apps/web", "give it the right"}},
-		{"no YAML", "a: b\nc: " + canary + ": x\n", whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"key values.yaml of Secret apps/web is not YAML, at line 2"}},
+		{"no object", "", whole(secret), nil, api.ReasonValuesSourceMissing, []string{"Secret apps/web does not exist", "key values.yaml"}},
+		{"no key", canary, at(secret, "other", ""), nil, api.ReasonValuesSourceMissing, []string{"Secret apps/web has no key other"}},
+		{"no key of an optional one", canary, Source{Ref: secret, Key: "other", Optional: true}, nil, api.ReasonValuesSourceMissing, []string{"Secret apps/web has no key other"}},
+		{"no permission", canary, whole(secret), forbidden, api.ReasonValuesSourceForbidden, []string{"Secret apps/web", "lacks the permission to get it"}},
+		{"no YAML", "a: b\nc: " + canary + ": x\n", whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"key values.yaml of Secret apps/web is not YAML, at or near line 2"}},
 		{"a bad escape", "a: \"\\q" + canary + "\"", whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"is not YAML"}},
 		{"an alias of nothing", "a: *" + canary, whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"is not YAML"}},
-		{"a tab", "a:\n\t" + canary + ": b", whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"is not YAML, at line"}},
-		{"a word", canary, whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"is YAML, but no map of values"}},
-		{"a list", "- " + canary, whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"no map of values"}},
+		{"a tab", "a:\n\t" + canary + ": b", whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"is not YAML, at or near line"}},
+		{"a word", canary, whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"is not a map of values"}},
+		{"a list", "- " + canary, whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"is not a map of values"}},
 		{"no number", "a: .nan # " + canary, whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"is not YAML"}},
 		{"aliases of a long text", "a: &a " + strings.Repeat(canary, 30_000) + "\nb: [" + strings.Repeat("*a,", 100_000) + "*a]", whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"cannot be used: the YAML is too large: it holds more than 4194304 bytes"}},
 		{"many values", canary + ": [" + strings.Repeat("{},", 200_000) + "{}]", whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"more than 50000 lines"}},
-		{"a path that is taken", canary, at(secret, "values.yaml", "word.b"), nil, api.ReasonValuesSourceInvalid, []string{"key values.yaml of Secret apps/web goes to the value word.b"}},
+		{"a path that is taken", canary, at(secret, "values.yaml", "word.b"), nil, api.ReasonValuesSourceInvalid, []string{"cannot set the value word.b from key values.yaml of Secret apps/web"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := newCluster()
 			if test.text != "" {
-				c.putSeen(secret, map[string]string{"values.yaml": test.text})
+				c.putAndSend(secret, map[string]string{"values.yaml": test.text})
 			}
 			c.fails = test.fails
 			_, _, err := c.Merge(t.Context(), "u", []Source{test.from}, map[string]any{"word": "x"})
@@ -267,25 +270,25 @@ func TestSourcesThatCannotBeUsed(t *testing.T) {
 			if unusable.Reason != test.reason {
 				t.Errorf("reason %s, want %s", unusable.Reason, test.reason)
 			}
-			for _, says := range test.says {
-				if !strings.Contains(err.Error(), says) {
-					t.Errorf("%q does not say %q", err, says)
+			for _, part := range test.parts {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%q does not contain %q", err, part)
 				}
 			}
 			if strings.Contains(err.Error(), canary) {
-				t.Errorf("the error tells the secret: %v", err)
+				t.Errorf("the error contains the secret: %v", err)
 			}
-			// Whoever cannot use it now is told when it changes.
+			// The user is notified of the next change.
 			c.fails = nil
-			c.putSeen(secret, map[string]string{"values.yaml": "a: b", "other": "{}"})
-			c.expectWoken(t, "u")
+			c.putAndSend(secret, map[string]string{"values.yaml": "a: b", "other": "{}"})
+			c.expectNotified(t, "u")
 		})
 	}
 }
 
-func TestSourceThatTheServerDoesNotGiveIsNoVerdict(t *testing.T) {
+func TestStore_RetriesAfterServerError(t *testing.T) {
 	c := newCluster()
-	c.putSeen(secret, map[string]string{"values.yaml": "a: 1"})
+	c.putAndSend(secret, map[string]string{"values.yaml": "a: 1"})
 	c.fails = apierrors.NewServiceUnavailable("away")
 	_, _, err := c.Merge(t.Context(), "u", []Source{whole(secret)}, map[string]any{})
 	var unusable *Error
@@ -298,10 +301,11 @@ func TestSourceThatTheServerDoesNotGiveIsNoVerdict(t *testing.T) {
 	}
 }
 
-// What the watch still has and the server has no more counts as gone.
-func TestSourceThatHasJustGone(t *testing.T) {
+// TestStore_TreatsNotFoundAsDeleted: the API server has deleted an object, and the watch has
+// not reported that yet.
+func TestStore_TreatsNotFoundAsDeleted(t *testing.T) {
 	c := newCluster()
-	c.putSeen(secret, map[string]string{"values.yaml": "a: 1"})
+	c.putAndSend(secret, map[string]string{"values.yaml": "a: 1"})
 	delete(c.objects, secret)
 	optional := whole(secret)
 	optional.Optional = true
@@ -313,11 +317,11 @@ func TestSourceThatHasJustGone(t *testing.T) {
 	}
 }
 
-// Many passes and the watch at once; the race detector looks on.
-func TestStoreAtOnce(t *testing.T) {
+// TestStore_Concurrency merges and sends events concurrently, for the race detector.
+func TestStore_Concurrency(t *testing.T) {
 	c := newCluster()
 	c.users = inputs.NewTracker[Ref](func(types.UID) {})
-	c.putSeen(secret, map[string]string{"values.yaml": "a: {b: 1}", "x": "y"})
+	c.putAndSend(secret, map[string]string{"values.yaml": "a: {b: 1}", "x": "y"})
 	var wait sync.WaitGroup
 	for i := range 8 {
 		user := types.UID(strconv.Itoa(i))
@@ -333,13 +337,13 @@ func TestStoreAtOnce(t *testing.T) {
 	}
 	wait.Go(func() {
 		for i := range 50 {
-			c.seen(secret, meta(secret, strconv.Itoa(i)))
+			c.send(secret, meta(secret, strconv.Itoa(i)))
 		}
 	})
 	wait.Wait()
 }
 
-func TestCompactKeepsWhatTellsOneFromAnother(t *testing.T) {
+func TestCompact_KeepsIdentity(t *testing.T) {
 	m := meta(secret, "7")
 	m.UID = "u"
 	want := m.DeepCopy()
@@ -355,30 +359,31 @@ func TestCompactKeepsWhatTellsOneFromAnother(t *testing.T) {
 	}
 }
 
-// TestWhatWasSecretStaysSo: what still runs was made with it.
-func TestWhatWasSecretStaysSo(t *testing.T) {
+// TestMerge_ReturnsLastSecretsWithError: the running release contains the secrets of the last
+// usable sources.
+func TestMerge_ReturnsLastSecretsWithError(t *testing.T) {
 	c := newCluster()
 	ref := Ref{Kind: watches.SourceSecret, Namespace: "shop", Name: "web"}
 	from := []Source{{Ref: ref, Key: "values.yaml"}}
-	c.putSeen(ref, map[string]string{"values.yaml": "word: canary"})
+	c.putAndSend(ref, map[string]string{"values.yaml": "word: canary"})
 	whole, want := []Secrets{}, Secrets{"canary", "word: canary"}
-	look := func() error {
+	merge := func() error {
 		_, secrets, err := c.Merge(t.Context(), "uid", from, map[string]any{})
 		whole = append(whole, secrets)
 		return err
 	}
-	if err := look(); err != nil {
+	if err := merge(); err != nil {
 		t.Fatal(err)
 	}
-	c.putSeen(ref, map[string]string{"values.yml": "word: other"})
-	if err := look(); err == nil {
-		t.Error("a source without its key is whole")
+	c.putAndSend(ref, map[string]string{"values.yml": "word: other"})
+	if err := merge(); err == nil {
+		t.Error("a source without its key is usable")
 	}
 	c.Forget("uid")
-	if err := look(); err == nil {
-		t.Error("a source without its key is whole")
+	if err := merge(); err == nil {
+		t.Error("a source without its key is usable")
 	}
 	if diff := cmp.Diff([]Secrets{want, want, {}}, whole, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("secret are (-want +got):\n%s", diff)
+		t.Errorf("secrets (-want +got):\n%s", diff)
 	}
 }

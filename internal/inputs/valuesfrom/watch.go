@@ -14,8 +14,8 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// Handler returns the handler that feeds the store from an informer on the
-// metadata of a kind.
+// Handler returns the event handler of an informer on the metadata of a kind. It feeds the
+// Store.
 func (s *Store) Handler(kind watches.SourceKind) cache.ResourceEventHandler {
 	return inputs.EventHandler(s.users,
 		func(m metav1.Object) []types.UID { return s.observe(refOf(kind, m), m.GetResourceVersion()) },
@@ -41,8 +41,8 @@ func (s *Store) remove(ref Ref) []types.UID {
 	return s.users.Users(ref)
 }
 
-// Compact is the transform of that informer: it drops what the handler does
-// not read, since the cache keeps every object that it has seen.
+// Compact is the transform of the informer. It drops everything that the handler does not
+// read, because the cache holds all objects of the kind.
 func Compact(obj any) (any, error) {
 	m, ok := obj.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -56,17 +56,17 @@ func Compact(obj any) (any, error) {
 	}, nil
 }
 
-// object holds what is used of one object. One request at a time reads it, for
-// all who wait. The zero object was never read.
+// object is the content of one object, as far as it is used. The zero object was never
+// read.
 type object struct {
 	mu      sync.Mutex
 	version string
 	keys    map[string]content
 }
 
-// get returns what a key holds, and reads the object only where the version
-// that the watch has seen is newer than what is in memory, or where nobody has
-// asked for the key.
+// get returns the content of a key. It reads the object if the given version is newer than
+// the one in memory, or if the key was not read before. Concurrent callers share one
+// request.
 func (o *object) get(ctx context.Context, read Reader, ref Ref, key, version string) (content, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -91,35 +91,35 @@ func (o *object) get(ctx context.Context, read Reader, ref Ref, key, version str
 	return keys[key], nil
 }
 
-// Ref names an object.
+// Ref identifies an object.
 type Ref struct {
 	Kind            watches.SourceKind
 	Namespace, Name string
 }
 
-// String names the object for people.
+// String returns the kind, namespace and name.
 func (r Ref) String() string { return fmt.Sprintf("%s %s/%s", r.Kind, r.Namespace, r.Name) }
 
-// Source is one object as one custom resource uses it.
+// Source is a key of an object that a custom resource takes values from.
 type Source struct {
 	Ref
-	// Key is the key of the object's data.
+	// Key is the key in the object's data.
 	Key string
-	// TargetPath is where the key's content goes, as text; empty means that it
-	// is YAML and is laid over the values.
+	// TargetPath is the value to set to the content of the key, as a string. If it is
+	// empty, the content is YAML that is merged into the values.
 	TargetPath string
-	// Optional: the object need not be there.
+	// Optional: the object may be missing.
 	Optional bool
 }
 
-// Error is why a source cannot be used.
+// Error is a problem of a source.
 type Error struct {
-	// Reason is that of the condition, see package api.
+	// Reason is a condition reason, see package api.
 	Reason  string
 	Message string
 }
 
-// Error returns the message, which holds nothing of the source's content.
+// Error returns the message, which never contains content of the source.
 func (e *Error) Error() string { return e.Message }
 
 func failf(reason, format string, args ...any) error {

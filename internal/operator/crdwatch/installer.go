@@ -26,32 +26,32 @@ import (
 	"github.com/chartwright/chartwright/internal/operator/readiness"
 )
 
-// errLeft marks a CRD that is left unchanged: another try would fail, too.
-var errLeft = errors.New("the CustomResourceDefinition is left as it is")
+// errLeft marks a CRD that is not changed, because another attempt would fail, too.
+var errLeft = errors.New("the CustomResourceDefinition was not changed")
 
-// retryBackoff is the time between tries to install a CRD.
+// retryBackoff is the delay between attempts to install a CRD.
 var retryBackoff = wait.Backoff{Duration: 10 * time.Second, Factor: 2, Steps: math.MaxInt, Cap: 5 * time.Minute}
 
-// Installer installs the CRDs of the kinds. It is a Runnable of the leader: a
-// standby may be of another version.
+// Installer installs the CRDs of the kinds. It runs only on the leader, because a standby
+// may have another version.
 type Installer struct {
 	Config
 	tried chan struct{}
 }
 
-// NewInstaller returns an Installer that has tried nothing yet.
+// NewInstaller returns an Installer that has not started.
 func NewInstaller(config Config) *Installer {
 	return &Installer{Config: config, tried: make(chan struct{})}
 }
 
-// Tried returns a channel that is closed when the installation of each CRD was
-// tried once. Reconciles begin then.
+// Tried returns a channel that is closed after the first attempt to install each CRD.
+// Reconciliations start then.
 func (i *Installer) Tried() <-chan struct{} { return i.tried }
 
 // NeedLeaderElection returns true: it writes.
 func (i *Installer) NeedLeaderElection() bool { return true }
 
-// Start installs the CRDs. It retries those that failed until the context ends.
+// Start installs the CRDs. It retries failed ones until the context ends.
 func (i *Installer) Start(ctx context.Context) error {
 	var left []catalog.Kind
 	if i.Install {
@@ -69,7 +69,7 @@ func (i *Installer) Start(ctx context.Context) error {
 	return nil
 }
 
-// install returns the kinds whose CRDs are to be tried again.
+// install returns the kinds whose CRDs must be retried.
 func (i *Installer) install(ctx context.Context, kinds []catalog.Kind) (left []catalog.Kind) {
 	for _, kind := range kinds {
 		done, err := installCRD(ctx, i.Manager.GetClient(), kind, i.Operator)
@@ -84,8 +84,7 @@ func (i *Installer) install(ctx context.Context, kinds []catalog.Kind) (left []c
 	return left
 }
 
-// report logs and records the result of a try, unless it is that of the previous
-// one.
+// report logs and records the result of an attempt, unless it equals the previous result.
 func (i *Installer) report(kind catalog.Kind, done string, err error) {
 	gk := kind.GVK().GroupKind()
 	text, isNew := "", false
@@ -113,8 +112,8 @@ func (i *Installer) report(kind catalog.Kind, done string, err error) {
 	}
 }
 
-// missingRulesAdvice names the rules that installing a CRD requires. A rule with
-// resource names cannot allow create.
+// missingRulesAdvice returns the rules that installing a CRD requires. A rule with resource
+// names cannot allow create.
 func missingRulesAdvice(kind catalog.Kind) string {
 	resource := []string{"customresourcedefinitions"}
 	named := rbacv1.PolicyRule{APIGroups: []string{apiextensionsv1.GroupName}, Resources: resource, Verbs: []string{"get", "patch"}}
@@ -125,9 +124,9 @@ func missingRulesAdvice(kind catalog.Kind) string {
 	return fmt.Sprintf("Add to the rules of the operator's role: %s, %s", chartpermissions.RuleText(named), chartpermissions.RuleText(create))
 }
 
-// installCRD applies the CRD of a kind if it is missing, or if this operator has
-// installed it and the change breaks no custom resource. It returns what it did,
-// empty if the CRD is managed by someone else.
+// installCRD applies the CRD of a kind if it is missing, or if this operator has installed
+// it and the change breaks no custom resource. It returns what it did, empty if the CRD is
+// managed by someone else.
 func installCRD(ctx context.Context, c client.Client, kind catalog.Kind, operator string) (done string, err error) {
 	wanted, _, err := crd.Generate(kind)
 	if err != nil {
@@ -147,7 +146,7 @@ func installCRD(ctx context.Context, c client.Client, kind catalog.Kind, operato
 			return "", fmt.Errorf("the CustomResourceDefinition %s is being deleted", wanted.Name)
 		}
 		if breaks := compat.Breaks(live, wanted); breaks != "" {
-			return "", fmt.Errorf("%w, for that of the chart breaks resources: %s", errLeft, breaks)
+			return "", fmt.Errorf("%w, because the new version breaks custom resources: %s", errLeft, breaks)
 		}
 		done = "CustomResourceDefinition up to date"
 	}
@@ -179,7 +178,7 @@ func applyCRD(ctx context.Context, c client.Client, definition *apiextensionsv1.
 	object.SetName(definition.Name)
 	err = c.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, data), client.FieldOwner(api.FieldManager), client.ForceOwnership)
 	if apierrors.IsInvalid(err) {
-		// The API server would refuse it again.
+		// The API server would reject it again.
 		return fmt.Errorf("%w: %w", errLeft, err)
 	}
 	return err

@@ -41,14 +41,14 @@ type Config struct {
 	Kinds    []catalog.Kind
 	// Install installs the CRDs of the kinds.
 	Install bool
-	// Namespaced: the operator watches some namespaces only. It works without the
-	// permission to watch CRDs, and checks whether it has it.
+	// Namespaced: the operator watches only some namespaces. It then works without the
+	// permission to watch CRDs, and checks whether it has the permission.
 	Namespaced  bool
 	Reviews     authorizationclient.SelfSubjectAccessReviewInterface
 	Permissions *permissions.Checker
 	Readiness   *readiness.Checker
-	// OnPause is called when a user has paused or resumed the rollout of a kind's
-	// chart, with the name of the CRD.
+	// OnPause is called with the name of the CRD when a user has paused or resumed the
+	// rollout of a kind's chart.
 	OnPause func(crdName string, paused bool)
 	// Warn emits a warning for the administrator.
 	Warn func(reason, message string)
@@ -66,7 +66,7 @@ type Watcher struct {
 	lookups   *Lookups
 
 	mu sync.Mutex
-	// paused are the CRDs on which a user has paused the rollout, by name.
+	// paused are the CRDs by name on which a user has paused the rollout.
 	paused map[string]bool
 }
 
@@ -78,15 +78,15 @@ func NewWatcher(config Config) *Watcher {
 	return w
 }
 
-// Changes returns a channel that receives a value after CRDs have changed.
+// Changes returns a channel that receives a value after changes of CRDs.
 func (w *Watcher) Changes() <-chan struct{} { return w.changes }
 
-// Known returns a channel that is closed when the CRDs of the kinds are known, or
-// it is known that the operator may not watch them.
+// Known returns a channel that is closed when the CRDs of the kinds are listed, or the
+// operator turns out to lack the permission to watch them.
 func (w *Watcher) Known() <-chan struct{} { return w.known }
 
-// Forbidden reports whether the operator may not watch CRDs. Changes then receives
-// nothing.
+// Forbidden reports whether the operator lacks the permission to watch CRDs. Changes then
+// receives nothing.
 func (w *Watcher) Forbidden() bool { return w.forbidden.Load() }
 
 // Paused reports whether a user has paused the rollout on a CRD.
@@ -96,13 +96,14 @@ func (w *Watcher) Paused(crdName string) bool {
 	return w.paused[crdName]
 }
 
-// Start watches CRDs until the context ends, as soon as the operator may.
+// Start watches CRDs until the context ends. Without the permission it waits for the
+// permission.
 func (w *Watcher) Start(ctx context.Context) error {
 	defer w.tasks.Wait()
 	changed := w.Permissions.Changed()
 	for w.Namespaced && !w.allowed(ctx) {
 		if !w.forbidden.Swap(true) {
-			w.Manager.GetLogger().Info("CRDs may not be watched: a kind whose CRD comes later is seen some seconds later, and a rollout is not paused by its CRD")
+			w.Manager.GetLogger().Info("CRDs not watched because of a missing permission: new CRDs are detected with a delay, and rollouts cannot be paused on a CRD")
 			w.setKnown()
 		}
 		select {
@@ -116,8 +117,8 @@ func (w *Watcher) Start(ctx context.Context) error {
 		if !w.forbidden.Load() {
 			return err
 		}
-		// Kinds are served already, and are looked for now and then.
-		w.Manager.GetLogger().Error(err, "CRDs not watched")
+		// Kinds are served already, and the operator polls for other kinds.
+		w.Manager.GetLogger().Error(err, "failed to watch CRDs")
 	}
 	return nil
 }
@@ -131,7 +132,7 @@ func (w *Watcher) watch(ctx context.Context) error {
 	refused := make(chan struct{})
 	refuse := sync.OnceFunc(func() { close(refused) })
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
-		// The CRDs that exist at first are looked up anyway.
+		// No signal for existing CRDs, because all kinds are looked up at start.
 		AddFunc:    func(crd any, initial bool) { w.onCRDEvent(crd, !initial) },
 		UpdateFunc: func(_, crd any) { w.onCRDEvent(crd, true) },
 		DeleteFunc: func(crd any) { w.onCRDEvent(crd, true) },
@@ -154,7 +155,7 @@ func (w *Watcher) watch(ctx context.Context) error {
 	case <-synced:
 	case <-refused:
 		w.forbidden.Store(true)
-		w.Manager.GetLogger().Info("CRDs may not be watched: a kind whose CRD comes later is seen some seconds later")
+		w.Manager.GetLogger().Info("CRDs not watched because of a missing permission: new CRDs are detected with a delay")
 		w.Permissions.Check()
 	case <-ctx.Done():
 		return nil
@@ -171,7 +172,7 @@ func (w *Watcher) watch(ctx context.Context) error {
 	return nil
 }
 
-// onCRDEvent reads from a CRD whether the rollout is paused.
+// onCRDEvent updates whether the rollout is paused, and signals a change.
 func (w *Watcher) onCRDEvent(object any, signal bool) {
 	if crd, ok := object.(*metav1.PartialObjectMetadata); ok {
 		paused := crd.Annotations[api.AnnotationRolloutPaused] == "true"
@@ -191,12 +192,12 @@ func (w *Watcher) onCRDEvent(object any, signal bool) {
 func (w *Watcher) signalChange() {
 	select {
 	case w.changes <- struct{}{}:
-	default: // a signal is waiting already
+	default: // a signal is already pending
 	}
 }
 
-// listWatch lists the CRDs of the kinds and watches all: other CRDs matter when
-// they are added or deleted, and those that exist, some hundred in many clusters,
+// listWatch lists the CRDs of the kinds and watches all CRDs: other CRDs are only relevant
+// when they are added or deleted, and the existing ones, several hundred in many clusters,
 // are never read.
 func (w *Watcher) listWatch(client metadata.ResourceInterface) toolscache.ListerWatcher {
 	listed := false
@@ -204,7 +205,7 @@ func (w *Watcher) listWatch(client metadata.ResourceInterface) toolscache.Lister
 		ListWithContextFunc: func(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 			list, err := listCRDs(ctx, client, w.crdNames(ctx))
 			if err == nil && listed {
-				// The watch was interrupted for so long that events may be lost.
+				// The watch was interrupted, and events may be lost.
 				w.signalChange()
 			}
 			listed = listed || err == nil
@@ -216,16 +217,16 @@ func (w *Watcher) listWatch(client metadata.ResourceInterface) toolscache.Lister
 	}}
 }
 
-// withoutWatchList lists and then watches. A watch that begins with all existing
-// objects would ignore the list.
+// withoutWatchList lists and then watches. A watch that starts with all existing objects
+// would bypass the list.
 type withoutWatchList struct{ *toolscache.ListWatch }
 
 // IsWatchListSemanticsUnSupported returns true. The name is client-go's.
 func (withoutWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 
-// crdNames returns the names of the kinds' CRDs. A CRD that is not served yet, or
-// for which the API server does not answer in time, is expected under the name
-// that Chartwright generates; the watch reports it if it has another name.
+// crdNames returns the names of the kinds' CRDs. If a CRD is not served yet, or the API
+// server does not respond in time, it returns the name that Chartwright generates. If the
+// CRD has another name, the watch reports it.
 func (w *Watcher) crdNames(ctx context.Context) []string {
 	names := make([]string, len(w.Kinds))
 	for i, found := range w.lookups.Find(ctx, w.Kinds) {
@@ -238,17 +239,17 @@ func (w *Watcher) crdNames(ctx context.Context) []string {
 // the kind.
 func Name(mapper meta.RESTMapper, kind catalog.Kind) string { return lookUp(mapper, kind).crdName() }
 
-// lookupTimeout is how long Find waits for the API server to look up a kind.
+// lookupTimeout is how long Find waits for the API server.
 const lookupTimeout = time.Second
 
-// errNotAnswered marks a lookup that the API server has not answered yet.
-var errNotAnswered = errors.New("the API server has not answered yet whether it has the kind")
+// errNotAnswered marks a lookup without a response so far.
+var errNotAnswered = errors.New("no response of the API server yet to the lookup of the kind")
 
-// Lookups looks up whether the API server serves kinds.
+// Lookups finds out whether the API server serves kinds.
 type Lookups struct {
 	mapper meta.RESTMapper
 	tasks  *sync.WaitGroup
-	// pending are the lookups without an answer.
+	// pending are the lookups without a response.
 	pending map[schema.GroupVersionKind]chan Lookup
 }
 
@@ -265,36 +266,36 @@ func NewLookups(mapper meta.RESTMapper, tasks *sync.WaitGroup) *Lookups {
 	return &Lookups{mapper: mapper, tasks: tasks, pending: map[schema.GroupVersionKind]chan Lookup{}}
 }
 
-// Find looks up kinds concurrently, so that a group of the API server that does not
-// answer does not delay kinds of other groups. A lookup without an answer continues, and
-// the next call returns its answer. Find must not be called concurrently.
+// Find looks up kinds concurrently, so that an API group that does not respond does not
+// delay the kinds of other groups. A lookup without a response continues, and the next call
+// returns its result. Find must not be called concurrently.
 func (l *Lookups) Find(ctx context.Context, kinds []catalog.Kind) []Lookup {
 	for _, kind := range kinds {
 		if l.pending[kind.GVK()] != nil {
 			continue
 		}
-		answer := make(chan Lookup, 1)
-		l.pending[kind.GVK()] = answer
-		l.tasks.Go(func() { answer <- lookUp(l.mapper, kind) })
+		result := make(chan Lookup, 1)
+		l.pending[kind.GVK()] = result
+		l.tasks.Go(func() { result <- lookUp(l.mapper, kind) })
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	answers := make([]Lookup, len(kinds))
+	results := make([]Lookup, len(kinds))
 	for i, kind := range kinds {
-		answer := l.pending[kind.GVK()]
+		result := l.pending[kind.GVK()]
 		select {
-		case answers[i] = <-answer:
+		case results[i] = <-result:
 		case <-ctx.Done():
 			select {
-			case answers[i] = <-answer:
+			case results[i] = <-result:
 			default:
-				answers[i] = Lookup{Kind: kind, Err: errNotAnswered}
+				results[i] = Lookup{Kind: kind, Err: errNotAnswered}
 				continue
 			}
 		}
 		delete(l.pending, kind.GVK())
 	}
-	return answers
+	return results
 }
 
 func lookUp(mapper meta.RESTMapper, kind catalog.Kind) Lookup {
@@ -310,8 +311,8 @@ func (l Lookup) crdName() string {
 	return l.Mapping.Resource.Resource + "." + l.Kind.Group
 }
 
-// listCRDs reads CRDs by their names, each by a request. The resourceVersion of
-// the list is older than the CRDs: a watch from there reports later changes.
+// listCRDs reads CRDs by name, each with a separate request. The resourceVersion of the
+// list is older than that of the CRDs, so that a watch from there reports later changes.
 func listCRDs(ctx context.Context, client metadata.ResourceInterface, names []string) (*metav1.PartialObjectMetadataList, error) {
 	list, err := client.List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -337,7 +338,7 @@ func listCRDs(ctx context.Context, client metadata.ResourceInterface, names []st
 	}, errors.Join(errs...)
 }
 
-// allowed reports whether the operator may watch CRDs, or that is unknown.
+// allowed reports whether the operator may watch CRDs. It returns true if that is unknown.
 func (w *Watcher) allowed(ctx context.Context) bool {
 	for _, verb := range []string{"list", "watch"} {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
@@ -351,7 +352,8 @@ func (w *Watcher) allowed(ctx context.Context) bool {
 	return true
 }
 
-// compact keeps what identifies a CRD, and the annotation that pauses a rollout.
+// compact removes everything except the identity of a CRD and the annotation that pauses a
+// rollout.
 func compact(object any) (any, error) {
 	m, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {

@@ -14,38 +14,36 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-// errFenced refuses a write of a process that may not hold the lease.
-var errFenced = errors.New("this process does not hold the lease, or has not renewed it for too long: another may act in its place")
+// errFenced is the error of a write by a process that may not hold the lease.
+var errFenced = errors.New("the process does not hold the leader election lease, or failed to renew it in time")
 
-// Times of the leader election. The leader renews the lease every RetryPeriod,
-// and exits if it could not for RenewDeadline; a lease that was not renewed for
-// LeaseDuration is free. A standby tries every RetryPeriod and up to 1.2 times
-// as much besides, so that it takes over within 1.65 seconds from a leader that
-// released the lease.
+// Times of the leader election. The leader renews the lease every RetryPeriod, and exits if
+// it fails to for RenewDeadline. A lease that was not renewed for LeaseDuration is free. A
+// standby tries every RetryPeriod plus up to 1.2 times that, so that it takes over within
+// 1.65 seconds from a leader that released the lease.
 const (
 	LeaseDuration = 15 * time.Second
 	RenewDeadline = 10 * time.Second
 	RetryPeriod   = 750 * time.Millisecond
 )
 
-// Fence lets a process write only as long as it certainly holds the lease.
-// Without it a leader that was stopped for a while, on a starved machine for
-// example, could finish a write after another process has become leader, before
-// it notices that.
+// Fence allows writes only while the process certainly holds the lease. Without it a leader
+// that was suspended, for example on a starved machine, could complete a write after
+// another process has become leader, before it detects that.
 type Fence struct {
 	now func() time.Time
 
 	mu sync.Mutex
-	// renewed is when the last request began that acquired or renewed the lease,
-	// zero if the process does not hold it.
+	// renewed is the start of the last request that acquired or renewed the lease, zero if
+	// the process does not hold the lease.
 	renewed time.Time
 }
 
 // NewFence returns a Fence of a process that does not hold the lease.
 func NewFence() *Fence { return &Fence{now: time.Now} }
 
-// CheckLease wraps the transport of all requests but those about the lease. It
-// refuses writes while the process does not hold the lease.
+// CheckLease wraps the transport of all requests except those for the lease. It refuses
+// writes while the process does not hold the lease.
 func (f *Fence) CheckLease(next http.RoundTripper) http.RoundTripper {
 	return RoundTripFunc(func(request *http.Request) (*http.Response, error) {
 		if isRead(request) || f.holdsLease() {
@@ -58,8 +56,8 @@ func (f *Fence) CheckLease(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// ObserveLease wraps the transport of the leader election. It ignores the events
-// that the leader election sends, too.
+// ObserveLease wraps the transport of the leader election. It ignores events, which the
+// leader election also sends.
 func (f *Fence) ObserveLease(next http.RoundTripper) http.RoundTripper {
 	return RoundTripFunc(func(request *http.Request) (*http.Response, error) {
 		if request.Method == http.MethodGet || !leasePath.MatchString(request.URL.Path) {
@@ -71,7 +69,7 @@ func (f *Fence) ObserveLease(next http.RoundTripper) http.RoundTripper {
 			return nil, err
 		}
 		if !acquires {
-			// Released: writes end before the lease is free.
+			// Stop writes before the lease is released.
 			f.set(time.Time{})
 		}
 		response, err := next.RoundTrip(request)
@@ -88,24 +86,24 @@ type RoundTripFunc func(*http.Request) (*http.Response, error)
 // RoundTrip sends a request.
 func (r RoundTripFunc) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// isRead reports whether a request changes nothing. It also returns true for
-// reviews, and for events, which a standby emits, too.
+// isRead reports whether a request changes nothing. Reviews count as reads, and so do
+// events, which a standby also emits.
 func isRead(request *http.Request) bool {
 	return request.Method == http.MethodGet ||
 		request.Method == http.MethodPost && reviewPath.MatchString(request.URL.Path) ||
 		eventPath.MatchString(request.URL.Path)
 }
 
-// The paths may have a prefix: an API server may be behind a path of its own.
+// An API server may have a path prefix, so that the patterns match only the end of the
+// path.
 var (
 	leasePath  = regexp.MustCompile(`/apis/coordination\.k8s\.io/[^/]+/namespaces/[^/]+/leases(/[^/]+)?$`)
 	reviewPath = regexp.MustCompile(`/apis/(authentication|authorization)\.k8s\.io/[^/]+/(namespaces/[^/]+/)?[a-z]+reviews$`)
 	eventPath  = regexp.MustCompile(`/api/v1/namespaces/[^/]+/events(/[^/]+)?$`)
 )
 
-// holdsLease reports whether the process holds the lease by both clocks: the
-// monotonic one does not count the time for which a machine sleeps, and the wall
-// clock can be set.
+// holdsLease reports whether the process holds the lease by both clocks: the monotonic
+// clock does not advance while a machine is suspended, and the wall clock can be changed.
 func (f *Fence) holdsLease() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -119,8 +117,8 @@ func (f *Fence) set(renewed time.Time) {
 	f.renewed = renewed
 }
 
-// acquiresLease reports whether a request writes a holder into the lease. The
-// request can still be sent.
+// acquiresLease reports whether a request sets a holder of the lease. The request can still
+// be sent.
 func acquiresLease(request *http.Request) (bool, error) {
 	if request.Body == nil {
 		return false, nil
@@ -131,10 +129,10 @@ func acquiresLease(request *http.Request) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	// The client chooses the encoding.
+	// The encoding depends on the client.
 	object, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
 	if err != nil {
-		return false, fmt.Errorf("read who is to hold the lease: %w", err)
+		return false, fmt.Errorf("decode the lease: %w", err)
 	}
 	lease, ok := object.(*coordinationv1.Lease)
 	return ok && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "", nil

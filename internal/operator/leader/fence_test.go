@@ -46,7 +46,7 @@ func TestFence(t *testing.T) {
 	for _, step := range []struct {
 		name  string
 		after time.Duration
-		// lease is what is sent to the lease, and status the answer; 0 is none.
+		// lease is the request for the lease, and status the response; 0 means no request.
 		lease  string
 		status int
 		open   bool
@@ -60,7 +60,7 @@ func TestFence(t *testing.T) {
 		{name: "renewed after all", lease: taken, status: http.StatusOK, open: true},
 		{name: "a renewal that fails", after: time.Second, lease: taken, status: http.StatusInternalServerError, open: true},
 		{name: "given back, whatever the answer", lease: givenUp, status: 0},
-		{name: "made anew", lease: taken, status: http.StatusCreated, open: true},
+		{name: "created again", lease: taken, status: http.StatusCreated, open: true},
 	} {
 		clock = clock.Add(step.after)
 		if step.lease != "" {
@@ -71,7 +71,7 @@ func TestFence(t *testing.T) {
 			}
 			status = http.StatusOK
 		}
-		// That it leads is told by the same client, and does not open or close it.
+		// Events of the leader election use the same client, and do not change the fence.
 		const told = `{"apiVersion": "v1", "kind": "Event", "reason": "LeaderElection"}`
 		if err := ask(f.ObserveLease(server), http.MethodPost, "/api/v1/namespaces/a/events", told); err != nil || sent != told {
 			t.Errorf("%s: the event: %v, sent %s", step.name, err, sent)
@@ -107,7 +107,7 @@ func TestFence(t *testing.T) {
 	if err := ask(f.ObserveLease(server), http.MethodPost, leases, givenUp); err != nil || f.holdsLease() {
 		t.Errorf("a lease that is given back behind a path: %v", err)
 	}
-	if err := ask(f.ObserveLease(server), http.MethodPut, leases+"/b", "no JSON"); err == nil || !strings.Contains(err.Error(), "hold the lease") {
+	if err := ask(f.ObserveLease(server), http.MethodPut, leases+"/b", "no JSON"); err == nil || !strings.Contains(err.Error(), "decode the lease") {
 		t.Errorf("a lease that cannot be read: %v", err)
 	}
 }

@@ -22,29 +22,29 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
-// checkInterval is how long to wait before the operator's rules are read again:
-// while some are missing, and after a request was forbidden.
+// checkInterval is the delay before the operator's rules are read again, while rules are
+// missing and after a forbidden request.
 const checkInterval = 10 * time.Second
 
-// allNamespaces is reviewed by an operator of all namespaces. Since no namespace
-// can have this name, no RoleBinding is in it, and a review of it lists what
+// allNamespaces is the namespace to review for an operator of all namespaces. No namespace
+// can have this name, so that no RoleBinding is in it and the review lists only what
 // ClusterRoleBindings allow.
 const allNamespaces = "*"
 
-// errIncomplete marks that the API server cannot list an account's rules: one of
-// its authorizers, most often a webhook, answers access reviews only.
-var errIncomplete = errors.New("the API server cannot list them all")
+// errIncomplete marks that the API server cannot list an account's rules: one of its
+// authorizers, usually a webhook, supports access reviews only.
+var errIncomplete = errors.New("the API server cannot list all rules")
 
-// Reviewer returns the rules that the operator has in a namespace.
+// Reviewer returns the rules of the operator in a namespace.
 type Reviewer func(ctx context.Context, namespace string) ([]rbacv1.PolicyRule, error)
 
-// NewReviewer returns a Reviewer that sends one request to the API server.
+// NewReviewer returns a Reviewer that makes one request to the API server.
 func NewReviewer(reviews authorizationclient.SelfSubjectRulesReviewInterface) Reviewer {
 	return func(ctx context.Context, namespace string) ([]rbacv1.PolicyRule, error) {
 		review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: namespace}}
 		answer, err := reviews.Create(ctx, review, metav1.CreateOptions{})
 		if err != nil {
-			return nil, fmt.Errorf("ask for the operator's rules: %w", err)
+			return nil, fmt.Errorf("read the operator's rules: %w", err)
 		}
 		if answer.Status.Incomplete {
 			return nil, fmt.Errorf("%w: %s", errIncomplete, answer.Status.EvaluationError)
@@ -65,33 +65,32 @@ type Config struct {
 	// Operator is the name of the operator.
 	Operator string
 	Kinds    []catalog.Kind
-	// Namespaces are those that the operator watches; none means all.
+	// Namespaces are the namespaces that the operator watches; none means all.
 	Namespaces []string
 	Mapper     meta.RESTMapper
 	Review     Reviewer
 	Logger     logr.Logger
-	// OnChange is called when the missing rules of a kind have changed, or the
-	// reason why they are unknown.
+	// OnChange is called when the missing rules of a kind, or the reason why they are
+	// unknown, have changed.
 	OnChange func(kind schema.GroupKind, missing []Rule, unknown string)
 }
 
-// Checker finds out which rules the operator lacks for its kinds. It runs
-// on every replica.
+// Checker finds out which rules for its kinds the operator lacks. It runs on every replica.
 type Checker struct {
 	Config
 
-	// requested receives a value when a request was forbidden.
+	// requested receives a value after a forbidden request.
 	requested chan struct{}
 
 	mu    sync.Mutex
 	kinds []*KindChecker
-	// have are the rules by namespace, as far as they could be read.
+	// have are the rules by namespace that could be read.
 	have map[string][]rbacv1.PolicyRule
 	// changed is closed and replaced after each change.
 	changed chan struct{}
 }
 
-// KindChecker knows the rules of one kind.
+// KindChecker finds missing rules of one kind.
 type KindChecker struct {
 	all  *Checker
 	kind catalog.Kind
@@ -99,18 +98,18 @@ type KindChecker struct {
 	// The other fields are guarded by all.mu.
 
 	required []Rule
-	// marked: the rules that every release requires are marked in required.
+	// marked: the rules in required that every release requires are marked.
 	marked bool
-	// underived is why the required rules are unknown, but for those that were
-	// added because a request was forbidden.
+	// underived is why the required rules are unknown, except for rules that were added
+	// after a forbidden request.
 	underived error
 	missing   []Rule
 	unknown   string
-	// checked: missing and unknown are known.
+	// checked: missing and unknown are set.
 	checked bool
 }
 
-// NewChecker returns a Checker that has not checked anything yet.
+// NewChecker returns a Checker that has not started.
 func NewChecker(config Config) *Checker {
 	c := &Checker{
 		Config: config, requested: make(chan struct{}, 1), changed: make(chan struct{}),
@@ -125,12 +124,12 @@ func NewChecker(config Config) *Checker {
 	return c
 }
 
-// Start checks once, again every checkInterval while rules are missing, and after
-// each call of Check.
+// Start checks once, every checkInterval while rules are missing, and after each call of
+// Check.
 func (c *Checker) Start(ctx context.Context) error {
 	derived := make(chan struct{})
-	// A large chart takes a minute, and nothing ends its derivation. It writes
-	// nothing, so that the process ends without waiting for it.
+	// Deriving the rules of a large chart takes a minute and cannot be interrupted. The
+	// process ends without waiting, because the derivation writes nothing.
 	go func() {
 		defer close(derived)
 		for _, k := range c.kinds {
@@ -146,7 +145,7 @@ func (c *Checker) Start(ctx context.Context) error {
 	for ctx.Err() == nil {
 		pause := time.After(checkInterval)
 		select {
-		case <-c.requested: // this check answers it
+		case <-c.requested: // this check covers the request
 		default:
 		}
 		if !c.check(ctx) {
@@ -167,18 +166,18 @@ func (c *Checker) Start(ctx context.Context) error {
 func (c *Checker) Check() {
 	select {
 	case c.requested <- struct{}{}:
-	default: // a check is requested already
+	default: // a check is already requested
 	}
 }
 
-// Changed returns a channel that is closed when the missing rules change next.
+// Changed returns a channel that is closed at the next change of the missing rules.
 func (c *Checker) Changed() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.changed
 }
 
-// Kind returns the checker of a kind, nil if it is not one of the operator's.
+// Kind returns the checker of a kind, nil if the operator does not serve the kind.
 func (c *Checker) Kind(kind schema.GroupKind) *KindChecker {
 	for _, k := range c.kinds {
 		if k.kind.GVK().GroupKind() == kind {
@@ -188,21 +187,21 @@ func (c *Checker) Kind(kind schema.GroupKind) *KindChecker {
 	return nil
 }
 
-// derive finds out which rules the kind requires. It takes from ten milliseconds
-// to a minute, depending on the chart.
+// derive derives the rules that the kind requires. It takes between ten milliseconds and a
+// minute, depending on the chart.
 func (k *KindChecker) derive() {
 	required, err := rulesOf(k.kind, k.all.Operator, k.all.Namespaces[0] != allNamespaces)
 	if err != nil {
-		k.all.Logger.Error(err, "required rules unknown", "kind", k.kind.Kind, "group", k.kind.Group)
+		k.all.Logger.Error(err, "failed to derive the required rules", "kind", k.kind.Kind, "group", k.kind.Group)
 	}
 	k.all.mu.Lock()
 	defer k.all.mu.Unlock()
 	k.required, k.underived = append(required, k.required...), err
 }
 
-// check reads the operator's rules, by one request for each namespace, compares
-// them with the required rules of every kind, and reports changes. It reports
-// whether any rule is missing.
+// check reads the operator's rules, with one request per namespace, compares them with the
+// required rules of every kind, and reports changes. It returns whether any rule is
+// missing.
 func (c *Checker) check(ctx context.Context) (missing bool) {
 	have, unknown := map[string][]rbacv1.PolicyRule{}, ""
 	for _, namespace := range c.Namespaces {
@@ -213,8 +212,8 @@ func (c *Checker) check(ctx context.Context) (missing bool) {
 		case errors.Is(err, errIncomplete), apierrors.IsForbidden(err):
 			unknown = err.Error()
 		case err != nil:
-			// The rules that were read before still count, and the check is repeated.
-			c.Logger.Error(err, "rules of the operator unknown")
+			// Use the rules that were read before, and repeat the check.
+			c.Logger.Error(err, "failed to read the operator's rules")
 			missing = true
 			rules, known := c.have[namespace]
 			if !known {
@@ -234,7 +233,8 @@ func (c *Checker) check(ctx context.Context) (missing bool) {
 	return missing
 }
 
-// compare finds out which rules a kind lacks, and reports a change.
+// compare finds the missing rules of a kind, and reports a change. It returns whether any
+// rule is missing.
 func (c *Checker) compare(k *KindChecker, have map[string][]rbacv1.PolicyRule, unknown string) (lacks bool) {
 	c.mu.Lock()
 	c.have = have
@@ -262,16 +262,16 @@ func (c *Checker) compare(k *KindChecker, have map[string][]rbacv1.PolicyRule, u
 	return len(missing) > 0
 }
 
-// Missing returns the rules that every release of the kind in a namespace requires
-// and that the operator lacks, and whether a check has been made.
+// Missing returns the missing rules that every release of the kind in a namespace requires,
+// and whether a check has completed.
 func (k *KindChecker) Missing(namespace string) (rules string, known bool) {
 	k.all.mu.Lock()
 	defer k.all.mu.Unlock()
 	return Text(slices.DeleteFunc(slices.Clone(k.missing), func(m Rule) bool { return !m.Always || !m.in(namespace) })), k.checked
 }
 
-// Refused returns advice on which rules would have allowed a request that was
-// forbidden, and requests a check.
+// Refused returns the rules to add after a forbidden request as advice, and requests a
+// check.
 func (k *KindChecker) Refused(err error, account string) string {
 	var own, others []string
 	for _, refused := range Refusals(err) {
@@ -289,13 +289,13 @@ func (k *KindChecker) Refused(err error, account string) string {
 		advice = append(advice, "Add to the rules of the operator's role: "+strings.Join(own, ", "))
 	}
 	if len(others) > 0 {
-		advice = append(advice, fmt.Sprintf("Give %s the rules: %s", account, strings.Join(others, ", ")))
+		advice = append(advice, fmt.Sprintf("Add to the rules of %s: %s", account, strings.Join(others, ", ")))
 	}
 	return strings.Join(advice, ". ")
 }
 
-// forbidden returns which rules to add where one was missing, and adds the missing
-// rule to those that the kind requires.
+// forbidden returns the rules to add after a refused request, and adds the refused rule to
+// the required rules of the kind.
 func (k *KindChecker) forbidden(refused Refusal) []rbacv1.PolicyRule {
 	k.all.mu.Lock()
 	defer k.all.mu.Unlock()
@@ -307,7 +307,7 @@ func (k *KindChecker) forbidden(refused Refusal) []rbacv1.PolicyRule {
 	if !slices.ContainsFunc(k.required, func(r Rule) bool {
 		return len(permissions.Allowed([]rbacv1.PolicyRule{r.PolicyRule}, refused.rule)) == 0
 	}) {
-		k.required = append(k.required, Rule{Rule: permissions.Rule{PolicyRule: refused.rule, Why: "it was forbidden"}})
+		k.required = append(k.required, Rule{Rule: permissions.Rule{PolicyRule: refused.rule, Why: "a request was forbidden"}})
 	}
 	return missing
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
-// account is what the API server knows of the operator's rights.
+// account is a fake API server with the rules of the operator.
 type account struct {
 	mu sync.Mutex
 	// rules are by namespace.
@@ -44,8 +44,8 @@ func (a *account) set(err error, namespace string, rules ...rbacv1.PolicyRule) {
 	a.rules = map[string][]rbacv1.PolicyRule{namespace: rules}
 }
 
-// asked returns how often the account was reviewed since the last call.
-func (a *account) asked() int {
+// takeReviews returns the number of reviews since the last call.
+func (a *account) takeReviews() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n := a.reviews
@@ -63,16 +63,16 @@ func podSet(t *testing.T) catalog.Kind {
 	return kinds[slices.IndexFunc(kinds, func(k catalog.Kind) bool { return k.Kind == "PodSet" })]
 }
 
-// looking starts rights in a bubble, with what they told.
-func looking(t *testing.T, a *account, namespaces ...string) (r *Checker, told *[]string) {
+// startChecker starts a Checker in a synctest bubble, and records its reports.
+func startChecker(t *testing.T, a *account, namespaces ...string) (r *Checker, reports *[]string) {
 	t.Helper()
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, meta.RESTScopeNamespace)
-	told = &[]string{}
+	reports = &[]string{}
 	r = NewChecker(Config{
 		Operator: "x", Kinds: []catalog.Kind{podSet(t)}, Namespaces: namespaces, Mapper: mapper, Review: a.review, Logger: logr.Discard(),
 		OnChange: func(kind schema.GroupKind, missing []Rule, unknown string) {
-			*told = append(*told, fmt.Sprintf("%s lacks [%s] %s", kind.Kind, Text(missing), unknown))
+			*reports = append(*reports, fmt.Sprintf("%s lacks [%s] %s", kind.Kind, Text(missing), unknown))
 		},
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -85,11 +85,10 @@ func looking(t *testing.T, a *account, namespaces ...string) (r *Checker, told *
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	synctest.Wait()
-	return r, told
+	return r, reports
 }
 
-// pass lets time pass in a bubble, where it is no time at all, until everything
-// that it calls for is done.
+// pass advances the clock of the bubble and waits until its effects are complete.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -97,7 +96,7 @@ func pass(d time.Duration) {
 
 var all = rule("*", "*", "*")
 
-// but is what allows everything but a resource's verbs.
+// but returns rules that allow everything except some verbs of a resource.
 func but(r *Checker, lacks rbacv1.PolicyRule) (rules []rbacv1.PolicyRule) {
 	for i := range r.kinds[0].required {
 		n := r.kinds[0].required[i].PolicyRule
@@ -109,105 +108,105 @@ func but(r *Checker, lacks rbacv1.PolicyRule) (rules []rbacv1.PolicyRule) {
 	return rules
 }
 
-func TestRightsAreAskedForWhileSomeAreMissing(t *testing.T) {
+func TestChecker_RepeatsWhileRulesAreMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &account{}
 		a.set(nil, allNamespaces, all)
-		r, told := looking(t, a)
-		if n := a.asked(); n != 1 || len(*told) > 0 {
-			t.Errorf("asked %d times at start, and told %v", n, *told)
+		r, reports := startChecker(t, a)
+		if n := a.takeReviews(); n != 1 || len(*reports) > 0 {
+			t.Errorf("%d reviews at start, reports %v", n, *reports)
 		}
 		pass(time.Hour)
-		if n := a.asked(); n > 0 {
-			t.Errorf("asked %d times though nothing is missing", n)
+		if n := a.takeReviews(); n > 0 {
+			t.Errorf("%d reviews without missing rules", n)
 		}
 		if rules, known := r.Kind(podSet(t).GVK().GroupKind()).Missing("shop"); rules != "" || !known {
-			t.Errorf("missing are %q, known: %v", rules, known)
+			t.Errorf("missing: %q, known: %v", rules, known)
 		}
 
 		a.set(nil, allNamespaces, but(r, rule("apps", "deployments", "create", "delete"))...)
 		r.Check()
 		pass(time.Minute - time.Second)
-		// At once, and every ten seconds.
-		if n := a.asked(); n != 6 {
-			t.Errorf("asked %d times in a minute", n)
+		// Immediately, and every ten seconds.
+		if n := a.takeReviews(); n != 6 {
+			t.Errorf("%d reviews in a minute", n)
 		}
 		const missing = `{apiGroups: ["apps"], resources: ["deployments"], verbs: ["create", "delete"]}`
 		if rules, _ := r.Kind(podSet(t).GVK().GroupKind()).Missing("shop"); rules != missing {
-			t.Errorf("missing are %q", rules)
+			t.Errorf("missing: %q", rules)
 		}
 		a.set(nil, allNamespaces, all)
 		pass(time.Hour)
-		if n := a.asked(); n != 1 {
-			t.Errorf("asked %d times until nothing is missing", n)
+		if n := a.takeReviews(); n != 1 {
+			t.Errorf("%d reviews until no rules are missing", n)
 		}
-		if want := []string{"PodSet lacks [" + missing + "] ", "PodSet lacks [] "}; !slices.Equal(*told, want) {
-			t.Errorf("told is %q, want %q", *told, want)
+		if want := []string{"PodSet lacks [" + missing + "] ", "PodSet lacks [] "}; !slices.Equal(*reports, want) {
+			t.Errorf("reports: %q, want %q", *reports, want)
 		}
 	})
 }
 
-// TestRightsThatManyAskFor: however often something is forbidden, it is one look
+// TestChecker_MergesRequestedChecks: any number of forbidden requests cause at most one check
 // in ten seconds.
-func TestRightsThatManyAskFor(t *testing.T) {
+func TestChecker_MergesRequestedChecks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &account{}
 		a.set(nil, allNamespaces, all)
-		r, _ := looking(t, a)
-		a.asked()
+		r, _ := startChecker(t, a)
+		a.takeReviews()
 		for range 595 {
 			r.Check()
 			pass(100 * time.Millisecond)
 		}
-		if n := a.asked(); n != 5 {
-			t.Errorf("asked %d times in just under a minute", n)
+		if n := a.takeReviews(); n != 5 {
+			t.Errorf("%d reviews in just under a minute", n)
 		}
 	})
 }
 
-// TestRightsThatOnlySomeValuesNeed are told, and by no condition.
-func TestRightsThatOnlySomeValuesNeed(t *testing.T) {
+// TestChecker_RulesForSomeValues: such rules are reported, but not by Missing.
+func TestChecker_RulesForSomeValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &account{}
 		a.set(nil, allNamespaces, all)
-		r, told := looking(t, a)
+		r, reports := startChecker(t, a)
 		a.set(nil, allNamespaces, but(r, rule("", "events", "list"))...)
 		r.Check()
 		pass(checkInterval)
 		if rules, known := r.kinds[0].Missing("shop"); rules != "" || !known {
-			t.Errorf("missing are %q", rules)
+			t.Errorf("missing: %q", rules)
 		}
-		if len(*told) != 1 || !strings.Contains((*told)[0], `resources: ["events"], verbs: ["list"]`) {
-			t.Errorf("told is %q", *told)
+		if len(*reports) != 1 || !strings.Contains((*reports)[0], `resources: ["events"], verbs: ["list"]`) {
+			t.Errorf("reports: %q", *reports)
 		}
 	})
 }
 
-func TestRightsOfNamespaces(t *testing.T) {
+func TestChecker_RulesOfNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &account{}
 		a.set(nil, "one", all)
-		r, _ := looking(t, a, "one", "two")
-		if n := a.asked(); n != 2 {
-			t.Errorf("asked %d times", n)
+		r, _ := startChecker(t, a, "one", "two")
+		if n := a.takeReviews(); n != 2 {
+			t.Errorf("%d reviews", n)
 		}
 		if rules, _ := r.kinds[0].Missing("one"); rules != "" {
-			t.Errorf("missing in one are %q", rules)
+			t.Errorf("missing in one: %q", rules)
 		}
 		if rules, _ := r.kinds[0].Missing("two"); !strings.Contains(rules, "deployments") {
-			t.Errorf("missing in two are %q", rules)
+			t.Errorf("missing in two: %q", rules)
 		}
 	})
 }
 
-func TestRightsThatCannotBeListed(t *testing.T) {
+func TestChecker_IncompleteRulesReview(t *testing.T) {
 	for name, test := range map[string]struct {
 		err error
 		// reviews are made in the first minute.
 		reviews int
 		unknown string
 	}{
-		"a webhook decides":        {fmt.Errorf("%w: webhook", errIncomplete), 1, "the API server cannot list them all: webhook"},
+		"a webhook decides":        {fmt.Errorf("%w: webhook", errIncomplete), 1, "the API server cannot list all rules: webhook"},
 		"the review is forbidden":  {apierrors.NewForbidden(schema.GroupResource{Resource: "selfsubjectrulesreviews"}, "", errors.New("no")), 1, "selfsubjectrulesreviews is forbidden: no"},
 		"the API server is not up": {errors.New("no route"), 6, "no route"},
 		"nothing is wrong":         {nil, 1, ""},
@@ -216,23 +215,23 @@ func TestRightsThatCannotBeListed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := &account{}
 				a.set(test.err, allNamespaces, all)
-				r, told := looking(t, a)
+				r, reports := startChecker(t, a)
 				pass(time.Minute - time.Second)
-				if n := a.asked(); n != test.reviews {
-					t.Errorf("asked %d times in a minute, want %d", n, test.reviews)
+				if n := a.takeReviews(); n != test.reviews {
+					t.Errorf("%d reviews in a minute, want %d", n, test.reviews)
 				}
 				if rules, known := r.kinds[0].Missing("shop"); rules != "" || !known {
-					t.Errorf("missing are %q, known: %v", rules, known)
+					t.Errorf("missing: %q, known: %v", rules, known)
 				}
-				if want := "PodSet lacks [] " + test.unknown; test.unknown != "" && !slices.Equal(*told, []string{want}) {
-					t.Errorf("told is %q, want %q", *told, want)
+				if want := "PodSet lacks [] " + test.unknown; test.unknown != "" && !slices.Equal(*reports, []string{want}) {
+					t.Errorf("reports: %q, want %q", *reports, want)
 				}
 			})
 		})
 	}
 }
 
-func TestAdvice(t *testing.T) {
+func TestKindChecker_RefusedAdvice(t *testing.T) {
 	const own, deployer = "system:serviceaccount:system:operator", "system:serviceaccount:shop:deployer"
 	refused := func(user, verb, resource, group string) string {
 		return fmt.Sprintf("User %q cannot %s resource %q in API group %q in the namespace \"shop\"", user, verb, resource, group)
@@ -248,12 +247,12 @@ func TestAdvice(t *testing.T) {
 			"Add to the rules of the operator's role: " + deployments, 1,
 		},
 		{
-			"what nobody has derived", refused(own, "get", "widgets", "x.example.com"),
+			"a rule that was not derived", refused(own, "get", "widgets", "x.example.com"),
 			`Add to the rules of the operator's role: {apiGroups: ["x.example.com"], resources: ["widgets"], verbs: ["get"]}`, 6,
 		},
 		{
 			"in another's name", refused(deployer, "create", "deployments", "apps"),
-			"Give " + deployer + ` the rules: {apiGroups: ["apps"], resources: ["deployments"], verbs: ["create"]}`, 0,
+			"Add to the rules of " + deployer + `: {apiGroups: ["apps"], resources: ["deployments"], verbs: ["create"]}`, 0,
 		},
 		{"a quota", "exceeded quota", "", 0},
 	} {
@@ -261,10 +260,10 @@ func TestAdvice(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := &account{}
 				a.set(nil, allNamespaces, all)
-				r, _ := looking(t, a)
+				r, _ := startChecker(t, a)
 				pass(time.Minute)
-				a.asked()
-				// What was read last lacks two verbs; and now nothing any more.
+				a.takeReviews()
+				// Two verbs were missing at the last check, and none now.
 				have := but(r, rule("apps", "deployments", "create", "delete"))
 				r.mu.Lock()
 				r.have[allNamespaces] = have
@@ -277,7 +276,7 @@ func TestAdvice(t *testing.T) {
 					t.Errorf("the advice is\n%s\nwant\n%s", got, test.want)
 				}
 				pass(time.Minute - time.Second)
-				if n := a.asked(); n != test.looks {
+				if n := a.takeReviews(); n != test.looks {
 					t.Errorf("asked %d times afterwards, want %d", n, test.looks)
 				}
 			})

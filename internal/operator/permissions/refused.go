@@ -14,17 +14,17 @@ import (
 type Refusal struct {
 	// user is the account that sent the request.
 	user string
-	// rule would have allowed it, in the namespace, empty for all.
+	// rule would have allowed the request in the namespace, empty for all namespaces.
 	rule      rbacv1.PolicyRule
 	namespace string
 }
 
-// refusalText is the API server's message when no rule allows a request. What
-// admission, quotas or the escalation check refuse is forbidden, too, with other
-// messages: no rule of the operator's role would help.
+// refusalText matches the API server's message if no rule allows a request. Refusals by
+// admission, quotas or the escalation check have other messages, and rules in the
+// operator's role would not help.
 var refusalText = regexp.MustCompile(`User "([^"]+)" cannot (\S+) resource "([^"]+)" in API group "([^"]*)"(?: in the namespace "([^"]+)")?`)
 
-// Refusals returns the refused requests that an error reports, each once.
+// Refusals returns the refused requests that an error reports, without duplicates.
 func Refusals(err error) []Refusal {
 	if !apierrors.IsForbidden(err) {
 		return nil

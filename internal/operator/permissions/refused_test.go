@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// forbidden is the API server's answer, with a text of its own.
+// forbidden returns an error of the API server with a message.
 func forbidden(text string) error {
 	return apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web", errors.New(text))
 }
@@ -35,13 +35,13 @@ func TestRefusals(t *testing.T) {
 			got("", rule("", "nodes", "list")),
 		},
 		{
-			"a subresource, said twice, in an error of others", fmt.Errorf("a: %w", forbidden(
+			"a subresource, twice, in another error", fmt.Errorf("a: %w", forbidden(
 				`User "`+user+`" cannot get resource "pods/log" in API group "" in the namespace "shop": User "`+user+`" cannot get resource "pods/log" in API group "" in the namespace "shop"`)),
 			got("shop", rule("", "pods/log", "get")),
 		},
 		{"a quota", forbidden("exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1"), nil},
 		{"admission", forbidden("violates PodSecurity \"restricted:latest\": privileged"), nil},
-		{"what a role may not grant", forbidden(`user "` + user + `" (groups=["a"]) is attempting to grant RBAC permissions not currently held:`), nil},
+		{"the escalation check", forbidden(`user "` + user + `" (groups=["a"]) is attempting to grant RBAC permissions not currently held:`), nil},
 		{"another error that quotes it", errors.New(`User "` + user + `" cannot get resource "pods" in API group ""`), nil},
 		{"none", nil, nil},
 	} {

@@ -16,19 +16,19 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
-// Rule is a rule about one resource that serving a kind requires, or the part of it
-// that the operator lacks.
+// Rule is a rule for one resource that a kind requires, or the part of the rule that the
+// operator lacks.
 type Rule struct {
 	permissions.Rule
-	// Always: every release of the kind requires it, whatever its values are.
+	// Always: every release of the kind requires the rule, with any values.
 	Always bool
-	// Namespaces are those in which it is missing; none means all that the operator
-	// watches.
+	// Namespaces are the namespaces in which the rule is missing; none means all that the
+	// operator watches.
 	Namespaces []string
 }
 
-// rulesOf returns the rules that serving a kind requires, one resource a rule.
-// An operator of some namespaces works without the permission to watch CRDs.
+// rulesOf returns the rules that a kind requires, one resource per rule. An operator of
+// some namespaces works without the permission to watch CRDs.
 func rulesOf(kind catalog.Kind, operator string, namespaced bool) ([]Rule, error) {
 	report, err := permissions.Derive([]catalog.Kind{kind}, permissions.Options{Operator: operator})
 	if err != nil {
@@ -47,9 +47,9 @@ func rulesOf(kind catalog.Kind, operator string, namespaced bool) ([]Rule, error
 	return required, nil
 }
 
-// markAlways marks the rules that every release requires: those of the custom
-// resources and the release records, and those of the objects that the chart
-// renders with its default values, if it renders with them.
+// markAlways marks the rules that every release requires: those for the custom resources
+// and the release records, and those for the objects that the chart renders with its
+// default values, if that succeeds.
 func markAlways(kind catalog.Kind, required []Rule, mapper meta.RESTMapper) error {
 	definition, _, err := crd.Generate(kind)
 	if err != nil {
@@ -65,7 +65,7 @@ func markAlways(kind catalog.Kind, required []Rule, mapper meta.RESTMapper) erro
 	if err == nil {
 		for _, object := range append(rendered.Objects, rendered.Hooks...) {
 			gvk := object.GroupVersionKind()
-			// No rule can allow a kind that the API server does not serve.
+			// Rules for kinds that the API server does not serve have no effect.
 			if mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
 				always = append(always, mapping.Resource.GroupResource())
 			}
@@ -77,8 +77,8 @@ func markAlways(kind catalog.Kind, required []Rule, mapper meta.RESTMapper) erro
 	return nil
 }
 
-// missingRules returns the required rules, or parts of them, that the rules of
-// each namespace do not allow. A namespace whose rules are unknown lacks none.
+// missingRules returns the required rules, or parts of them, that the rules of each
+// namespace do not allow. A namespace with unknown rules lacks none.
 func missingRules(required []Rule, namespaces []string, have map[string][]rbacv1.PolicyRule) []Rule {
 	var found []Rule
 	for _, rule := range required {
@@ -108,9 +108,9 @@ func missingRules(required []Rule, namespaces []string, have map[string][]rbacv1
 	return found
 }
 
-// missingFrom returns what was not allowed, when the rules were last read, of all
-// required rules about the resource of a refused request, so that one addition to
-// the role is enough. It includes the refused rule if no required rule covers it.
+// missingFrom returns the rules to add after a refused request: all missing rules for its
+// resource, when the rules were last read, so that one change of the role is sufficient. It
+// includes the refused rule if no required rule covers it.
 func missingFrom(required []Rule, have []rbacv1.PolicyRule, refused rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	resource := schema.GroupResource{Group: refused.APIGroups[0], Resource: refused.Resources[0]}
 	var missing []rbacv1.PolicyRule
@@ -129,7 +129,7 @@ func missingFrom(required []Rule, have []rbacv1.PolicyRule, refused rbacv1.Polic
 	return missing
 }
 
-// of reports whether a rule is about a resource.
+// of reports whether the rule is about a resource.
 func (r Rule) of(resource schema.GroupResource) bool {
 	return slices.Contains(r.APIGroups, resource.Group) && slices.Contains(r.Resources, resource.Resource)
 }
@@ -143,7 +143,7 @@ func (r Rule) equal(other Rule) bool {
 	return r.Always == other.Always && permissions.RuleText(r.PolicyRule) == permissions.RuleText(other.PolicyRule) && slices.Equal(r.Namespaces, other.Namespaces)
 }
 
-// Text writes rules on one line.
+// Text formats rules on one line.
 func Text(missing []Rule) string {
 	texts := make([]string, len(missing))
 	for i := range missing {
@@ -152,15 +152,15 @@ func Text(missing []Rule) string {
 	return strings.Join(texts, ", ")
 }
 
-// Lines lists rules so that they can be copied into a Role: the reasons are
+// Lines formats rules as a list that can be copied into a Role, with the reasons as
 // comments.
 func Lines(missing []Rule) (lines []string) {
 	for _, part := range []struct {
 		always bool
 		title  string
 	}{
-		{true, "rights are missing: add to the rules of the operator's role"},
-		{false, "rights are missing that only some values need"},
+		{true, "rules missing from the operator's role"},
+		{false, "rules missing from the operator's role that only some values need"},
 	} {
 		first := len(lines)
 		for _, m := range missing {

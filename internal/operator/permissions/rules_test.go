@@ -14,7 +14,7 @@ func requiredOf(r rbacv1.PolicyRule, always bool) Rule {
 	return Rule{Rule: permissions.Rule{PolicyRule: r, Why: "why"}, Always: always}
 }
 
-func TestLacking(t *testing.T) {
+func TestMissingRules(t *testing.T) {
 	deployments := requiredOf(rule("apps", "deployments", "get", "create"), true)
 	pods := requiredOf(rule("", "pods", "list"), false)
 	for _, test := range []struct {
@@ -45,7 +45,7 @@ func TestLacking(t *testing.T) {
 		},
 		{"where nothing is known", []Rule{deployments}, []string{"a"}, map[string][]rbacv1.PolicyRule{}, nil},
 		{
-			"for two reasons, of which one always holds", []Rule{requiredOf(pods.PolicyRule, false), requiredOf(pods.PolicyRule, true)}, []string{allNamespaces},
+			"for two reasons, one for every release", []Rule{requiredOf(pods.PolicyRule, false), requiredOf(pods.PolicyRule, true)}, []string{allNamespaces},
 			map[string][]rbacv1.PolicyRule{allNamespaces: nil}, []Rule{missingOf(true, "why", rule("", "pods", "list"))},
 		},
 	} {
@@ -58,9 +58,9 @@ func TestLacking(t *testing.T) {
 	}
 }
 
-// TestWhatIsLackingIsEnough: whoever adds just these rules, in these namespaces,
-// lacks nothing.
-func TestWhatIsLackingIsEnough(t *testing.T) {
+// TestMissingRules_AreSufficient: after adding these rules in these namespaces, the operator
+// lacks no rules.
+func TestMissingRules_AreSufficient(t *testing.T) {
 	rules := rapid.Custom(func(t *rapid.T) rbacv1.PolicyRule {
 		words := func(name string, from ...string) []string {
 			return rapid.SliceOfNDistinct(rapid.SampledFrom(from), 1, 2, rapid.ID[string]).Draw(t, name)

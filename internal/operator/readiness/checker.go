@@ -14,20 +14,20 @@ import (
 	"github.com/chartwright/chartwright/internal/operator/permissions"
 )
 
-// State is the state of a kind, by the word that metrics use.
+// State is the state of a kind, as the metrics report it.
 type State string
 
 const (
-	// Waiting means that the API server does not serve the kind, not yet or not any more.
+	// Waiting means that the API server does not serve the kind, not yet or no longer.
 	Waiting State = "Waiting"
-	// Starting means that its custom resources are being listed.
+	// Starting means that the custom resources are being listed.
 	Starting State = "Starting"
-	// Serving means that they are watched.
+	// Serving means that the custom resources are watched.
 	Serving State = "Serving"
-	// Forbidden means that the operator lacks the permission to watch them.
+	// Forbidden means that the operator lacks the permission to watch the custom resources.
 	Forbidden State = "Forbidden"
-	// Failed means that its custom resources cannot be listed or watched for another reason,
-	// and the operator tries again.
+	// Failed means that the custom resources cannot be listed or watched for another
+	// reason, and the operator retries.
 	Failed State = "Failed"
 	// Broken means that the kind cannot be served, see catalog.Broken.
 	Broken State = metrics.KindBroken
@@ -41,8 +41,8 @@ type Checker struct {
 	mu sync.Mutex
 	// notReady is why no kind is served yet, empty once kinds can be served.
 	notReady string
-	// signingKey is why the signing key in the cluster cannot be used, empty if it
-	// can.
+	// signingKey is the problem with the signing key in the cluster, empty without a
+	// problem.
 	signingKey string
 	kinds      []Kind
 }
@@ -55,19 +55,18 @@ type Kind struct {
 	// reason explains the state.
 	reason string
 
-	// Unserved is why the API server does not serve the kind any more, although the
-	// operator serves it or starts to.
+	// Unserved is why the API server no longer serves the kind, although the operator
+	// serves it or starts to.
 	Unserved string
 	// CRD is the problem with the kind's CustomResourceDefinition.
 	CRD string
-	// Missing are the rules that the operator lacks, and Unknown is why they are
-	// not known.
+	// Missing are the rules that the operator lacks, and Unknown is why they are unknown.
 	Missing []permissions.Rule
 	Unknown string
 }
 
-// NewChecker returns a Checker of an operator that is starting. details returns
-// more lines for the report.
+// NewChecker returns a Checker of an operator that is starting. details returns more lines
+// for the report.
 func NewChecker(kinds []catalog.Kind, broken []catalog.Broken, details func() []string) *Checker {
 	c := &Checker{notReady: "the operator is starting", details: details}
 	for _, k := range kinds {
@@ -79,9 +78,9 @@ func NewChecker(kinds []catalog.Kind, broken []catalog.Broken, details func() []
 	return c
 }
 
-// WaitsForCRD returns the reason why a kind is Waiting.
+// WaitsForCRD returns the reason for the state Waiting.
 func WaitsForCRD(k catalog.Kind) string {
-	return fmt.Sprintf("the API server does not serve %s yet: its CustomResourceDefinition is missing, or has no such version", k.GVK().GroupVersion())
+	return fmt.Sprintf("the API server does not serve %s yet: its CustomResourceDefinition is missing or lacks the version", k.GVK().GroupVersion())
 }
 
 // SetNotReady sets why no kind is served yet, empty if kinds can be served.
@@ -91,14 +90,14 @@ func (c *Checker) SetNotReady(reason string) {
 	c.notReady = reason
 }
 
-// SetSigningKey sets why the signing key in the cluster cannot be used.
+// SetSigningKey sets the problem with the signing key, empty without a problem.
 func (c *Checker) SetSigningKey(problem string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.signingKey = problem
 }
 
-// Update changes what is known of a kind.
+// Update changes the state of a kind.
 func (c *Checker) Update(kind schema.GroupKind, update func(*Kind)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +111,7 @@ func (c *Checker) SetState(kind schema.GroupKind, to State, reason string) {
 	c.Update(kind, func(k *Kind) { k.state, k.reason = to, reason })
 }
 
-// Metrics returns what is counted of the kinds.
+// Metrics returns the kinds and states for the metrics.
 func (c *Checker) Metrics() []metrics.Kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -123,10 +122,10 @@ func (c *Checker) Metrics() []metrics.Kind {
 	return list
 }
 
-// Report reports whether the operator is ready, and describes the state of every
-// kind. The operator is ready when every kind that it can serve is watched, and
-// it can serve one: a kind that is broken or cannot be watched must not block a
-// rollout of the operator for the other kinds.
+// Report reports whether the operator is ready, and describes the state of every kind. The
+// operator is ready when it watches all kinds that it can serve, and can serve at least
+// one. A kind that is broken or cannot be watched must not block a rollout of the operator,
+// which serves other kinds.
 func (c *Checker) Report() (ready bool, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +154,8 @@ func (c *Checker) Report() (ready bool, text string) {
 	return ready, strings.Join(append(lines, c.details()...), "\n") + "\n"
 }
 
-// current returns the state, which is Waiting for a kind that is unserved.
+// current returns the state, which is Waiting for a kind that the API server no longer
+// serves.
 func (k *Kind) current() State {
 	if k.Unserved != "" && (k.state == Serving || k.state == Starting) {
 		return Waiting
@@ -163,7 +163,7 @@ func (k *Kind) current() State {
 	return k.state
 }
 
-// name returns the name of the kind, empty for a folder that does not name it.
+// name returns the name of the kind, empty for a folder with an unknown kind.
 func (k *Kind) name() string {
 	if k.kind.Kind == "" {
 		return ""
@@ -188,7 +188,7 @@ func (k *Kind) lines() []string {
 		}
 	}
 	if k.Unknown != "" {
-		lines = append(lines, "  whether rights are missing is not known: "+k.Unknown)
+		lines = append(lines, "  missing rules unknown: "+k.Unknown)
 	}
 	return append(lines, permissions.Lines(k.Missing)...)
 }
@@ -197,7 +197,7 @@ var stateTexts = map[State]string{
 	Waiting:   "waiting for its CustomResourceDefinition",
 	Starting:  "starting",
 	Serving:   "serving",
-	Forbidden: "may not be watched, for lack of rights",
-	Failed:    "cannot be watched, and is tried again",
+	Forbidden: "watch forbidden: the operator lacks the permission",
+	Failed:    "watch failed, retrying",
 	Broken:    "broken",
 }

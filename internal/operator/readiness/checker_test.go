@@ -49,12 +49,12 @@ func TestReport(t *testing.T) {
 		want   string
 	}{
 		{
-			"nothing has begun", []catalog.Kind{kindOf("A")}, nil, func(*Checker) {}, false,
+			"at start", []catalog.Kind{kindOf("A")}, nil, func(*Checker) {}, false,
 			lines("not ready: the operator is starting", "A.shop.example.com: waiting for its CustomResourceDefinition",
-				"  the API server does not serve shop.example.com/v1 yet: its CustomResourceDefinition is missing, or has no such version"),
+				"  the API server does not serve shop.example.com/v1 yet: its CustomResourceDefinition is missing or lacks the version"),
 		},
 		{
-			"a kind has gone", []catalog.Kind{kindOf("A"), kindOf("B")}, nil, func(b *Checker) {
+			"a CRD was deleted", []catalog.Kind{kindOf("A"), kindOf("B")}, nil, func(b *Checker) {
 				b.SetNotReady("")
 				b.SetState(groupKind("A"), Serving, "not in namespace x")
 				b.SetState(groupKind("B"), Starting, "")
@@ -66,7 +66,7 @@ func TestReport(t *testing.T) {
 				"B.shop.example.com: waiting for its CustomResourceDefinition", "  it is missing"),
 		},
 		{
-			"a kind starts", []catalog.Kind{kindOf("A"), kindOf("B")}, nil, func(b *Checker) {
+			"a kind is starting", []catalog.Kind{kindOf("A"), kindOf("B")}, nil, func(b *Checker) {
 				b.SetNotReady("")
 				b.SetState(groupKind("A"), Serving, "")
 				b.SetState(groupKind("B"), Starting, "")
@@ -74,39 +74,39 @@ func TestReport(t *testing.T) {
 			lines("not ready: 1 of 2 kinds are starting", "A.shop.example.com: serving", "B.shop.example.com: starting"),
 		},
 		{
-			"all kinds run", []catalog.Kind{kindOf("A")}, nil, func(b *Checker) {
+			"all kinds are served", []catalog.Kind{kindOf("A")}, nil, func(b *Checker) {
 				b.SetNotReady("")
 				b.SetState(groupKind("A"), Serving, "")
 			}, true,
 			lines("ready", "A.shop.example.com: serving"),
 		},
 		{
-			"one waits, which is no reason", []catalog.Kind{kindOf("A")}, nil, func(b *Checker) { b.SetNotReady("") }, true,
+			"a kind is waiting", []catalog.Kind{kindOf("A")}, nil, func(b *Checker) { b.SetNotReady("") }, true,
 			lines("ready", "A.shop.example.com: waiting for its CustomResourceDefinition",
-				"  the API server does not serve shop.example.com/v1 yet: its CustomResourceDefinition is missing, or has no such version"),
+				"  the API server does not serve shop.example.com/v1 yet: its CustomResourceDefinition is missing or lacks the version"),
 		},
 		{
-			"one may not be watched, one is broken", []catalog.Kind{kindOf("A"), kindOf("B")}, []catalog.Broken{broken, {Folder: "/charts/odd", Err: errors.New("odd")}}, func(b *Checker) {
+			"a kind is forbidden, two folders are broken", []catalog.Kind{kindOf("A"), kindOf("B")}, []catalog.Broken{broken, {Folder: "/charts/odd", Err: errors.New("odd")}}, func(b *Checker) {
 				b.SetNotReady("")
 				b.SetState(groupKind("A"), Serving, "")
 				b.SetState(groupKind("B"), Forbidden, "")
-				// That one of the same name is broken is no matter of the others.
+				// The state of a broken kind does not change.
 				b.SetState(groupKind("Bad"), Serving, "")
 			}, true,
-			lines("ready", "A.shop.example.com: serving", "B.shop.example.com: may not be watched, for lack of rights",
+			lines("ready", "A.shop.example.com: serving", "B.shop.example.com: watch forbidden: the operator lacks the permission",
 				"Bad.shop.example.com: broken, of /charts/bad", "  /charts/bad/kind.yaml:3: unknown key", "  /charts/bad: no chart",
 				"/charts/odd: broken", "  odd"),
 		},
 		{
-			"nothing can be served", []catalog.Kind{kindOf("A")}, []catalog.Broken{broken}, func(b *Checker) {
+			"no kind can be served", []catalog.Kind{kindOf("A")}, []catalog.Broken{broken}, func(b *Checker) {
 				b.SetNotReady("")
 				b.SetState(groupKind("A"), Forbidden, "")
 			}, false,
-			lines("not ready: no kind can be served", "A.shop.example.com: may not be watched, for lack of rights",
+			lines("not ready: no kind can be served", "A.shop.example.com: watch forbidden: the operator lacks the permission",
 				"Bad.shop.example.com: broken, of /charts/bad", "  /charts/bad/kind.yaml:3: unknown key", "  /charts/bad: no chart"),
 		},
 		{
-			"rights are missing", []catalog.Kind{kindOf("A"), kindOf("B")}, nil, func(b *Checker) {
+			"rules are missing", []catalog.Kind{kindOf("A"), kindOf("B")}, nil, func(b *Checker) {
 				b.SetNotReady("")
 				b.SetState(groupKind("A"), Serving, "")
 				b.SetState(groupKind("B"), Serving, "")
@@ -120,11 +120,11 @@ func TestReport(t *testing.T) {
 				b.Update(groupKind("B"), func(r *Kind) { r.Unknown = "a webhook decides" })
 			}, true,
 			lines("ready", "A.shop.example.com: serving", "  its CRD is old",
-				"  rights are missing: add to the rules of the operator's role",
+				"  rules missing from the operator's role",
 				`  - {apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "list"]} # chart a: templates/all.yaml`,
-				"  rights are missing that only some values need",
+				"  rules missing from the operator's role that only some values need",
 				`  - {apiGroups: ["batch"], resources: ["jobs"], verbs: ["create"]} # in one, other; chart a: templates/job.yaml`,
-				"B.shop.example.com: serving", "  whether rights are missing is not known: a webhook decides"),
+				"B.shop.example.com: serving", "  missing rules unknown: a webhook decides"),
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -141,9 +141,9 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestReadiness: whatever the kinds are, the operator is ready if, and only if,
-// none is starting and one is not out of reach.
-func TestReadiness(t *testing.T) {
+// TestReport_ReadyByStates checks random states: the operator is ready if and only if no kind
+// is starting and at least one is served or waiting.
+func TestReport_ReadyByStates(t *testing.T) {
 	states := []State{Waiting, Starting, Serving, Forbidden}
 	rapid.Check(t, func(t *rapid.T) {
 		b := NewChecker([]catalog.Kind{kindOf("A"), kindOf("B"), kindOf("C")}, nil, noDetails)
@@ -160,12 +160,12 @@ func TestReadiness(t *testing.T) {
 		}
 		b.SetNotReady("records")
 		if ready, _ := b.Report(); ready {
-			t.Error("it is ready although nothing can be served")
+			t.Error("ready although no kind can be served")
 		}
 	})
 }
 
-func TestBoardCounts(t *testing.T) {
+func TestChecker_Metrics(t *testing.T) {
 	b := NewChecker([]catalog.Kind{kindOf("A")}, []catalog.Broken{{Folder: "/charts/a", Kind: groupKind("A"), Err: errors.New("x")}, {Folder: "/charts/b", Err: errors.New("x")}}, noDetails)
 	b.SetState(groupKind("A"), Serving, "")
 	b.Update(groupKind("A"), func(r *Kind) { r.Missing = make([]permissions.Rule, 2) })

@@ -1,7 +1,5 @@
-// Package readiness reports whether the operator is ready, and the state of every
-// kind.
+// Package readiness holds the state of every kind, and reports whether the operator is ready.
 //
-// checker.go has the Checker, into which the parts of the operator write the
-// state of each kind, and which the readiness probe and the metrics read.
-// probes.go serves it as /readyz, beside /healthz.
+// checker.go has the Checker: the parts of the operator set the state of each kind, and the
+// readiness probe and the metrics read it. probes.go serves /readyz and /healthz.
 package readiness

@@ -10,15 +10,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// NewServer returns the server of /healthz and /readyz, nil if the address is "0"
-// or empty. The server of controller-runtime cannot show a report, and logs
-// every probe that fails.
+// NewServer returns the server of /healthz and /readyz, nil if the address is "0" or empty.
+// The server of controller-runtime cannot show a report, and logs every failed probe.
 func NewServer(address string, report func() (ready bool, text string)) (*manager.Server, error) {
 	if address == "" || address == "0" {
 		return nil, nil
 	}
-	// Listen now, so that an address in use ends the operator at once.
-	listener, err := net.Listen("tcp", address) //nolint:noctx // it takes no time
+	// Listen now, so that the operator fails immediately if the address is in use.
+	listener, err := net.Listen("tcp", address) //nolint:noctx // it does not block
 	if err != nil {
 		return nil, fmt.Errorf("--health-probe-bind-address: %w", err)
 	}
@@ -29,7 +28,8 @@ func NewServer(address string, report func() (ready bool, text string)) (*manage
 	}, nil
 }
 
-// probes answers /healthz while the process runs, and /readyz by the report.
+// probes serves /healthz, which succeeds while the process runs, and /readyz with the
+// report.
 func probes(report func() (ready bool, text string)) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) {

@@ -32,7 +32,7 @@ func TestProbes(t *testing.T) {
 	ask("/", http.StatusNotFound, "")
 }
 
-func TestProbesListenWhenTheyAreMade(t *testing.T) {
+func TestNewServer_ListensImmediately(t *testing.T) {
 	for _, off := range []string{"", "0"} {
 		if server, err := NewServer(off, nil); server != nil || err != nil {
 			t.Errorf("%q: %v, %v", off, server, err)

@@ -31,7 +31,7 @@ const (
 	previousKey = "previous"
 )
 
-// retryBackoff is the pause after which a request about the Secret is repeated.
+// retryBackoff is the delay between failed requests for the Secret.
 var retryBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Steps: math.MaxInt, Cap: time.Minute}
 
 // Config is what a Manager needs.
@@ -40,9 +40,9 @@ type Config struct {
 	Secret types.NamespacedName
 	// Operator is the name of the operator.
 	Operator string
-	// Clientset writes only while this process leads, Unfenced before, too.
+	// Clientset can write only while this process is the leader, Unfenced always.
 	Clientset, Unfenced kubernetes.Interface
-	// Elected is closed when this process leads.
+	// Elected is closed when this process becomes the leader.
 	Elected   <-chan struct{}
 	Readiness *readiness.Checker
 	// Warn emits a warning for the administrator.
@@ -50,17 +50,16 @@ type Config struct {
 	Logger logr.Logger
 }
 
-// Manager loads the key from its Secret, and follows the Secret from then on. It
-// watches this one Secret and no other.
+// Manager loads the key from its Secret and watches this one Secret.
 //
-// Every replica creates the Secret if it is missing at start: a new version must
-// become ready while the leader is an older version that has no key. Afterwards
+// Every replica creates the Secret if it is missing at start, because a new version must
+// become ready while the leader is an older version that does not use a key. Afterwards
 // only the leader writes the Secret.
 type Manager struct {
 	Config
 
 	keys *signing.Keys
-	// loaded is closed when there is a key.
+	// loaded is closed when a key is loaded.
 	loaded chan struct{}
 	// changed receives a value after each change of the Secret.
 	changed chan struct{}
@@ -68,14 +67,14 @@ type Manager struct {
 	// The other fields belong to the goroutine of Start.
 
 	store toolscache.Store
-	// current and previous are the last usable keys.
+	// current and previous are the last valid keys.
 	current, previous []byte
 	// replaced is the resourceVersion of the Secret before this process updated it.
 	replaced string
 	problem  string
 }
 
-// New returns a Manager that has loaded no key yet.
+// New returns a Manager that has not started.
 func New(config Config) *Manager {
 	config.Logger = config.Logger.WithValues("namespace", config.Secret.Namespace, "name", config.Secret.Name)
 	return &Manager{Config: config, keys: &signing.Keys{}, loaded: make(chan struct{}), changed: make(chan struct{}, 1)}
@@ -84,11 +83,11 @@ func New(config Config) *Manager {
 // Keys returns the keys, which are empty until Loaded is closed.
 func (m *Manager) Keys() *signing.Keys { return m.keys }
 
-// Loaded returns a channel that is closed when there is a key.
+// Loaded returns a channel that is closed when a key is loaded.
 func (m *Manager) Loaded() <-chan struct{} { return m.loaded }
 
-// Start follows the Secret until the context ends. If the Secret cannot be watched,
-// the operator reports that and is not ready.
+// Start watches the Secret until the context ends. If the Secret cannot be watched, the
+// operator reports that and is not ready.
 func (m *Manager) Start(ctx context.Context) error {
 	refused := make(chan error, 1)
 	informer, synced, err := m.newInformer(refused)
@@ -133,8 +132,8 @@ func (m *Manager) Start(ctx context.Context) error {
 	}
 }
 
-// newInformer returns an informer on the Secret, and a channel that is closed when
-// the store holds the Secret, or it is known that there is none.
+// newInformer returns an informer for the Secret, and a channel that is closed when the
+// store holds the Secret, or the Secret does not exist.
 func (m *Manager) newInformer(refused chan<- error) (toolscache.SharedIndexInformer, <-chan struct{}, error) {
 	one := toolscache.NewListWatchFromClient(m.Clientset.CoreV1().RESTClient(), "secrets", m.Secret.Namespace,
 		fields.OneTermEqualSelector(metav1.ObjectNameField, m.Secret.Name))
@@ -143,7 +142,7 @@ func (m *Manager) newInformer(refused chan<- error) (toolscache.SharedIndexInfor
 		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
 		select {
 		case refused <- m.explain("watch", err):
-		default: // Start does not wait for it any more
+		default: // Start no longer waits for errors
 		}
 	})
 	if err != nil {
@@ -152,7 +151,7 @@ func (m *Manager) newInformer(refused chan<- error) (toolscache.SharedIndexInfor
 	wake := func() {
 		select {
 		case m.changed <- struct{}{}:
-		default: // the next run of settle reads this change, too
+		default: // the next call of settle covers this change
 		}
 	}
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
@@ -167,7 +166,7 @@ func (m *Manager) newInformer(refused chan<- error) (toolscache.SharedIndexInfor
 	return informer, registration.HasSyncedChecker().Done(), nil
 }
 
-// settle makes the keys those of the Secret, or the Secret that of the keys.
+// settle uses the keys in the Secret, or creates the Secret, or rotates the key.
 func (m *Manager) settle(ctx context.Context) error {
 	found, exists, err := m.store.GetByKey(m.Secret.String())
 	if err != nil {
@@ -181,9 +180,9 @@ func (m *Manager) settle(ctx context.Context) error {
 		return nil
 	}
 	if err := m.use(secret.Data[currentKey], secret.Data[previousKey]); err != nil {
-		return fmt.Errorf("%s cannot be used: %w: restore it from a backup or delete it; a running operator then writes its key again, and a starting one creates a new key", m, err)
+		return fmt.Errorf("%s cannot be used: %w: restore the Secret from a backup or delete it; a running operator then stores its key again, and a starting operator creates a new key", m, err)
 	}
-	if value, asked := secret.Annotations[api.AnnotationRotate]; asked && m.leads() {
+	if value, found := secret.Annotations[api.AnnotationRotate]; found && m.leads() {
 		if value != "true" {
 			return fmt.Errorf("%s: annotation %s is %q, expected \"true\"", m, api.AnnotationRotate, value)
 		}
@@ -192,7 +191,7 @@ func (m *Manager) settle(ctx context.Context) error {
 	return nil
 }
 
-// use signs with a key from now on. It changes nothing if a key is unusable.
+// use makes a key the signing key. It changes nothing if a key is invalid.
 func (m *Manager) use(current, previous []byte) error {
 	if err := m.keys.Set(current, previous); err != nil {
 		return err
@@ -204,8 +203,8 @@ func (m *Manager) use(current, previous []byte) error {
 	return nil
 }
 
-// create creates the Secret with a new key, or, if the Secret was deleted, with the
-// keys that this process holds.
+// create creates the Secret with a new key or, if the Secret was deleted, with the keys in
+// memory.
 func (m *Manager) create(ctx context.Context) error {
 	client, current, previous := m.Clientset, m.current, m.previous
 	if current == nil {
@@ -214,7 +213,7 @@ func (m *Manager) create(ctx context.Context) error {
 	_, err := client.CoreV1().Secrets(m.Secret.Namespace).Create(ctx, m.object(current, previous), metav1.CreateOptions{})
 	switch {
 	case apierrors.IsAlreadyExists(err):
-		// Another replica was faster: the watch delivers its key.
+		// Another replica has created it; the watch delivers its key.
 		return nil
 	case err != nil:
 		return m.explain("create", err)
@@ -227,7 +226,7 @@ func (m *Manager) create(ctx context.Context) error {
 	return nil
 }
 
-// rotate stores a new key, and the current one as the previous one.
+// rotate stores a new key, and the current key as the previous one.
 func (m *Manager) rotate(ctx context.Context, secret *corev1.Secret) error {
 	rotated := secret.DeepCopy()
 	delete(rotated.Annotations, api.AnnotationRotate)
@@ -236,7 +235,7 @@ func (m *Manager) rotate(ctx context.Context, secret *corev1.Secret) error {
 	_, err := m.Clientset.CoreV1().Secrets(m.Secret.Namespace).Update(ctx, rotated, metav1.UpdateOptions{})
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-		// The watch delivers what has changed.
+		// The watch delivers the change.
 		return nil
 	case err != nil:
 		return m.explain("update", err)
@@ -268,16 +267,16 @@ func newKey() []byte {
 	return key
 }
 
-// leads reports whether Start has noticed that this process leads.
+// leads reports whether this process is the leader, as far as Start has noticed.
 func (m *Manager) leads() bool { return m.Elected == nil }
 
-// String names the Secret.
+// String names the key and its Secret.
 func (m *Manager) String() string {
 	return fmt.Sprintf("the signing key in Secret %s", m.Secret)
 }
 
-// explain returns why a request about the Secret has failed, and the rules that
-// the operator's role needs if it was forbidden.
+// explain returns the error of a request for the Secret. If it was forbidden, the error
+// contains the rules that the operator's role needs.
 func (m *Manager) explain(verb string, err error) error {
 	if !apierrors.IsForbidden(err) {
 		return fmt.Errorf("%s %s: %w", verb, m, err)
@@ -287,8 +286,8 @@ func (m *Manager) explain(verb string, err error) error {
 		`{apiGroups: [""], resources: ["secrets"], verbs: ["create"]}`, verb, m, m.Secret.Namespace, m.Secret.Name)
 }
 
-// report shows a problem on /readyz for as long as it lasts, and logs and records
-// it once. Until there is a key the operator is not ready.
+// report shows a problem on /readyz while it lasts, and logs and emits it once. Until a key
+// is loaded the operator is not ready.
 func (m *Manager) report(err error) {
 	problem := ""
 	if err != nil {
@@ -298,12 +297,12 @@ func (m *Manager) report(err error) {
 	case m.current != nil:
 		m.Readiness.SetSigningKey(problem)
 	case problem == "":
-		m.Readiness.SetNotReady("the operator waits for " + m.String())
+		m.Readiness.SetNotReady("waiting for " + m.String())
 	default:
 		m.Readiness.SetNotReady(problem)
 	}
 	if problem != "" && problem != m.problem {
-		m.Logger.Error(errors.New(problem), "signing key not usable")
+		m.Logger.Error(errors.New(problem), "failed to use the signing key")
 		m.Warn(api.EventSigningKeyUnusable, problem)
 	}
 	m.problem = problem

@@ -26,7 +26,7 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// keyServer is an API server with replicas that follow one signing key.
+// keyServer is an API server with replicas that use the same signing key.
 type keyServer struct {
 	*testing.T
 	typed kubernetes.Interface
@@ -42,8 +42,8 @@ func (k *keyServer) Write(data []byte) (int, error) {
 	return k.output.Write(data)
 }
 
-// said returns what the replicas have logged.
-func (k *keyServer) said() string {
+// logged returns the log of the replicas.
+func (k *keyServer) logged() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.output.String()
@@ -86,12 +86,12 @@ func (k *keyServer) replica(leads bool) *replica {
 	return r
 }
 
-// until waits for a condition.
+// until waits until a condition is true.
 func (k *keyServer) until(what string, done func() bool) {
 	k.Helper()
 	err := wait.PollUntilContextTimeout(k.Context(), 10*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) { return done(), nil })
 	if err != nil {
-		k.Fatalf("%s: %v\n%s", what, err, k.said())
+		k.Fatalf("%s: %v\n%s", what, err, k.logged())
 	}
 }
 
@@ -107,7 +107,7 @@ func (k *keyServer) secret() *corev1.Secret {
 	return secret
 }
 
-// edit changes the Secret, or creates it.
+// edit updates or creates the Secret.
 func (k *keyServer) edit(change func(*corev1.Secret)) {
 	k.Helper()
 	secrets := k.typed.CoreV1().Secrets("default")
@@ -139,11 +139,11 @@ func (k *keyServer) loads(r *replica) {
 	k.until("a key to be loaded", func() bool { return isClosed(r.loaded) })
 }
 
-// saysNothingOf expects that no output of a replica has any of the keys.
-func (k *keyServer) saysNothingOf(r *replica, keys ...[]byte) {
+// expectNoKeys expects that no output of a replica contains any of the keys.
+func (k *keyServer) expectNoKeys(r *replica, keys ...[]byte) {
 	k.Helper()
 	_, report := r.Readiness.Report()
-	said := []string{k.said(), report}
+	said := []string{k.logged(), report}
 	for len(r.events.Events) > 0 {
 		said = append(said, <-r.events.Events)
 	}
@@ -166,12 +166,12 @@ func TestSigningKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]func(*keyServer){
-		"two replicas create one key":                              testKeyIsCreatedOnce,
-		"the leader rotates and others follow":                     testKeyIsRotated,
-		"the leader restores what is deleted":                      testKeyIsRestored,
-		"unusable content holds a start":                           testKeyHoldsStart,
-		"unusable content leaves the keys alone":                   testKeyIsKept,
-		"a key that is deleted while no operator runs is replaced": testKeyIsReplaced,
+		"two replicas create one key":                              testSigningKeyCreatedOnce,
+		"the leader rotates and others follow":                     testSigningKeyRotated,
+		"the leader restores a deleted key":                        testSigningKeyRestored,
+		"invalid content blocks a start":                           testSigningKeyBlocksStart,
+		"invalid content does not change the keys":                 testSigningKeyKeptIfInvalid,
+		"a key that is deleted while no operator runs is replaced": testSigningKeyReplaced,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -180,7 +180,7 @@ func TestSigningKey(t *testing.T) {
 	}
 }
 
-func testKeyIsCreatedOnce(k *keyServer) {
+func testSigningKeyCreatedOnce(k *keyServer) {
 	replicas := []*replica{k.replica(false), k.replica(false), k.replica(true)}
 	for _, r := range replicas {
 		k.loads(r)
@@ -193,14 +193,14 @@ func testKeyIsCreatedOnce(k *keyServer) {
 		if err := replicas[0].keys.Verify(r.keys.Sign(signed), signed); err != nil {
 			k.Errorf("the replicas have different keys: %v", err)
 		}
-		k.saysNothingOf(r, secret.Data["current"])
+		k.expectNoKeys(r, secret.Data["current"])
 	}
-	if created := strings.Count(k.said(), "signing key created"); created != 1 {
+	if created := strings.Count(k.logged(), "signing key created"); created != 1 {
 		k.Errorf("created %d times", created)
 	}
 }
 
-func testKeyIsRotated(k *keyServer) {
+func testSigningKeyRotated(k *keyServer) {
 	leader, standby := k.replica(true), k.replica(false)
 	k.loads(leader)
 	k.loads(standby)
@@ -225,17 +225,17 @@ func testKeyIsRotated(k *keyServer) {
 				k.Errorf("%s: %v", signature, err)
 			}
 		}
-		k.saysNothingOf(r, before.Data["current"], after.Data["current"])
+		k.expectNoKeys(r, before.Data["current"], after.Data["current"])
 	}
 	if !leader.keys.Current(second) || leader.keys.Current(first) {
 		k.Error("the leader does not sign with the new key")
 	}
-	if rotated := strings.Count(k.said(), "signing key rotated"); rotated != 1 {
+	if rotated := strings.Count(k.logged(), "signing key rotated"); rotated != 1 {
 		k.Errorf("rotated %d times", rotated)
 	}
 }
 
-func testKeyIsRestored(k *keyServer) {
+func testSigningKeyRestored(k *keyServer) {
 	leader, standby := k.replica(true), k.replica(false)
 	k.loads(leader)
 	k.loads(standby)
@@ -261,7 +261,7 @@ func testKeyIsRestored(k *keyServer) {
 	}
 }
 
-func testKeyHoldsStart(k *keyServer) {
+func testSigningKeyBlocksStart(k *keyServer) {
 	k.edit(func(secret *corev1.Secret) { secret.Data["current"] = []byte("short-canary") })
 	starting := k.replica(true)
 	k.until("the key to be refused", func() bool {
@@ -274,12 +274,12 @@ func testKeyHoldsStart(k *keyServer) {
 	if event := <-starting.events.Events; !strings.HasPrefix(event, "Warning SigningKeyUnusable the signing key in Secret default/") {
 		k.Error(event)
 	}
-	k.saysNothingOf(starting, []byte("short-canary"))
+	k.expectNoKeys(starting, []byte("short-canary"))
 	k.edit(func(secret *corev1.Secret) { secret.Data["current"] = bytes.Repeat([]byte("a"), 32) })
 	k.loads(starting)
 }
 
-func testKeyIsKept(k *keyServer) {
+func testSigningKeyKeptIfInvalid(k *keyServer) {
 	leader := k.replica(true)
 	k.loads(leader)
 	signature := leader.keys.Sign(signed)
@@ -299,10 +299,10 @@ func testKeyIsKept(k *keyServer) {
 			return !strings.Contains(text, "cannot be used")
 		})
 	}
-	k.saysNothingOf(leader, good, []byte("short-canary"))
+	k.expectNoKeys(leader, good, []byte("short-canary"))
 }
 
-func testKeyIsReplaced(k *keyServer) {
+func testSigningKeyReplaced(k *keyServer) {
 	before := k.replica(true)
 	k.loads(before)
 	signature := before.keys.Sign(signed)

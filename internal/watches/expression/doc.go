@@ -1,8 +1,7 @@
-// Package expression is what all CEL expressions of a watches file share: the
-// functions that they may use, a limit on what one evaluation may cost, and
-// errors in one line.
+// Package expression compiles and evaluates the CEL expressions of a watches file. It
+// defines the available functions, limits the cost of an evaluation, and formats errors on
+// one line.
 //
-// Equal inputs give equal results: the environment has no clock, and maps are
-// iterated in the order of their keys. An expression is untrusted input, so
-// that an evaluation never panics.
+// Evaluations are deterministic: the environment has no clock, and maps are iterated in the
+// order of their keys. Expressions are untrusted, so that an evaluation never panics.
 package expression

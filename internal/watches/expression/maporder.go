@@ -11,15 +11,15 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// sortedMapAdapter makes maps that are walked in the order of their keys.
+// sortedMapAdapter creates maps that are iterated in the order of their keys.
 type sortedMapAdapter struct{ types.Adapter }
 
 func sortedMaps(env *cel.Env) (*cel.Env, error) {
 	return cel.CustomTypeAdapter(sortedMapAdapter{env.CELTypeAdapter()})(env)
 }
 
-// NativeToValue returns what CEL works with. What a map or a list holds comes
-// by here, too.
+// NativeToValue converts a Go value to a CEL value. CEL also calls it for the elements of
+// maps and lists.
 func (o sortedMapAdapter) NativeToValue(value any) ref.Val {
 	switch v := value.(type) {
 	case map[string]any:
@@ -35,8 +35,7 @@ func (o sortedMapAdapter) NativeToValue(value any) ref.Val {
 	}
 }
 
-// sortMapLiterals does the same for maps that are written in an expression,
-// which no adapter sees.
+// sortMapLiterals sorts map literals in expressions, which do not pass through the adapter.
 func sortMapLiterals(step interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	made, ok := step.(interpreter.InterpretableConstructor)
 	if !ok || made.Type() != types.MapType {
@@ -63,7 +62,7 @@ func (l sortedLiteral) Eval(activation interpreter.Activation) ref.Val {
 	return l.Exec(interpreter.AsFrame(activation))
 }
 
-// sortedMap is a map that is walked in order.
+// sortedMap is a map that is iterated in the order of its keys.
 type sortedMap struct {
 	traits.Mapper
 	adapter types.Adapter
@@ -79,7 +78,7 @@ func (m sortedMap) Iterator() traits.Iterator {
 	return types.NewRefValList(m.adapter, keys).Iterator()
 }
 
-// compare puts keys of one type in their order, and those of several by type.
+// compare orders keys of the same type by value, and other keys by type.
 func compare(a, b ref.Val) int {
 	if order := cmp.Compare(a.Type().TypeName(), b.Type().TypeName()); order != 0 {
 		return order

@@ -13,17 +13,17 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// Error is a mistake in the expression of a field.
+// Error is an error in the expression of a field.
 type Error struct {
 	Field   string
 	Message string
 }
 
-// Error names the field.
+// Error returns the field and the message.
 func (e Error) Error() string { return e.Field + ": " + e.Message }
 
-// Check parses an expression and checks its types. The error is one line that
-// starts with the column, and with the line where the expression has several.
+// Check parses an expression and checks its types. The error is one line that starts with
+// the column, and with the line if the expression has several.
 func Check(env *cel.Env, expression string) (*cel.Ast, error) {
 	ast, issues := env.Compile(expression)
 	if issues.Err() != nil {
@@ -32,20 +32,20 @@ func Check(env *cel.Env, expression string) (*cel.Ast, error) {
 	return ast, nil
 }
 
-// explain joins the issues, which CEL prints on several lines with a drawing.
+// explain joins the issues on one line. CEL formats each on several lines.
 func explain(expression string, issues *cel.Issues) string {
-	said := make([]string, 0, len(issues.Errors()))
+	texts := make([]string, 0, len(issues.Errors()))
 	for _, e := range issues.Errors() {
 		at := fmt.Sprintf("column %d", e.Location.Column()+1)
 		if strings.Contains(strings.TrimSpace(expression), "\n") {
 			at = fmt.Sprintf("line %d, %s", e.Location.Line(), at)
 		}
-		said = append(said, at+": "+strings.ReplaceAll(e.Message, " (in container '')", ""))
+		texts = append(texts, at+": "+strings.ReplaceAll(e.Message, " (in container '')", ""))
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(texts, "; ")
 }
 
-// Evaluate returns the value of an expression. A panic is returned as an error.
+// Evaluate returns the value of an expression. It returns a panic as an error.
 func Evaluate(program cel.Program, variables map[string]any) (value ref.Val, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -59,36 +59,36 @@ func Evaluate(program cel.Program, variables map[string]any) (value ref.Val, err
 	return value, nil
 }
 
-// explainCost rewords errors that users would not understand.
+// explainCost replaces the error message for an exceeded cost limit.
 func explainCost(err error) error {
 	if strings.Contains(err.Error(), "cost limit exceeded") {
-		return fmt.Errorf("it takes too long: more than %d steps", costLimit)
+		return fmt.Errorf("the evaluation exceeds the limit of %d steps: simplify the expression", costLimit)
 	}
 	return err
 }
 
-// maxRange is the longest list that lists.range returns.
+// maxRange is the maximum length of a list that lists.range returns.
 const maxRange = 10_000
 
-// Environment returns an environment with the functions of every expression and
-// with what the options add: variables and types.
+// Environment returns an environment with the functions for all expressions, and with the
+// variables and types of the options.
 func Environment(options ...cel.EnvOption) (*cel.Env, error) {
 	shared := make([]cel.EnvOption, 0, 8+len(options))
 	shared = append(shared,
 		cel.OptionalTypes(),
 		ext.Strings(), ext.Lists(ext.ListsMaxRangeSize(maxRange)), ext.Sets(), ext.Math(), ext.Bindings(),
-		// 1 is 1.0 in JSON.
+		// In JSON 1 equals 1.0.
 		cel.CrossTypeNumericComparisons(true),
 		sortedMaps,
 	)
 	return cel.NewEnv(append(shared, options...)...)
 }
 
-// costLimit bounds one evaluation of one expression. To sort the names of a
-// thousand objects takes a fifth of it, and all of it well under a second.
+// costLimit limits one evaluation of an expression. Sorting the names of a thousand objects
+// takes a fifth of it, and the whole limit takes well under a second.
 const costLimit = 250_000
 
-// Program returns a checked expression in the form that Evaluate takes.
+// Program compiles a checked expression for Evaluate.
 func Program(env *cel.Env, ast *cel.Ast) (cel.Program, error) {
 	sorted := []*cel.Type{cel.IntType, cel.UintType, cel.DoubleType, cel.BoolType, cel.DurationType, cel.TimestampType, cel.StringType, cel.BytesType}
 	trackers := make([]interpreter.CostTrackerOption, 0, 2*len(sorted))
@@ -101,7 +101,7 @@ func Program(env *cel.Env, ast *cel.Ast) (cel.Program, error) {
 	return env.Program(ast, cel.CostTrackerOptions(trackers...), cel.CostLimit(costLimit), cel.CustomDecoratorV2(sortMapLiterals))
 }
 
-// sortCost is n·log(n), as for every sort that is any good.
+// sortCost returns n·log(n), the cost of a sort.
 func sortCost(args []ref.Val, _ ref.Val) *uint64 {
 	cost := uint64(1)
 	if list, ok := args[0].(traits.Sizer); ok {
