@@ -11,7 +11,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
-// operands are what stands in the actions of generated templates.
+// operands are the operands of the actions in generated templates.
 var operands = []string{
 	".Values.map", ".Values.list", ".Values.number", ".Values.float", ".Values.yes", ".Values.text", ".Values.none", ".Values.none.more",
 	".Values.map.a", ".Values", "$", ".", "$x", "$.Values.list", "1", "-2", "1.5", `"text"`, `"a: [b"`, "true", "nil", `(toDate "2006" "2020")`, ".Values.number.more",

@@ -14,13 +14,13 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
-// parts are methods that return what is there already, or next to nothing.
+// parts are methods that return an existing part of their value, or a small result.
 var parts = []string{
 	"GetBytes", "AsMap", "Table", "PathValue", "GitVersion", "Original", "Prerelease", "Metadata", "Zone", "ISOWeek", "Date", "Clock",
 }
 
-// TestMethodsThatMakeMuchAreCounted: all those of values that stand in templates
-// are known.
+// Every method that templates can call on a value and that can return a large
+// result is counted.
 func TestMethodsThatMakeMuchAreCounted(t *testing.T) {
 	values := []any{time.Now(), time.Second, time.UTC, &semver.Version{}, chartutil.Values{}, chartutil.VersionSet{}, chartutil.KubeVersion{}, &helmchart.Metadata{}, helmchart.Maintainer{}, helmchart.Dependency{}}
 	files, err := takeFiles(nil)

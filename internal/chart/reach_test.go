@@ -125,7 +125,7 @@ func TestFeaturesOf_ValuesThatIncludeHelpers(t *testing.T) {
 }
 
 // The digest of an existing release is the one of the previous version if the
-// chart has no helper that nobody includes.
+// chart has no unused helper.
 func TestFeaturesOf_KeepTheDigestOfOtherCharts(t *testing.T) {
 	capabilities := NewCapabilities(serving("v1.36.0", "v1", "policy/v1"))
 	for name, test := range map[string]struct {

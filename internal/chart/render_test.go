@@ -62,9 +62,9 @@ func byUs(t testing.TB, by *render.Renderer, c *Chart, given map[string]any) (ma
 	return c.execute(t.Context(), in, by, webRelease, chartutil.DefaultCapabilities, render.Options{})
 }
 
-// TestRenderIsHelms: our engine makes of every chart here what Helm's does, and
-// so does Helm's of what ours has made. Differences of two renders by Helm's own
-// are passwords and certificates.
+// The renderer and Helm's engine produce the same output for every chart, with and
+// without templates that the renderer parsed. Values that differ between two
+// renders by Helm itself are passwords and certificates, and are ignored.
 func TestRenderIsHelms(t *testing.T) {
 	renderer, compared := render.New(render.Defaults()), 0
 	for _, folder := range chartFolders(t) {

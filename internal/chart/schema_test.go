@@ -77,7 +77,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestSchemaAgreesWithHelm: what Helm's own check takes, ours takes.
+// The schema check accepts the same values as Helm's check.
 func TestSchemaAgreesWithHelm(t *testing.T) {
 	c := small().with("values.schema.json", rules).load(t)
 	for _, values := range []map[string]any{

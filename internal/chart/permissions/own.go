@@ -62,7 +62,7 @@ func SeesDefinitions(rule rbacv1.PolicyRule) bool {
 // installCRDs adds the permissions of "run --install-crds". A rule for create cannot
 // contain resource names.
 func (n *needs) installCRDs(kinds []catalog.Kind) {
-	var names []string
+	names := make([]string, 0, len(kinds))
 	for _, kind := range kinds {
 		names = append(names, crd.Name(kind))
 	}

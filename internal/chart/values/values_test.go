@@ -161,25 +161,25 @@ func TestFromSpecSharesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		original := spec(t, "spec")
 		before := runtime.DeepCopyJSON(original)
-		damage(fromSpec(t, original))
+		overwrite(fromSpec(t, original))
 		if diff := cmp.Diff(before, original); diff != "" {
 			t.Fatalf("the spec changed (-want +got):\n%s", diff)
 		}
 	})
 }
 
-// damage changes everything in a tree of values.
-func damage(value any) {
+// overwrite changes every value in a tree of values.
+func overwrite(value any) {
 	switch v := value.(type) {
 	case map[string]any:
 		for key, inner := range v {
-			damage(inner)
+			overwrite(inner)
 			v[key] = "damaged"
 		}
 		v["more"] = true
 	case []any:
 		for i, inner := range v {
-			damage(inner)
+			overwrite(inner)
 			v[i] = "damaged"
 		}
 	}
@@ -264,7 +264,7 @@ func TestMergeProperties(t *testing.T) {
 			t.Fatalf("merging again changes it:\n%v\n%v", got, again)
 		}
 		before := runtime.DeepCopyJSON(over)
-		damage(got)
+		overwrite(got)
 		if !cmp.Equal(before, over) {
 			t.Fatal("the result shares something with the overrides")
 		}

@@ -201,7 +201,7 @@ func TestCompute_KeepsConditionsOfOthers(t *testing.T) {
 	}
 }
 
-// anyStatus draws a
+// anyStatus draws a random status.
 func anyStatus(t *rapid.T, label string) api.Status {
 	word := rapid.SampledFrom([]string{"", "a", "b"})
 	moment := rapid.Custom(func(t *rapid.T) *metav1.Time {

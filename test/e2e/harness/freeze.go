@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// Frozen calls do while the process is stopped, as by a debugger or on an
+// WhileFrozen calls do while the process is stopped, as by a debugger or on an
 // overloaded machine. The process receives everything that happened meanwhile
 // at once when it continues. Subtests may call it, but not in parallel.
 func (o *Operator) WhileFrozen(do func()) error {

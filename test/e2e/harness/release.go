@@ -92,7 +92,7 @@ func ReadObjects(text string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// Rest returns the deployed revision of a release without an action in
+// AtRest returns the deployed revision of a release without an action in
 // progress: no revision is pending, and the newest that did not fail is
 // deployed.
 func (e *Env) AtRest(ctx context.Context, release string) (Revision, error) {
@@ -115,7 +115,7 @@ func (e *Env) AtRest(ctx context.Context, release string) (Revision, error) {
 	return ReadRevision(deployed[0])
 }
 
-// Intact compares the objects of a custom resource's release, of the given
+// CompareObjects compares the objects of a custom resource's release, of the given
 // kinds, with the manifest of a revision: no object may be missing, different
 // or additional.
 func (e *Env) CompareObjects(ctx context.Context, cr *unstructured.Unstructured, revision Revision, kinds ...schema.GroupVersionKind) error {

@@ -39,7 +39,7 @@ func (e *Env) BindMetricsAuth(a Account) {
 	shared.granted.record(a.User(), e.bindCluster(a, metricsAuthRole), nil)
 }
 
-// MayScrape allows the account to read metrics, by the role of config/rbac.
+// AllowScrape allows the account to read metrics, by the role of config/rbac.
 func (e *Env) AllowScrape(a Account) {
 	e.t.Helper()
 	e.bindCluster(a, metricsReaderRole)

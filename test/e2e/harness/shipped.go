@@ -40,7 +40,7 @@ func (e *Env) Shipped(kind Kind) Entry {
 	return entries[found]
 }
 
-// Define installs the CRDs of a watches file's kinds, as the operator derives
+// InstallDerivedCRDs installs the CRDs of a watches file's kinds, as the operator derives
 // them. CRDs of the repository's own groups are not deleted afterwards.
 func (e *Env) InstallDerivedCRDs(watches string, kinds ...Kind) {
 	e.t.Helper()
