@@ -78,7 +78,7 @@ func TestReadWatches_RejectsInvalidFile(t *testing.T) {
 	for _, test := range []struct{ name, text, err string }{
 		{"a map", "kind: Box\n", "watches.yaml:1: expected a list of entries"},
 		{"two documents", "[]\n---\n[]\n", "expected one YAML document, found several"},
-		{"invalid YAML", "- a: [\n", "not YAML"},
+		{"invalid YAML", "- a: [\n", "invalid YAML"},
 		{"an unknown key", "- {group: a.com, version: v1, kind: A, chart: a, chrat: b}\n", `unknown key "chrat"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -40,7 +40,7 @@ func FuzzMerge(f *testing.F) {
 		if twice := values.Merge(runtime.DeepCopyJSON(merged), over); values.Digest(twice) != digest {
 			t.Fatalf("merged twice:\n%s", cmp.Diff(merged, twice))
 		}
-		damage(merged)
+		overwrite(merged)
 		if diff := cmp.Diff(before, over); diff != "" {
 			t.Fatalf("the result shares something with the overrides:\n%s", diff)
 		}
