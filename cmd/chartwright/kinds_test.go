@@ -157,8 +157,8 @@ func TestChartsDir_CRDAndRBAC(t *testing.T) {
 
 func TestRun_RefusesEmptyChartsDir(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--charts-dir has no charts": {"--charts-dir", t.TempDir(), "--watches-file="},
-		"--charts-dir: read the folder":       {"--charts-dir", filepath.Join(t.TempDir(), "none")},
+		"--charts-dir has no charts":    {"--charts-dir", t.TempDir(), "--watches-file="},
+		"--charts-dir: read the folder": {"--charts-dir", filepath.Join(t.TempDir(), "none")},
 		// A running operator reports broken kinds.
 		"connect by $KUBECONFIG": {"--charts-dir", charts(t, map[string]string{"bad/kind.yaml": "[]"}), "--watches-file="},
 	} {
