@@ -214,21 +214,23 @@ verify-leftovers:
 	@echo "checking for notes of unfinished work ..."
 	@! git grep -nE 'TOD[O]|FIXM[E]'
 
-# Vale checks comments of Go code and Markdown pages against test/tools/vale/styles.
-# It needs a C compiler, for its parser of Go.
+# Vale checks the comments of Go code and the pages in WORDING against the rules in
+# test/tools/vale/styles. Its parser of Go needs a C compiler.
 WORDING := $(shell git ls-files '*.go' 2>/dev/null) README.md CONTRIBUTING.md SECURITY.md $(wildcard charts/*/README.md)
 
 .PHONY: verify-wording
 verify-wording: ## Check the wording of comments and pages with Vale.
-	@if command -v $${CC:-cc} >/dev/null; then \
+	@if ! command -v $${CC:-cc} >/dev/null; then \
+	  echo "NOT CHECKED: the wording of comments and pages. Vale needs a C compiler: install one, or set CC."; \
+	elif ! (cd test/tools/vale && go mod download); then \
+	  echo "NOT CHECKED: the wording of comments and pages. The modules of Vale could not be downloaded."; \
+	else \
 	  $(MAKE) --no-print-directory $(BIN)/vale && echo "checking the wording ..." && \
 	  printf '%s\n' $(WORDING) | xargs -d '\n' $(BIN)/vale --output=line; \
-	else \
-	  echo "NOT CHECKED: the wording of comments and pages. Vale needs a C compiler: install one, or set CC."; \
 	fi
 
 # Commit messages follow CONTRIBUTING.md after this commit.
-COMMITS_BASE := 015ebe4c5c674868fdaf73dcab899c887c745de2
+COMMITS_BASE := 945382bcdcac8b8d2df0af5f20815157c5e913e5
 COMMITS_FORM := ^[a-z][a-z0-9/, _.-]*: [a-z][a-z-]* .+
 COMMITS_NOT  := .{73}|: (tell|say|let|take|hold|see|look|keep|give)s? |\.$$
 

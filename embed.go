@@ -1,5 +1,5 @@
-// Package chartwright carries the kinds that the operator serves when it is
-// told of no others: watches.yaml and the charts that it names.
+// Package chartwright embeds the default kinds of the operator: watches.yaml and
+// the charts that it names.
 package chartwright
 
 import "embed"

@@ -44,7 +44,7 @@ func runRBAC(t *testing.T, args ...string) (stdout, stderr string, err error) {
 }
 
 func TestRBAC_WarnsAboutUnresolvedLines(t *testing.T) {
-	const warning = "Warning: Shop: chart shop: templates/extra.yaml:3: what {{ toYaml . }} renders is not known before values are"
+	const warning = "Warning: Shop: chart shop: templates/extra.yaml:3: the output of {{ toYaml . }} depends on the values"
 	open, settled := shop(t, ""), shop(t, ", rbac: [{template: templates/extra.yaml, apiGroups: [batch], resources: [jobs]}]")
 	for _, test := range []struct {
 		name, watches string

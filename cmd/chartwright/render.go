@@ -11,7 +11,6 @@ import (
 
 	"github.com/chartwright/chartwright/internal/authoring/preview"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/plugin"
 )
 
@@ -82,7 +81,7 @@ func render(cmd *cobra.Command, kinds []catalog.Kind, f renderFlags) error {
 		return fmt.Errorf("no custom resource in %s: expected one of %s", strings.Join(f.files, ", "), strings.Join(kindNames(kinds), ", "))
 	}
 	var problems []error
-	var objects []chart.RenderedObject
+	var objects []any
 	for _, resource := range read.Resources {
 		rendered, err := read.Render(cmd.Context(), resource, f.options)
 		for _, warning := range rendered.Warnings {
@@ -93,9 +92,12 @@ func render(cmd *cobra.Command, kinds []catalog.Kind, f renderFlags) error {
 			continue
 		}
 		if f.output == "json" {
-			objects = append(objects, rendered.Objects...)
+			all := rendered.Objects
 			if !f.noHooks {
-				objects = append(objects, rendered.Hooks...)
+				all = slices.Concat(all, rendered.Hooks)
+			}
+			for _, object := range all {
+				objects = append(objects, object)
 			}
 			continue
 		}

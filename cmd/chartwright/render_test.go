@@ -61,7 +61,7 @@ func TestRender_FilesAndFlags(t *testing.T) {
 		{name: "with notes", args: []string{"one.yaml", "--show-notes"}, stdout: []string{renderedHook + "# Notes:\n# One.\n# Two.\n"}},
 		{name: "namespace", args: []string{"one.yaml", "-n", "shop"}, stdout: []string{"namespace: shop"}},
 		{name: "capabilities", args: []string{"one.yaml", "--kube-version", "v1.29.3", "--api-versions", "example.com/v7"}, stdout: []string{`version: v29, has: "true"}`}},
-		{name: "invalid Kubernetes version", args: []string{"one.yaml", "--kube-version", "new"}, code: 1, stderr: []string{`the version of Kubernetes "new"`}},
+		{name: "invalid Kubernetes version", args: []string{"one.yaml", "--kube-version", "new"}, code: 1, stderr: []string{`parse Kubernetes version "new"`}},
 		{
 			name: "one of two is invalid", args: []string{"-f", "two.yaml", "--filename", "one.yaml", "--validate"}, code: 1,
 			stdout: []string{"# Box default/one: release one in namespace default\n---\n", "data: {word: secret"}, absent: "name: two",

@@ -126,7 +126,7 @@ func (g lookupGetter) permits(path string) error {
 
 // parseAPIPath returns the namespace of an API path, empty for cluster-scoped paths, and
 // whether the path is of objects and not of discovery:
-// /api/v1/namespaces/<ns>/<resource>, /apis/<group>/<version>/<resource>, …
+// /api/v1/namespaces/<ns>/<resource>, /apis/<group>/<version>/<resource>, and so on.
 func parseAPIPath(path string) (namespace string, object bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if slices.Contains(parts, "..") {

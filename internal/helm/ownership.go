@@ -93,9 +93,9 @@ func (k *kubeClient) managed(key apply.Key) (apply.State, bool) {
 	return state, known && state.Managed && state.Owner == k.Owner.UID
 }
 
-// mayTakeOver returns an error if the release neither owns an object nor may take it over.
-// A nil object does not exist. The error tells users what to do. Objects of other
-// custom resources cannot be taken over.
+// mayTakeOver returns an error if the release does not own an object and must not
+// take it over. The object is nil if it does not exist. The error contains what users
+// can do. Objects of other custom resources cannot be taken over.
 func (k *kubeClient) mayTakeOver(key apply.Key, live *metav1.PartialObjectMetadata) error {
 	if live == nil {
 		return nil

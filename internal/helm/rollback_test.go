@@ -262,7 +262,7 @@ func (n needed) EnsureWatched(_ context.Context, _ types.UID, _ string, kinds []
 	return nil
 }
 
-// A new process has not watched these kinds.
+// A new process does not watch these kinds yet.
 func TestRollback_WatchesKindsOfFailedRevisions(t *testing.T) {
 	w := newWorld(t)
 	c := mapsChart().with("templates/secret.yaml", "{{ if .Values.bad }}apiVersion: v1\nkind: Secret\nmetadata: {name: left}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_a_name, annotations: {helm.sh/hook: post-upgrade}}\n{{ end }}").load(t)

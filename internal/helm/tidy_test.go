@@ -43,7 +43,7 @@ func TestTidy(t *testing.T) {
 	}
 	deployed := `{"metadata": {"labels": {"status": "deployed"}}}`
 	w.patchRecord("v1", `{"metadata": {"labels": {"status": "pending-upgrade"}}}`)
-	w.patchRecord("v2", `{"metadata": {"labels": {"status": "pending-upgrade", "`+api.LabelRevision+`": "1"}}}`) // The CLI copies ours.
+	w.patchRecord("v2", `{"metadata": {"labels": {"status": "pending-upgrade", "`+api.LabelRevision+`": "1"}}}`) // The CLI copies the operator's label.
 	w.patchRecord("v3", deployed)
 	untidy := []string{"v5 failed", "v4 deployed", "v3 deployed", "v2 pending-upgrade", "v1 pending-upgrade"}
 	equal(t, "before", untidy, w.statuses())

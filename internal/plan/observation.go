@@ -11,8 +11,8 @@ type Observation struct {
 	Now time.Time
 	// Deleting: the custom resource has a deletion timestamp.
 	Deleting bool
-	// Finalizer: the custom resource has our finalizer. Former: it has a finalizer of
-	// the operator-sdk, which ours must replace.
+	// Finalizer: the custom resource has Chartwright's finalizer. Former: it has a
+	// finalizer of the operator-sdk, which must be replaced.
 	Finalizer bool
 	Former    bool
 	// Paused: reconciliation is paused. PausedDeletion: the pause includes the
@@ -238,8 +238,8 @@ func (o Observation) stored() bool {
 	return o.Newest != nil && o.Newest.Owned && !api.Uninstalled(o.Newest.Status)
 }
 
-// runs reports whether the newest revision is ours, is deployed, and may be applied
-// again.
+// runs reports whether the newest revision is owned by the custom resource, is
+// deployed, and may be applied again.
 func (o Observation) runs() bool {
 	return o.stored() && o.Newest.WrittenByUs && !o.Newest.Untrusted && o.Newest.Status == api.StatusDeployed
 }

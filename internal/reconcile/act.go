@@ -41,7 +41,7 @@ func (r *Reconciler) act(ctx context.Context, v *snapshot, d plan.Decision) (boo
 	return false, nil
 }
 
-// guard returns the finalizers with ours instead of the operator-sdk's. One write makes
+// guard returns the finalizers with Chartwright's instead of the operator-sdk's. One write makes
 // both changes, so that the custom resource is never without a finalizer.
 func guard(finalizers []string) []string {
 	guarded := slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return slices.Contains(api.FinalizersOperatorSDK, f) })
@@ -51,7 +51,7 @@ func guard(finalizers []string) []string {
 	return guarded
 }
 
-// unguard returns the finalizers without ours and the operator-sdk's.
+// unguard returns the finalizers without Chartwright's and the operator-sdk's.
 func unguard(finalizers []string) []string {
 	return slices.DeleteFunc(guard(finalizers), func(f string) bool { return f == api.Finalizer })
 }

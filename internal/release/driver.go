@@ -30,7 +30,7 @@ const grace = 5 * time.Second
 // Driver is the storage driver of one action on one release.
 //
 // It answers queries for the history from the index. It reads only the records whose
-// content Helm uses: the newest, from which an upgrade starts, and the deployed ones,
+// content Helm uses: the newest, where an upgrade starts, and the deployed ones,
 // which become superseded. The others are stubs with a revision and a status. A stub is
 // never written.
 type Driver struct {

@@ -59,7 +59,7 @@ func TestOperatorSDKStyle_AllowsEverything(t *testing.T) {
 			}
 		})
 	}
-	// A chart of a folder brings its own kind, and is ours.
+	// A kind.yaml in a chart's folder is Chartwright's own format.
 	kinds, err := watches.ParseKind("kind.yaml", []byte("{group: a.example.com, version: v1, kind: A, dryRunOption: server} #+kubebuilder:scaffold:watch\n#+kubebuilder:scaffold:watch\n"))
 	if err != nil || kinds.Allow.Everything {
 		t.Errorf("beside a chart: %v, %v", kinds.Allow, err)

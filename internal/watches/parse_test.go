@@ -223,7 +223,7 @@ func expectProblems(t *testing.T, err error, want []string) {
 }
 
 func TestParse_AcceptsEntries(t *testing.T) {
-	// Every key that the operator-sdk's Helm operator knows, and ours.
+	// Every key of the operator-sdk's Helm operator and of Chartwright.
 	file := lines(
 		"# a comment",
 		"- group: app.example.com",
