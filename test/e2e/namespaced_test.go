@@ -84,7 +84,7 @@ func TestNamespaced_FailuresAffectOnlyOneNamespace(t *testing.T) {
 	for _, wantText := range []string{
 		"not served in namespace " + forbidden.Namespace + ": the operator lacks the permission to list and watch the kind\n",
 		"not served in namespace " + later.Namespace + ": the operator lacks the permission to list and watch the kind\n",
-		"# in " + forbidden.Namespace + ", " + later.Namespace + "; Helm keeps the record",
+		"# in " + forbidden.Namespace + ", " + later.Namespace + "; release records",
 	} {
 		if !strings.Contains(text, wantText) {
 			t.Errorf("/readyz does not contain %q:\n%s", wantText, text)

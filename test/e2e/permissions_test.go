@@ -179,7 +179,7 @@ func TestPermissions_WithoutRecordsNothingIsServed(t *testing.T) {
 	})
 	operator.Launch()
 	env.GrantListed(operator, operator.WaitReadyz(http.StatusServiceUnavailable,
-		"not ready: release records, which are Secrets, may not be watched", `{apiGroups: [""], resources: ["secrets"], verbs: ["list", "watch"]}`))
+		"not ready: the operator lacks the permission to watch Secrets, which store the release records", `{apiGroups: [""], resources: ["secrets"], verbs: ["list", "watch"]}`))
 	web := harness.MakeCR(kind, "web").Obj()
 	env.Create(web)
 	env.WaitReady(web)

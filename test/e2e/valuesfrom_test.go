@@ -152,7 +152,7 @@ func TestValuesFrom_MissingSourceKeepsRelease(t *testing.T) {
 	}{
 		{"the key", func() { env.Patch(secret(), `[{"op": "replace", "path": "/data", "value": {"values.yml": ""}}]`) }, "ValuesSourceMissing", "has no key values.yaml: add it"},
 		{"YAML", func() { rewrite(env, secret(), "values.yaml", "message: one: two") }, "ValuesSourceInvalid", "is not YAML"},
-		{"the Secret", func() { env.Delete(secret()) }, "ValuesSourceMissing", "which does not exist"},
+		{"the Secret", func() { env.Delete(secret()) }, "ValuesSourceMissing", "does not exist: create it"},
 	} {
 		broken.do()
 		env.WaitStatus(web, "not ready without "+broken.what, func(status api.Status) error {

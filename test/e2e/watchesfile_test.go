@@ -45,7 +45,7 @@ func TestWatchesFile_ErrorsNameTheLine(t *testing.T) {
 		},
 		{
 			"invalid YAML", good + "  timeout: a: b\n",
-			[]string{"5: not YAML"},
+			[]string{"5: invalid YAML"},
 		},
 		{
 			"not a list", "group: a.test\n",
@@ -53,7 +53,7 @@ func TestWatchesFile_ErrorsNameTheLine(t *testing.T) {
 		},
 		{
 			"everything at once", good + good + "  chrat: x\n- group: b.test\n  kind: B\n  chart: charts/missing\n",
-			[]string{"5: Good.a.test is bound twice", `9: unknown key "chrat"`, "10: the entry has no version", "12: chart charts/missing: not found"},
+			[]string{"5: Good.a.test has two entries", `9: unknown key "chrat"`, "10: the entry has no version", "12: chart charts/missing: not found"},
 		},
 	} {
 		t.Run(file.name, func(t *testing.T) {
