@@ -30,7 +30,7 @@ func (p *Project) watchesFindings(f *finder) {
 		switch {
 		case strings.HasPrefix(message, "unknown key"):
 			found.Do = "remove the key: the operator-sdk ignores unknown keys, so it never had an effect"
-		case strings.Contains(message, "is bound twice"):
+		case strings.Contains(message, "has two entries"):
 			found.Do = "merge the two entries, and add the other version to versions"
 		}
 	}

@@ -90,7 +90,7 @@ func TestFindings_OfProjectWithHazards(t *testing.T) {
 	}
 	const crd, manager = "config/crd/bases/shop.example.com_stores.yaml", "config/manager/manager.yaml"
 	expect(t, found, []migrate.Verdict{migrate.Breaks, migrate.Unknown, migrate.ToDo}, []want{
-		{migrate.Breaks, "watches.yaml:12", "Store.shop.example.com is bound twice", "versions"},
+		{migrate.Breaks, "watches.yaml:12", "Store.shop.example.com has two entries", "versions"},
 		{migrate.Breaks, "watches.yaml:21", `unknown key "reconcilePeriods"`, "remove the key"},
 		{migrate.Breaks, "watches.yaml:25", "helm-charts/missing: not found", "does not start"},
 		{migrate.Breaks, "Dockerfile:5", "RUN microdnf install jq", "separate stage"},

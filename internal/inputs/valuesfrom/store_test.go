@@ -252,7 +252,7 @@ func TestStore_ReportsUnusableSources(t *testing.T) {
 		{"a word", canary, whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"is not a map of values"}},
 		{"a list", "- " + canary, whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"is not a map of values"}},
 		{"no number", "a: .nan # " + canary, whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"is not YAML"}},
-		{"aliases of a long text", "a: &a " + strings.Repeat(canary, 30_000) + "\nb: [" + strings.Repeat("*a,", 100_000) + "*a]", whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"cannot be used: the YAML is too large: it holds more than 4194304 bytes"}},
+		{"aliases of a long text", "a: &a " + strings.Repeat(canary, 30_000) + "\nb: [" + strings.Repeat("*a,", 100_000) + "*a]", whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"cannot be used: the YAML is too large: more than 4194304 bytes"}},
 		{"many values", canary + ": [" + strings.Repeat("{},", 200_000) + "{}]", whole(secret), nil, api.ReasonValuesSourceInvalid, []string{"more than 50000 lines"}},
 		{"a path that is taken", canary, at(secret, "values.yaml", "word.b"), nil, api.ReasonValuesSourceInvalid, []string{"cannot set the value word.b from key values.yaml of Secret apps/web"}},
 	} {
