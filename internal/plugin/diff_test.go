@@ -143,7 +143,7 @@ func TestReadSpec(t *testing.T) {
 		{"two documents", "a: b\n---\nc: d\n", nil, "several documents"},
 		{"list", "- a\n", nil, "expected a custom resource or its spec"},
 		{"duplicate key", "a: b\na: c\n", nil, `"a" already set`},
-		{"spec is a number", head + "spec: 3\n", nil, "expected an object"},
+		{"spec is a number", head + "spec: 3\n", nil, "want an object"},
 	} {
 		got, err := readSpec([]byte(test.text), kind, "web")
 		if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
