@@ -15,11 +15,11 @@ const (
 	// ConditionDeployed is True while a revision of the release is deployed, even if it
 	// does not match the spec.
 	ConditionDeployed = "Deployed"
-	// ConditionRightsMissing is True while the operator's role lacks RBAC rules that every
-	// custom resource of the kind needs; its reason is ReasonForbidden. The message lists
-	// the rules to add. Ready shows whether a missing rule has made an action fail. Absent
-	// otherwise.
-	ConditionRightsMissing = "RightsMissing"
+	// ConditionPermissionsMissing is True while the operator's role lacks RBAC rules that
+	// every custom resource of the kind needs; its reason is ReasonForbidden. The message
+	// lists the rules to add. Ready shows whether a missing rule has made an action fail.
+	// Absent otherwise.
+	ConditionPermissionsMissing = "PermissionsMissing"
 	// ConditionUnwatched is True while the release has resources of a kind that the
 	// operator cannot watch; its reason is ReasonWatchFailed. The operator does not detect
 	// drift of these resources, and counts them as ready. The message lists the kinds and,
@@ -183,7 +183,7 @@ const (
 // ReasonWatchFailed is the reason of ConditionUnwatched.
 const ReasonWatchFailed = "WatchFailed"
 
-// ReasonForbidden is the reason of ConditionRightsMissing.
+// ReasonForbidden is the reason of ConditionPermissionsMissing.
 const ReasonForbidden = "Forbidden"
 
 // ReasonExpressionFailed is the reason of ConditionStatusFieldsFailed.
@@ -244,9 +244,9 @@ const (
 
 // Events on the operator's own Pod.
 const (
-	EventKindBroken    = "KindBroken"
-	EventRightsMissing = ConditionRightsMissing
-	EventCRDOutdated   = "CRDOutdated"
+	EventKindBroken         = "KindBroken"
+	EventPermissionsMissing = ConditionPermissionsMissing
+	EventCRDOutdated        = "CRDOutdated"
 	// EventSigningKeyUnusable: the operator cannot read, store or use the key that signs
 	// release records.
 	EventSigningKeyUnusable = "SigningKeyUnusable"

@@ -235,7 +235,7 @@ func reportPermissions(logger logr.Logger, notices notices, kind schema.GroupKin
 	case len(missing) > 0:
 		rules := permissions.Text(missing)
 		logger.Info("rules missing from the operator's role", "rules", rules)
-		notices.warn(api.EventRightsMissing, fmt.Sprintf("%s: add to the rules of the operator's role: %s", kind, rules))
+		notices.warn(api.EventPermissionsMissing, fmt.Sprintf("%s: add to the rules of the operator's role: %s", kind, rules))
 	case unknown != "":
 		logger.V(1).Info("missing rules unknown", "reason", unknown)
 	default:

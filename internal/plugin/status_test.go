@@ -67,7 +67,7 @@ PodSet shop/web            False    Held (rev 2): 1 of 4 objects are ready
 func TestConditionsOf_ReturnsShownConditions(t *testing.T) {
 	var status api.Status
 	for _, c := range []struct{ kind, status string }{
-		{"Ready", "False"}, {"Tested", "False"}, {"RightsMissing", "True"}, {"Deployed", "True"}, {"Paused", "False"}, {"UpdateAvailable", "True"}, {"Held", "True"}, {"Foreign", "True"},
+		{"Ready", "False"}, {"Tested", "False"}, {"PermissionsMissing", "True"}, {"Deployed", "True"}, {"Paused", "False"}, {"UpdateAvailable", "True"}, {"Held", "True"}, {"Foreign", "True"},
 	} {
 		status.Conditions = append(status.Conditions, metav1.Condition{Type: c.kind, Status: metav1.ConditionStatus(c.status)})
 	}
@@ -75,7 +75,7 @@ func TestConditionsOf_ReturnsShownConditions(t *testing.T) {
 	for _, c := range conditionsOf(status) {
 		got = append(got, c.Type)
 	}
-	if want := "Held UpdateAvailable RightsMissing Tested"; strings.Join(got, " ") != want {
+	if want := "Held UpdateAvailable PermissionsMissing Tested"; strings.Join(got, " ") != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
 }

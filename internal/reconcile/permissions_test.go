@@ -42,8 +42,11 @@ func (r *fixedPermissions) Refused(err error, account string) string {
 	return ""
 }
 
-func TestConditionRightsMissing(t *testing.T) {
-	stands := []metav1.Condition{{Type: api.ConditionRightsMissing, Status: metav1.ConditionTrue, Reason: api.ReasonForbidden, Message: "of an earlier process"}}
+func TestPermissionsMissing_FollowsPermissionCheck(t *testing.T) {
+	present := []metav1.Condition{
+		{Type: api.ConditionPermissionsMissing, Status: metav1.ConditionTrue, Reason: api.ReasonForbidden, Message: "of an earlier process"},
+		{Type: "RightsMissing", Status: metav1.ConditionTrue, Reason: api.ReasonForbidden, Message: "of an earlier version"},
+	}
 	for _, test := range []struct {
 		name        string
 		permissions Permissions
@@ -54,9 +57,9 @@ func TestConditionRightsMissing(t *testing.T) {
 	}{
 		{"no permission check", nil, nil, "", false},
 		{"not known yet", &fixedPermissions{}, nil, "", false},
-		{"not known yet, reported before", &fixedPermissions{missing: "x"}, stands, "of an earlier process", true},
-		{"known", &fixedPermissions{missing: "{a rule}", known: true}, stands, "Add to the rules of the operator's role: {a rule}", false},
-		{"nothing is missing", &fixedPermissions{known: true}, stands, "", false},
+		{"not known yet, reported before", &fixedPermissions{missing: "x"}, present, "of an earlier process", true},
+		{"known", &fixedPermissions{missing: "{a rule}", known: true}, present, "Add to the rules of the operator's role: {a rule}", false},
+		{"nothing is missing", &fixedPermissions{known: true}, present, "", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := viewOf([]string{api.StatusDeployed})
@@ -67,12 +70,15 @@ func TestConditionRightsMissing(t *testing.T) {
 			}
 			r.recheckPermissions(v, test.conditions)
 			s := status.Compute(&v.Snapshot, plan.Decision{State: plan.StateInSync}, test.conditions)
-			c := meta.FindStatusCondition(s.Conditions, api.ConditionRightsMissing)
+			c := meta.FindStatusCondition(s.Conditions, api.ConditionPermissionsMissing)
 			if c == nil {
 				c = &metav1.Condition{}
 			}
 			if c.Message != test.want || woken != test.woken {
 				t.Errorf("message %q, reconciled again: %v", c.Message, woken)
+			}
+			if meta.FindStatusCondition(s.Conditions, "RightsMissing") != nil {
+				t.Error("the former condition RightsMissing is still present")
 			}
 			// Missing rules do not affect Ready.
 			if !meta.IsStatusConditionTrue(s.Conditions, api.ConditionReady) {

@@ -135,7 +135,7 @@ func find(conditions []metav1.Condition, kind string) metav1.Condition {
 // recheckPermissions reconciles the custom resource again if its status reports missing
 // rules of an earlier process and this process did not check them yet.
 func (r *Reconciler) recheckPermissions(v *snapshot, conditions []metav1.Condition) {
-	if r.Permissions != nil && !v.RulesKnown && meta.FindStatusCondition(conditions, api.ConditionRightsMissing) != nil {
+	if r.Permissions != nil && !v.RulesKnown && meta.FindStatusCondition(conditions, api.ConditionPermissionsMissing) != nil {
 		r.Wake(v.key, slow)
 	}
 }

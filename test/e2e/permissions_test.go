@@ -70,16 +70,16 @@ func TestPermissions_MissingAreReportedAndRecover(t *testing.T) {
 
 	web, plain := harness.MakeCR(kind, "web").Obj(), harness.MakeCR(beside, "plain").Obj()
 	env.Create(web, plain)
-	status := env.WaitCondition(web, "RightsMissing", metav1.ConditionTrue, "Forbidden")
-	if message := condition(t, status, "RightsMissing").Message; message != "Add to the rules of the operator's role: "+always {
-		t.Errorf("the message of RightsMissing is %q", message)
+	status := env.WaitCondition(web, "PermissionsMissing", metav1.ConditionTrue, "Forbidden")
+	if message := condition(t, status, "PermissionsMissing").Message; message != "Add to the rules of the operator's role: "+always {
+		t.Errorf("the message of PermissionsMissing is %q", message)
 	}
 	status = env.WaitCondition(web, "Ready", metav1.ConditionFalse, "InstallFailed")
 	message := condition(t, status, "Ready").Message
 	if !strings.Contains(message, "is forbidden") || !strings.HasSuffix(message, "Add to the rules of the operator's role: "+always) {
 		t.Errorf("the message of Ready is %q", message)
 	}
-	if status := env.WaitReady(plain); harness.Condition(status, "RightsMissing") != nil {
+	if status := env.WaitReady(plain); harness.Condition(status, "PermissionsMissing") != nil {
 		t.Errorf("the other kind's resource has conditions %+v", status.Conditions)
 	}
 
@@ -89,8 +89,8 @@ func TestPermissions_MissingAreReportedAndRecover(t *testing.T) {
 	env.WaitReady(web)
 	env.ExpectRevisions("web", "1 deployed")
 	// The operator checks missing permissions again every few seconds.
-	env.WaitStatus(web, "without RightsMissing", func(status api.Status) error {
-		if harness.Condition(status, "RightsMissing") != nil {
+	env.WaitStatus(web, "without PermissionsMissing", func(status api.Status) error {
+		if harness.Condition(status, "PermissionsMissing") != nil {
 			return errors.New("the condition is still set")
 		}
 		return nil
@@ -104,7 +104,7 @@ func TestPermissions_MissingAreReportedAndRecover(t *testing.T) {
 	env.SetSpec(harness.MakeCR(kind, "web").Set("job.enabled", true).Obj())
 	status = env.WaitCondition(web, "Ready", metav1.ConditionFalse, "UpgradeFailed")
 	message = condition(t, status, "Ready").Message
-	if harness.Condition(status, "RightsMissing") != nil || !strings.HasSuffix(message, sometimes) {
+	if harness.Condition(status, "PermissionsMissing") != nil || !strings.HasSuffix(message, sometimes) {
 		t.Errorf("the message of Ready is %q", message)
 	}
 	env.GrantListed(operator, message)
@@ -207,10 +207,10 @@ func TestPermissions_UnwatchableObjectsDoNotBlockOthers(t *testing.T) {
 		Watches: watches,
 		Missing: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch"}}},
 	}).Start()
-	status := env.WaitCondition(crs[24], "RightsMissing", metav1.ConditionTrue, "Forbidden")
-	env.GrantListed(operator, condition(t, status, "RightsMissing").Message)
-	env.WaitStatus(crs[24], "without RightsMissing", func(status api.Status) error {
-		if harness.Condition(status, "RightsMissing") != nil {
+	status := env.WaitCondition(crs[24], "PermissionsMissing", metav1.ConditionTrue, "Forbidden")
+	env.GrantListed(operator, condition(t, status, "PermissionsMissing").Message)
+	env.WaitStatus(crs[24], "without PermissionsMissing", func(status api.Status) error {
+		if harness.Condition(status, "PermissionsMissing") != nil {
 			return errors.New("the condition is still set")
 		}
 		return nil
@@ -232,11 +232,11 @@ func TestPermissions_StatusOnlyIsReported(t *testing.T) {
 	operator.WaitReadyz(http.StatusOK, "rules missing from the operator's role")
 	web := harness.MakeCR(kind, "web").Obj()
 	env.Create(web)
-	status := env.WaitCondition(web, "RightsMissing", metav1.ConditionTrue, "Forbidden")
+	status := env.WaitCondition(web, "PermissionsMissing", metav1.ConditionTrue, "Forbidden")
 	if harness.Condition(status, "Ready").Status == metav1.ConditionTrue {
 		t.Error("condition Ready is True")
 	}
-	if n := env.GrantListed(operator, condition(t, status, "RightsMissing").Message); n != 1 {
+	if n := env.GrantListed(operator, condition(t, status, "PermissionsMissing").Message); n != 1 {
 		t.Errorf("the message names %d rules", n)
 	}
 	env.WaitReady(web)

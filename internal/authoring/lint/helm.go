@@ -73,7 +73,7 @@ func (c *check) permissions() error {
 		if u.Line > 0 {
 			at = location{u.File, u.Line}
 		}
-		c.findf(ruleRights, at, "%s", u.What)
+		c.findf(rulePermissions, at, "%s", u.What)
 	}
 	return nil
 }

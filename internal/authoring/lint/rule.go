@@ -29,7 +29,7 @@ var rules = []Rule{
 	ruleHelm, ruleNotRendered, ruleExample, ruleNoSchema, ruleSchemaLoss, ruleSchemaUseless,
 	ruleRandom, ruleTime, ruleRevision, rulePhase, ruleLookup, ruleLookupAway, rulePasswords,
 	ruleNoFile, ruleName, ruleClusterName, ruleClusterPlace, ruleNotAllowed, ruleCRD, ruleSize,
-	ruleHookPolicy, ruleHookLeft, ruleDeleteHook, ruleRights, ruleUnknown,
+	ruleHookPolicy, ruleHookLeft, ruleDeleteHook, rulePermissions, ruleUnknown,
 }
 
 var (
@@ -171,7 +171,7 @@ var (
 		Why:   "the custom resource and its namespace are not deleted until the hook has succeeded; the garbage collector must not delete objects before the hook runs, so the objects have no ownerReference",
 		Fix:   "nothing, if the hook always ends; users can skip the hook with the annotation `chartwright.dev/uninstall-disable-hooks`",
 	}
-	ruleRights = Rule{
+	rulePermissions = Rule{
 		Name: "rights-unresolved", Severity: Warning,
 		Finds: "objects that a template renders or reads, and whose kind cannot be determined",
 		Why:   "`chartwright rbac` cannot derive the permissions that the operator needs for them, and the release fails when it renders such an object",

@@ -21,6 +21,10 @@ import (
 // copy them.
 const maxCondition = 4 << 10
 
+// formerPermissionsMissing is the former type of api.ConditionPermissionsMissing. It is
+// removed from the statuses that an earlier version wrote.
+const formerPermissionsMissing = "RightsMissing"
+
 // Compute returns the whole status of a custom resource. It takes the times of the last
 // transitions, and the conditions of other controllers, from the present conditions.
 func Compute(v *Snapshot, d plan.Decision, conditions []metav1.Condition) api.Status {
@@ -31,7 +35,7 @@ func Compute(v *Snapshot, d plan.Decision, conditions []metav1.Condition) api.St
 		Conditions:         slices.Clone(conditions),
 	}
 	set := func(kind string, state metav1.ConditionStatus, reason, message string) {
-		if kind != api.ConditionRightsMissing {
+		if kind != api.ConditionPermissionsMissing {
 			message = CutTo(message, maxCondition)
 		}
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
@@ -64,9 +68,10 @@ func Compute(v *Snapshot, d plan.Decision, conditions []metav1.Condition) api.St
 	setWhile(refusal != "", api.ConditionRollbackRefused, refusalReason(v), refusal)
 	setWhile(len(v.Requests.Problems) > 0, api.ConditionInvalidAnnotations, api.ReasonInvalidValue, Cut(strings.Join(v.Requests.Problems, "; ")))
 	if v.RulesKnown {
-		setWhile(v.MissingRules != "", api.ConditionRightsMissing, api.ReasonForbidden,
+		setWhile(v.MissingRules != "", api.ConditionPermissionsMissing, api.ReasonForbidden,
 			CutTo("Add to the rules of the operator's role: "+v.MissingRules, maxRules))
 	}
+	meta.RemoveStatusCondition(&s.Conditions, formerPermissionsMissing)
 	setWhile(v.Unwatched != "", api.ConditionUnwatched, api.ReasonWatchFailed, v.Unwatched)
 	setWhile(len(v.Fields.Failures) > 0, api.ConditionStatusFieldsFailed, api.ReasonExpressionFailed, v.Fields.failure())
 	switch {
@@ -172,7 +177,7 @@ func order(kind string) int {
 	known := []string{
 		api.ConditionReady, api.ConditionReconciling, api.ConditionStalled, api.ConditionDeployed, api.ConditionHeld, api.ConditionPaused, api.ConditionUpdateAvailable,
 		api.ConditionDrifted, api.ConditionTested, api.ConditionRollbackRefused, api.ConditionInvalidAnnotations, api.ConditionStatusFieldsFailed,
-		api.ConditionRightsMissing, api.ConditionUnwatched, api.ConditionInitialized, api.ConditionReleaseFailed, api.ConditionIrreconcilable,
+		api.ConditionPermissionsMissing, api.ConditionUnwatched, api.ConditionInitialized, api.ConditionReleaseFailed, api.ConditionIrreconcilable,
 	}
 	if i := slices.Index(known, kind); i >= 0 {
 		return i
