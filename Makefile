@@ -230,7 +230,7 @@ verify-wording: ## Check the wording of comments and pages with Vale.
 	fi
 
 # Commit messages follow CONTRIBUTING.md after this commit.
-COMMITS_BASE := 945382bcdcac8b8d2df0af5f20815157c5e913e5
+COMMITS_BASE := d9a2db030d23be99ac107f5056ce396801454fce
 COMMITS_FORM := ^[a-z][a-z0-9/, _.-]*: [a-z][a-z-]* .+
 COMMITS_NOT  := .{73}|: (tell|say|let|take|hold|see|look|keep|give)s? |\.$$
 
