@@ -174,7 +174,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 			Metrics:            counted,
 			Why: func(ctx context.Context, object apply.Key, uid types.UID) (string, error) {
 				cause, err := diagnose.Why(ctx, clientset, object, uid)
-				return cause.String(), err
+				return cause.WithAdvice(), err
 			},
 			Hook: func(ctx context.Context, hook apply.Key, uid types.UID) (api.HookState, string, error) {
 				found, err := diagnose.CheckHook(ctx, clientset, hook, uid, time.Now())

@@ -34,6 +34,18 @@ func TestCause_StringIsOneLine(t *testing.T) {
 	}
 }
 
+func TestCause_WithAdviceSaysWhatToDo(t *testing.T) {
+	pod := apply.Key{Kind: "Pod", Namespace: "default", Name: "web"}
+	for want, cause := range map[string]Cause{
+		"Pod default/web: ImagePullBackOff: Back-off. To fix it, check the image, its tag and imagePullSecrets": {Object: pod, Reason: "ImagePullBackOff", Message: "Back-off"},
+		"Pod default/web: Pending: no node": {Object: pod, Reason: "Pending", Message: "no node"},
+	} {
+		if got := cause.WithAdvice(); got != want {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
+}
+
 func TestCause_StringIsTruncated(t *testing.T) {
 	long := strings.Repeat("é\n", 400)
 	for _, cause := range []Cause{

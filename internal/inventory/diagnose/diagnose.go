@@ -161,6 +161,20 @@ func (c Cause) String() string {
 	return api.Truncate(whole, maxLine)
 }
 
+// advice says what a user can do about a reason of a pod.
+var advice = map[string]string{
+	"ErrImagePull":               "check the image, its tag and imagePullSecrets",
+	"ImagePullBackOff":           "check the image, its tag and imagePullSecrets",
+	"ErrImageNeverPull":          "check imagePullPolicy, or load the image on the node",
+	"InvalidImageName":           "correct the name of the image",
+	"CreateContainerConfigError": "check the Secrets and ConfigMaps that the container refers to",
+	crashLoopBackOff:             "read the log of the container with kubectl logs --previous",
+}
+
+// WithAdvice returns the cause in one line, as String does, and what to do next if the
+// reason shows it.
+func (c Cause) WithAdvice() string { return join(". To fix it, ", c.String(), advice[c.Reason]) }
+
 func (c Cause) line() string {
 	if !c.Known() {
 		return c.Object.String() + ": no cause found"
