@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestConvert(t *testing.T) {
+func TestConvert_Constructs(t *testing.T) {
 	for _, c := range constructs(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			spec, warnings := c.convert(t)
@@ -81,7 +81,7 @@ func TestConvert_Root(t *testing.T) {
 			want: `{"description": "All.", "type": "object", "nullable": true, "x-kubernetes-preserve-unknown-fields": true,
 				"properties": {"a": {"type": "string", "nullable": true}}}`,
 		},
-		"closed keeps what Helm knows": {
+		"closed keeps keys of Helm": {
 			schema: `{"description": "All.", "type": "object", "additionalProperties": false, "properties": {"redis": {"type": "boolean"}}}`,
 			want: `{"description": "All.", "type": "object", "nullable": true, "properties": {
 				"global": {"description": "Shared.", "type": "object", "nullable": true, "x-kubernetes-preserve-unknown-fields": true},
@@ -117,7 +117,7 @@ func TestConvert_Root(t *testing.T) {
 	}
 }
 
-// References multiply when they are inlined: without a limit, thirty lines of schema
+// Each inlined reference copies its target. Without a limit, a schema of thirty definitions
 // would exhaust the memory.
 func TestConvert_LimitsSize(t *testing.T) {
 	var defs []string

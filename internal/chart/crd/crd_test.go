@@ -68,7 +68,7 @@ func TestGenerate_BasesAreUpToDate(t *testing.T) {
 	}
 }
 
-func TestWrite(t *testing.T) {
+func TestStale_UntilWritten(t *testing.T) {
 	definition := generate(t, embedded(t)[0])
 	dir := filepath.Join(t.TempDir(), "new")
 	check := func(want bool) {
@@ -165,7 +165,7 @@ func TestGenerate_ChartWithoutSchema(t *testing.T) {
 	}
 }
 
-func TestScope(t *testing.T) {
+func TestGenerate_Scope(t *testing.T) {
 	box := kind(t, map[string]string{"Chart.yaml": "apiVersion: v2\nname: box\nversion: 1.0.0"})
 	for scope, want := range map[watches.Scope]apiextensionsv1.ResourceScope{
 		"": apiextensionsv1.NamespaceScoped, watches.ScopeNamespaced: apiextensionsv1.NamespaceScoped, watches.ScopeCluster: apiextensionsv1.ClusterScoped,
@@ -177,7 +177,7 @@ func TestScope(t *testing.T) {
 	}
 }
 
-func TestPlural(t *testing.T) {
+func TestNamesOf_Plural(t *testing.T) {
 	for kind, want := range map[string]string{
 		"PodSet": "podsets", "OvhNginx": "ovhnginxes", "Policy": "policies", "Gateway": "gateways", "Status": "statuses",
 		"Mesh": "meshes", "Batch": "batches", "Blitz": "blitzes", "Y": "ys",
@@ -188,7 +188,7 @@ func TestPlural(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestGenerate_Names(t *testing.T) {
 	box := kind(t, map[string]string{"Chart.yaml": "apiVersion: v2\nname: box\nversion: 1.0.0"})
 	box.Plural, box.Singular, box.ShortNames, box.Categories = "boxen", "abox", []string{"bx"}, []string{"all"}
 	definition := generate(t, box)
@@ -203,7 +203,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestColumns(t *testing.T) {
+func TestColumns_OrderAndPriority(t *testing.T) {
 	var plain, wide []string
 	for _, c := range columns(catalog.Kind{}) {
 		wide = append(wide, c.Name)

@@ -32,7 +32,7 @@ const closed = `{"type": "object", "additionalProperties": false, "properties": 
 	"open": {"type": "object"}
 }}`
 
-func TestScale(t *testing.T) {
+func TestGenerate_ScaleSubresource(t *testing.T) {
 	scale := generate(t, scaled(t, closed, ".spec.web.replicas")).Spec.Versions[0].Subresources.Scale
 	if scale == nil || scale.SpecReplicasPath != ".spec.web.replicas" || scale.StatusReplicasPath != ".status.replicas" || *scale.LabelSelectorPath != ".status.selector" {
 		t.Errorf("scale is %+v", scale)
