@@ -65,7 +65,7 @@ func expand(text string, room int) (*expansion, bool) {
 	}
 }
 
-// write counts a node and the nodes below it. The nodes above it are within.
+// write counts a node and its descendants. The parameter within lists its ancestors.
 func (e *expansion) write(node *goyaml.Node, within []*goyaml.Node) {
 	inAlias := false
 	for _, outer := range within {

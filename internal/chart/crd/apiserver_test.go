@@ -101,7 +101,7 @@ func testEmbedded(t *testing.T, c client.Client) {
 	}
 }
 
-// testStatus writes every field of the operator's status, and a status of the
+// testStatus writes every field of the status of Chartwright, and then a status of the
 // operator-sdk.
 func testStatus(t *testing.T, c client.Client, definition *apiextensionsv1.CustomResourceDefinition, spec any) {
 	cr := resource(definition, spec)
@@ -137,7 +137,7 @@ func testStatus(t *testing.T, c client.Client, definition *apiextensionsv1.Custo
 			t.Fatalf("%s: update status: %v", definition.Name, err)
 		}
 		if !reflect.DeepEqual(cr.Object["status"], any(want)) {
-			t.Errorf("%s: status\n%v\nwant\n%v", definition.Name, cr.Object["status"], want)
+			t.Errorf("%s: got status\n%v\nwant\n%v", definition.Name, cr.Object["status"], want)
 		}
 	}
 }
@@ -205,7 +205,7 @@ func testRandom(t *testing.T, c client.Client) {
 	}
 	t.Logf("%d values of %d schemas", tried, schemas)
 	if tried < schemas*values/10 {
-		t.Errorf("only %d values were tested", tried)
+		t.Errorf("got %d tested values, want at least %d", tried, schemas*values/10)
 	}
 }
 

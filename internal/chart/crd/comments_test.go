@@ -34,7 +34,7 @@ func TestProse_ExtractsDescription(t *testing.T) {
 		"one word too long":          {"# " + strings.Repeat("m", 1100), ""},
 	} {
 		if got := prose(strings.Split(test.comment, "\n")); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
 	}
 }

@@ -29,11 +29,11 @@ func TestConvert_Constructs(t *testing.T) {
 				}
 			}
 			if !reflect.DeepEqual(lost, c.Lost) || !reflect.DeepEqual(gone, c.Gone) {
-				t.Errorf("lost %q, gone %q; want %q and %q", lost, gone, c.Lost, c.Gone)
+				t.Errorf("got lost %q and gone %q, want %q and %q", lost, gone, c.Lost, c.Gone)
 			}
 			root := object("", props{"spec": spec})
 			if err := validate(&root); err != nil {
-				t.Errorf("not structural: %v", err)
+				t.Errorf("the schema is not structural: %v", err)
 			}
 			if c.NoHelm {
 				return
@@ -136,10 +136,10 @@ func TestConvert_LimitsSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(data) > 1<<20 {
-		t.Errorf("the schema has %d bytes, which do not fit into etcd", len(data))
+		t.Errorf("the schema has %d bytes, which exceeds the limit of etcd", len(data))
 	}
 	if len(warnings) == 0 || !strings.Contains(warnings[0].String(), "too large") {
-		t.Errorf("warnings %v, want one that the schema is too large", warnings[:min(len(warnings), 1)])
+		t.Errorf("got warnings %v, want one that the schema is too large", warnings[:min(len(warnings), 1)])
 	}
 	root := object("", props{"spec": spec})
 	if err := validate(&root); err != nil {
@@ -149,6 +149,6 @@ func TestConvert_LimitsSize(t *testing.T) {
 
 func TestConvert_RejectsInvalidJSON(t *testing.T) {
 	if _, _, err := convertSpec([]byte("{"), nil, nil); err == nil {
-		t.Error("no error")
+		t.Error("got no error for invalid JSON")
 	}
 }

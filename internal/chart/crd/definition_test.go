@@ -63,7 +63,7 @@ func TestDiff_UsualColumnsAndCategoryAreCompatible(t *testing.T) {
 	}
 	for _, d := range Diff([]*apiextensionsv1.CustomResourceDefinition{before}, []*apiextensionsv1.CustomResourceDefinition{now}) {
 		if d.State != Unchanged || d.Breaking() != 0 {
-			t.Errorf("%+v", d)
+			t.Errorf("got difference %+v, want none", d)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func testVersions(t *testing.T, c client.Client) {
 		t.Fatal(err)
 	}
 	if want := (map[string]any{"size": int64(1), "more": []any{"a"}}); !reflect.DeepEqual(read.Object["spec"], any(want)) {
-		t.Errorf("spec is %v, want %v", read.Object["spec"], want)
+		t.Errorf("got spec %v, want %v", read.Object["spec"], want)
 	}
 	read.SetAPIVersion("example.com/v1alpha1")
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(cr), read); err == nil {

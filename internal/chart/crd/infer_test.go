@@ -106,7 +106,7 @@ func TestInfer_TypesAndDescriptions(t *testing.T) {
 		}
 	}
 	if len(root.Required) > 0 {
-		t.Errorf("required: %v", root.Required)
+		t.Errorf("got required fields %v, want none", root.Required)
 	}
 	every(root.Properties["spec"], "spec", func(path string, s apiextensionsv1.JSONSchemaProps) {
 		if !s.Nullable || len(s.Required) > 0 || s.Default != nil || len(s.Enum) > 0 || s.Type == "object" && !isOpen(s) {
@@ -166,7 +166,7 @@ func TestInfer_LimitsSize(t *testing.T) {
 		}
 	})
 	if typed != maxNodes {
-		t.Errorf("%d keys have a type, want %d", typed, maxNodes)
+		t.Errorf("got %d keys with a type, want %d", typed, maxNodes)
 	}
 }
 
