@@ -14,8 +14,8 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 )
 
-// Every way of asking for one API that is worth telling from asking for all.
-func TestFeaturesOfAPIs(t *testing.T) {
+// A template that passes a constant to APIVersions.Has reads only that API.
+func TestFeatures_ListAPIsPassedToHas(t *testing.T) {
 	for template, want := range map[string]analysis.Features{
 		`{{ if and (.Capabilities.APIVersions.Has "a/v1") .Values.on }}x{{ end }}`:                                    {APIs: []string{"a/v1"}},
 		`{{ if and .Values.on (or (not ($.Capabilities.APIVersions.Has "a/v1")) (eq 1 2)) }}x{{ end }}`:               {APIs: []string{"a/v1"}},
@@ -31,7 +31,7 @@ func TestFeaturesOfAPIs(t *testing.T) {
 		`{{ if .Capabilities.APIVersions.Has "b/v1/B" }}{{ else if $.Capabilities.APIVersions.Has "a/v1" }}{{ end }}`: {APIs: []string{"a/v1", "b/v1/B"}},
 		`{{ if .Capabilities.APIVersions.Has "a/v1" }}{{ .Capabilities.KubeVersion }}{{ end }}`:                       {KubeVersion: true, APIs: []string{"a/v1"}},
 		`{{ if .root.Capabilities.APIVersions.Has "a/v1" }}x{{ end }}`:                                                {APIs: []string{"a/v1"}},
-		// Where it is not sure which one, it is all of them.
+		// A chart reads all APIs if the analysis cannot determine the argument.
 		`{{ if .Capabilities.APIVersions.Has (printf "%s/v1" .Values.group) }}x{{ end }}`: {APIVersions: true},
 		`{{ if "a/v1" | .Capabilities.APIVersions.Has }}x{{ end }}`:                       {APIVersions: true},
 		`{{ if (.Capabilities.APIVersions).Has "a/v1" }}x{{ end }}`:                       {APIVersions: true},
@@ -44,8 +44,9 @@ func TestFeaturesOfAPIs(t *testing.T) {
 	}
 }
 
-// serving is an API server of these versions, each with a kind Thing.
-func serving(kube string, versions ...string) *fakediscovery.FakeDiscovery {
+// discoveryOf returns the discovery of an API server that serves these group versions,
+// each with the kind Thing.
+func discoveryOf(kube string, versions ...string) *fakediscovery.FakeDiscovery {
 	d := &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}, FakedServerVersion: &version.Info{Major: "1", Minor: "36", GitVersion: kube}}
 	for _, v := range versions {
 		d.Resources = append(d.Resources, &metav1.APIResourceList{GroupVersion: v, APIResources: []metav1.APIResource{{Name: "things", Kind: "Thing"}}})
@@ -62,53 +63,53 @@ func digest(t *testing.T, c *Capabilities, f analysis.Features) string {
 	return d
 }
 
-// The digest of what a chart looks at changes when that does, and only then:
-// each change is an upgrade of every release of the chart.
-func TestCapabilitiesDigest(t *testing.T) {
+// The digest changes only with capabilities that the chart reads, because a new digest
+// causes an upgrade of every release of the chart.
+func TestCapabilitiesDigest_ChangesWithUsedCapabilities(t *testing.T) {
 	before := []string{"v1", "a/v1", "b/v1"}
 	for _, test := range []struct {
 		name     string
 		features analysis.Features
-		// after is what the server serves then.
+		// kube is the version of the server after the change, and after its API versions.
 		kube    string
 		after   []string
 		changes bool
 	}{
 		{name: "nothing changes", features: analysis.Features{KubeVersion: true, APIVersions: true, APIs: []string{"a/v1"}}, kube: "v1.36.0", after: before},
-		{name: "another order", features: analysis.Features{APIVersions: true}, kube: "v1.36.0", after: []string{"b/v1", "v1", "a/v1"}},
-		{name: "one more, that is not asked for", features: analysis.Features{KubeVersion: true, APIs: []string{"a/v1", "d/v1"}}, kube: "v1.36.0", after: append(before, "c/v1")},
-		{name: "one less, that is not asked for", features: analysis.Features{APIs: []string{"a/v1"}}, kube: "v1.36.0", after: before[:2]},
-		{name: "one appears", features: analysis.Features{APIs: []string{"a/v1", "c/v1"}}, kube: "v1.36.0", after: append(before, "c/v1"), changes: true},
-		{name: "one goes", features: analysis.Features{APIs: []string{"a/v1", "b/v1"}}, kube: "v1.36.0", after: before[:2], changes: true},
-		{name: "a kind appears", features: analysis.Features{APIs: []string{"c/v1/Thing"}}, kube: "v1.36.0", after: append(before, "c/v1"), changes: true},
-		{name: "one takes another's place", features: analysis.Features{APIs: []string{"b/v1", "c/v1"}}, kube: "v1.36.0", after: []string{"v1", "a/v1", "c/v1"}, changes: true},
-		{name: "one more, and all are looked at", features: analysis.Features{APIVersions: true}, kube: "v1.36.0", after: append(before, "c/v1"), changes: true},
-		{name: "another server", features: analysis.Features{KubeVersion: true}, kube: "v1.36.1", after: before, changes: true},
-		{name: "another server, which is not looked at", features: analysis.Features{APIVersions: true, APIs: []string{"a/v1"}}, kube: "v1.36.1", after: before},
-		{name: "all changes, and none of it is looked at", kube: "v1.37.0", after: before[:1]},
-		{name: "all changes, and only the cluster is looked at", features: analysis.Features{Lookup: true, DeleteHooks: true}, kube: "v1.37.0", after: before[:1]},
+		{name: "API versions in another order", features: analysis.Features{APIVersions: true}, kube: "v1.36.0", after: []string{"b/v1", "v1", "a/v1"}},
+		{name: "an unread API version is added", features: analysis.Features{KubeVersion: true, APIs: []string{"a/v1", "d/v1"}}, kube: "v1.36.0", after: append(before, "c/v1")},
+		{name: "an unread API version is removed", features: analysis.Features{APIs: []string{"a/v1"}}, kube: "v1.36.0", after: before[:2]},
+		{name: "an API version is added", features: analysis.Features{APIs: []string{"a/v1", "c/v1"}}, kube: "v1.36.0", after: append(before, "c/v1"), changes: true},
+		{name: "an API version is removed", features: analysis.Features{APIs: []string{"a/v1", "b/v1"}}, kube: "v1.36.0", after: before[:2], changes: true},
+		{name: "a kind is added", features: analysis.Features{APIs: []string{"c/v1/Thing"}}, kube: "v1.36.0", after: append(before, "c/v1"), changes: true},
+		{name: "an API version replaces another", features: analysis.Features{APIs: []string{"b/v1", "c/v1"}}, kube: "v1.36.0", after: []string{"v1", "a/v1", "c/v1"}, changes: true},
+		{name: "an API version is added, and the chart reads all", features: analysis.Features{APIVersions: true}, kube: "v1.36.0", after: append(before, "c/v1"), changes: true},
+		{name: "another Kubernetes version", features: analysis.Features{KubeVersion: true}, kube: "v1.36.1", after: before, changes: true},
+		{name: "another Kubernetes version, and the chart reads only APIs", features: analysis.Features{APIVersions: true, APIs: []string{"a/v1"}}, kube: "v1.36.1", after: before},
+		{name: "everything changes, and the chart reads nothing", kube: "v1.37.0", after: before[:1]},
+		{name: "everything changes, and the chart uses only lookup", features: analysis.Features{Lookup: true, DeleteHooks: true}, kube: "v1.37.0", after: before[:1]},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := serving("v1.36.0", before...)
+			d := discoveryOf("v1.36.0", before...)
 			c := NewCapabilities(d)
 			was := digest(t, c, test.features)
 			if (was == "") == test.features.Capabilities() {
-				t.Errorf("the digest is %q", was)
+				t.Errorf("got digest %q for features %+v", was, test.features)
 			}
-			*d = *serving(test.kube, test.after...)
+			*d = *discoveryOf(test.kube, test.after...)
 			if digest(t, c, test.features) != was {
-				t.Error("it changed before anybody asked to look anew")
+				t.Error("the digest changed before Refresh")
 			}
 			c.Refresh()
 			if got := digest(t, c, test.features); (got != was) != test.changes {
-				t.Errorf("changed: %v", got != was)
+				t.Errorf("digest changed: %v, want %v", got != was, test.changes)
 			}
 		})
 	}
 }
 
-func TestCapabilitiesAreReadOnce(t *testing.T) {
-	d := serving("v1.36.0", "v1")
+func TestCapabilities_ReadOncePerRefresh(t *testing.T) {
+	d := discoveryOf("v1.36.0", "v1")
 	c := NewCapabilities(d)
 	for range 3 {
 		digest(t, c, analysis.Features{APIVersions: true})
@@ -117,19 +118,19 @@ func TestCapabilitiesAreReadOnce(t *testing.T) {
 	c.Refresh()
 	digest(t, c, analysis.Features{})
 	if got := len(d.Actions()); got != once {
-		t.Errorf("%d requests, %d of them for a chart that looks at nothing", got, got-once)
+		t.Errorf("got %d requests, %d of them for a chart that reads no capabilities", got, got-once)
 	}
 	digest(t, c, analysis.Features{KubeVersion: true})
 	if got := len(d.Actions()); got != 2*once {
-		t.Errorf("%d requests, want twice %d", got, once)
+		t.Errorf("got %d requests, want twice %d", got, once)
 	}
 }
 
-func TestCapabilitiesOfAServerThatIsAway(t *testing.T) {
-	d := serving("v1.36.0", "v1")
-	away := errors.New("away")
-	d.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, away })
-	if _, err := NewCapabilities(d).Digest(analysis.Features{APIVersions: true}); !errors.Is(err, away) {
-		t.Errorf("got %v", err)
+func TestCapabilitiesDigest_ReturnsDiscoveryError(t *testing.T) {
+	d := discoveryOf("v1.36.0", "v1")
+	unavailable := errors.New("unavailable")
+	d.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, unavailable })
+	if _, err := NewCapabilities(d).Digest(analysis.Features{APIVersions: true}); !errors.Is(err, unavailable) {
+		t.Errorf("got error %v, want %v", err, unavailable)
 	}
 }

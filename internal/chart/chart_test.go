@@ -18,7 +18,7 @@ import (
 	"helm.sh/helm/v3/pkg/engine"
 )
 
-// files is a chart's folder.
+// files maps the paths of a chart's files to their contents.
 type files map[string]string
 
 func (f files) fs() fstest.MapFS {
@@ -29,11 +29,11 @@ func (f files) fs() fstest.MapFS {
 	return fsys
 }
 
-// with returns the folder with a file more.
+// with returns a copy of the files, and adds or replaces one file.
 func (f files) with(name, content string) files {
-	more := maps.Clone(f)
-	more[name] = content
-	return more
+	copied := maps.Clone(f)
+	copied[name] = content
+	return copied
 }
 
 func (f files) load(t testing.TB) *Chart {
@@ -45,27 +45,27 @@ func (f files) load(t testing.TB) *Chart {
 	return c
 }
 
-// small is a chart of one ConfigMap.
+// small returns the files of a chart with one ConfigMap.
 func small() files {
 	return files{
 		"Chart.yaml":             "apiVersion: v2\nname: small\nversion: 1.2.3\nappVersion: '9'\n",
 		"values.yaml":            "greeting: hello\n",
 		"templates/_helpers.tpl": `{{ define "small.name" }}{{ .Release.Name }}-small{{ end }}`,
 		"templates/config.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ include \"small.name\" . }}\ndata:\n  greeting: {{ .Values.greeting | quote }}\n",
-		"templates/NOTES.txt":    "It says {{ .Values.greeting }}.\n",
+		"templates/NOTES.txt":    "The greeting is {{ .Values.greeting }}.\n",
 	}
 }
 
-// prepared checks values and returns what an action renders them with.
-func prepared(c *Chart, values map[string]any) (*helmchart.Chart, error) {
+// prepareValues validates values and returns a copy of the chart for rendering.
+func prepareValues(c *Chart, values map[string]any) (*helmchart.Chart, error) {
 	_, err := c.Prepare(values)
 	return clone(c.chart), err
 }
 
-// renderWith renders a chart as an action does.
+// renderWith renders a chart with Helm after the validation of an action.
 func renderWith(t testing.TB, c *Chart, values map[string]any) map[string]string {
 	t.Helper()
-	loaded, err := prepared(c, values)
+	loaded, err := prepareValues(c, values)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,18 +92,18 @@ func names(c *Chart) []string {
 	return found
 }
 
-func TestLoadDir(t *testing.T) {
+func TestLoadDir_RendersValues(t *testing.T) {
 	c := small().load(t)
 	if c.Name() != "small" || c.Version() != "1.2.3" {
-		t.Errorf("it is %s-%s", c.Name(), c.Version())
+		t.Errorf("got chart %s-%s, want small-1.2.3", c.Name(), c.Version())
 	}
 	got := renderWith(t, c, map[string]any{"greeting": "hi"})["small/templates/config.yaml"]
 	if want := "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web-small\ndata:\n  greeting: \"hi\"\n"; got != want {
-		t.Errorf("rendered\n%s", got)
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
-func TestLoadDirIgnores(t *testing.T) {
+func TestLoadDir_AppliesHelmignore(t *testing.T) {
 	folder := small().
 		with(".helmignore", "# comment\n*.bak\nsecret/\n").
 		with("values.yaml.bak", "broken: [").
@@ -112,16 +112,16 @@ func TestLoadDirIgnores(t *testing.T) {
 	if diff := cmp.Diff([]string{".helmignore", "Chart.yaml", "files/data.txt", "templates/NOTES.txt", "templates/_helpers.tpl", "templates/config.yaml", "values.yaml"}, names(folder.load(t))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// What is ignored does not count for the digest either.
+	// The digest does not include ignored files.
 	if folder.load(t).Digest != folder.with("more.bak", "z").load(t).Digest {
 		t.Error("an ignored file changed the digest")
 	}
 	if _, err := LoadDir(small().with(".helmignore", "a\\\n[\n").fs()); err == nil || !strings.Contains(err.Error(), ".helmignore") {
-		t.Errorf("a broken .helmignore: %v", err)
+		t.Errorf("invalid .helmignore: got error %v, want one with the file name", err)
 	}
 }
 
-func TestLoadDirDropsTheByteOrderMark(t *testing.T) {
+func TestLoadDir_RemovesByteOrderMarks(t *testing.T) {
 	const mark = "\ufeff"
 	folder := files{}
 	for name, content := range small() {
@@ -132,11 +132,11 @@ func TestLoadDirDropsTheByteOrderMark(t *testing.T) {
 		t.Errorf("(-without +with):\n%s", diff)
 	}
 	if c.Digest != small().load(t).Digest {
-		t.Error("the mark changed the digest")
+		t.Error("the byte order mark changed the digest")
 	}
 }
 
-func TestLoadRefuses(t *testing.T) {
+func TestLoadDir_RejectsInvalidCharts(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		folder files
@@ -144,22 +144,22 @@ func TestLoadRefuses(t *testing.T) {
 	}{
 		{"no Chart.yaml", files{"values.yaml": ""}, "Chart.yaml file is missing"},
 		{"Chart.yaml without a version", small().with("Chart.yaml", "apiVersion: v2\nname: small\n"), "version is required"},
-		{"a library", small().with("Chart.yaml", small()["Chart.yaml"]+"type: library\n"), "library chart"},
-		{"values that are no YAML", small().with("values.yaml", "a: ["), "values.yaml"},
+		{"a library chart", small().with("Chart.yaml", small()["Chart.yaml"]+"type: library\n"), "library chart"},
+		{"invalid YAML in values.yaml", small().with("values.yaml", "a: ["), "values.yaml"},
 		{"a missing subchart", small().with("Chart.yaml", small()["Chart.yaml"]+"dependencies: [{name: child, version: '1', repository: 'https://example.com'}]\n"), "child: run 'helm dependency build'"},
-		{"a template that does not parse", small().with("templates/bad.yaml", "{{ if }}"), "templates/bad.yaml"},
-		{"a schema that is no JSON", small().with("values.schema.json", "{"), "small/values.schema.json"},
-		{"a schema that is no schema", small().with("values.schema.json", `{"type": "thing"}`), "small/values.schema.json"},
+		{"a template with a syntax error", small().with("templates/bad.yaml", "{{ if }}"), "templates/bad.yaml"},
+		{"invalid JSON in values.schema.json", small().with("values.schema.json", "{"), "small/values.schema.json"},
+		{"an unknown type in values.schema.json", small().with("values.schema.json", `{"type": "thing"}`), "small/values.schema.json"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if _, err := LoadDir(test.folder.fs()); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v, want one with %q", err, test.want)
+				t.Errorf("got error %v, want one with %q", err, test.want)
 			}
 		})
 	}
 }
 
-func TestLoadArchive(t *testing.T) {
+func TestLoadArchive_HasDigestOfFolder(t *testing.T) {
 	var packed bytes.Buffer
 	gz := gzip.NewWriter(&packed)
 	tw := tar.NewWriter(gz)
@@ -182,14 +182,14 @@ func TestLoadArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.Digest != small().load(t).Digest {
-		t.Error("the archive of a folder has another digest")
+		t.Error("the archive and the folder have different digests")
 	}
 	if _, err := LoadArchive(strings.NewReader("text")); err == nil {
-		t.Error("text is taken for an archive")
+		t.Error("a text was accepted as an archive")
 	}
 }
 
-func TestDigest(t *testing.T) {
+func TestDigest_CoversFilesThatHelmUses(t *testing.T) {
 	base := small().load(t).Digest
 	for name, folder := range map[string]files{
 		"README.md":     small().with("README.md", "read me"),
@@ -197,47 +197,47 @@ func TestDigest(t *testing.T) {
 		"ci values":     small().with("ci/test-values.yaml", "a: b"),
 		"ignored files": small().with("templates/.hidden.swp", ""),
 	} {
-		t.Run("the same with "+name, func(t *testing.T) {
+		t.Run("ignores "+name, func(t *testing.T) {
 			if strings.HasPrefix(name, "ignored") {
 				folder = folder.with(".helmignore", "*.swp")
 				if folder.load(t).Digest != small().with(".helmignore", "*.swp").load(t).Digest {
-					t.Error("it differs")
+					t.Error("the digest differs")
 				}
 				return
 			}
 			if folder.load(t).Digest != base {
-				t.Error("it differs")
+				t.Error("the digest differs")
 			}
 		})
 	}
 	for name := range small() {
-		t.Run("another with a byte more in "+name, func(t *testing.T) {
+		t.Run("differs with another byte in "+name, func(t *testing.T) {
 			if small().with(name, small()[name]+"\n").load(t).Digest == base {
-				t.Error("it is the same")
+				t.Error("the digest is the same")
 			}
 		})
 	}
 	for name, folder := range map[string]files{
 		"a file":                small().with("files/a.txt", "a"),
 		"a README in templates": small().with("templates/README.md", ""),
-		"a folder like ci":      small().with("city/values.yaml", ""),
-		"a file renamed":        moved(small(), "templates/config.yaml", "templates/konfig.yaml"),
+		"a folder city":         small().with("city/values.yaml", ""),
+		"a renamed file":        renamed(small(), "templates/config.yaml", "templates/konfig.yaml"),
 	} {
-		t.Run("another with "+name, func(t *testing.T) {
+		t.Run("differs with "+name, func(t *testing.T) {
 			if folder.load(t).Digest == base {
-				t.Error("it is the same")
+				t.Error("the digest is the same")
 			}
 		})
 	}
 }
 
-func moved(f files, from, to string) files {
+func renamed(f files, from, to string) files {
 	f = f.with(to, f[from])
 	delete(f, from)
 	return f
 }
 
-func TestDigestFilesIgnoresOrder(t *testing.T) {
+func TestDigestFiles_IgnoresOrder(t *testing.T) {
 	a := []*loader.BufferedFile{{Name: "a", Data: []byte("1")}, {Name: "b", Data: []byte("2")}, {Name: "c", Data: []byte("3")}}
 	b := []*loader.BufferedFile{a[2], a[0], a[1]}
 	if digestFiles(a) != digestFiles(b) {
@@ -245,14 +245,14 @@ func TestDigestFilesIgnoresOrder(t *testing.T) {
 	}
 	swapped := []*loader.BufferedFile{{Name: "a", Data: []byte("2")}, {Name: "b", Data: []byte("1")}, a[2]}
 	if digestFiles(a) == digestFiles(swapped) {
-		t.Error("contents that change places keep the digest")
+		t.Error("files with swapped contents have the same digest")
 	}
 }
 
-// family is a chart with a subchart of each sort: turned on by a condition, by
-// a tag, twice under aliases, one with values that the parent imports, and one
-// that Chart.yaml does not name, with a subchart of its own.
-func family() files {
+// parentChart returns a chart with five subcharts. A condition enables switched, a tag
+// enables tagged, and aliases use twin twice. The parent imports values of giver. The
+// subchart loose is missing in Chart.yaml and has a subchart of its own.
+func parentChart() files {
 	template := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Chart.Name }}'}\ndata: {value: '{{ .Values.value }}', global: '{{ .Values.global.g }}'}\n"
 	f := files{
 		"Chart.yaml": `apiVersion: v2
@@ -283,7 +283,7 @@ dependencies:
 	return f
 }
 
-// specs turn the family's subcharts on and off.
+// specs returns values that enable and disable the subcharts of parentChart.
 func specs() []map[string]any {
 	return []map[string]any{
 		{},
@@ -297,38 +297,38 @@ func specs() []map[string]any {
 	}
 }
 
-// TestRendersDoNotDisturbEachOther: Helm changes the charts that it renders,
-// and all custom resources of a kind share one.
-func TestRendersDoNotDisturbEachOther(t *testing.T) {
+// Helm modifies the charts that it renders, but all custom resources of a kind share one
+// chart.
+func TestRender_SharedChartGivesIndependentResults(t *testing.T) {
 	want := make([]map[string]string, len(specs()))
 	for i, spec := range specs() {
-		want[i] = renderWith(t, family().load(t), spec)
+		want[i] = renderWith(t, parentChart().load(t), spec)
 	}
 	if _, on := want[0]["parent/charts/switched/templates/config.yaml"]; on {
-		t.Fatal("the subchart is on by default")
+		t.Fatal("the subchart is enabled by default")
 	}
 	if text, on := want[1]["parent/charts/switched/templates/config.yaml"]; !on || !strings.Contains(text, "value: 'from-parent'") {
-		t.Fatalf("the subchart is not on: %s", text)
+		t.Fatalf("the subchart is not enabled: %s", text)
 	}
 
-	shared := family().load(t)
-	t.Run("one after the other", func(t *testing.T) {
+	shared := parentChart().load(t)
+	t.Run("sequential", func(t *testing.T) {
 		for range 2 {
 			for i, spec := range specs() {
 				if diff := cmp.Diff(want[i], renderWith(t, shared, spec)); diff != "" {
-					t.Errorf("spec %d (-alone +shared):\n%s", i, diff)
+					t.Errorf("spec %d (-own chart +shared chart):\n%s", i, diff)
 				}
 			}
 		}
 	})
-	t.Run("at once", func(t *testing.T) {
+	t.Run("concurrent", func(t *testing.T) {
 		var wait sync.WaitGroup
 		for worker := range 4 {
 			wait.Go(func() {
 				for i := range specs() {
 					i = (i + worker) % len(specs())
 					if diff := cmp.Diff(want[i], renderWith(t, shared, specs()[i])); diff != "" {
-						t.Errorf("spec %d (-alone +shared):\n%s", i, diff)
+						t.Errorf("spec %d (-own chart +shared chart):\n%s", i, diff)
 					}
 				}
 			})
@@ -337,10 +337,10 @@ func TestRendersDoNotDisturbEachOther(t *testing.T) {
 	})
 }
 
-func TestPrepareLeavesTheValuesAlone(t *testing.T) {
+func TestPrepare_DoesNotModifyValues(t *testing.T) {
 	for _, spec := range specs() {
 		given := map[string]any{"spec": spec}
-		if _, err := prepared(family().load(t), spec); err != nil {
+		if _, err := prepareValues(parentChart().load(t), spec); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(map[string]any{"spec": spec}, given); diff != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
-// operands are the operands of the actions in generated templates.
+// operands are the operands in generated templates.
 var operands = []string{
 	".Values.map", ".Values.list", ".Values.number", ".Values.float", ".Values.yes", ".Values.text", ".Values.none", ".Values.none.more",
 	".Values.map.a", ".Values", "$", ".", "$x", "$.Values.list", "1", "-2", "1.5", `"text"`, `"a: [b"`, "true", "nil", `(toDate "2006" "2020")`, ".Values.number.more",
@@ -19,8 +19,8 @@ var operands = []string{
 	`(semver "1.2.3")`, `(semver "1.2.3").String`, "(list 1 2)", `(dict "k" "v")`, `(dict 1 nil).YAML`, "(.Values.map) 1", "(until 3)", ".Template.Name",
 }
 
-// calls are functions with as many operands as they may take, and one more. None
-// puts a value into itself: Helm writes that until its process dies.
+// calls are calls of functions, some with too many operands. No call creates a recursive
+// value, because Helm would print it until the process crashes.
 var calls = []string{
 	"eq %s %s", "ne %s %s", "lt %s %s", "ge %s %s", "le %s %s", "gt %s %s", "eq %s %s %s", "eq %s", "int %s", "add %s %s", "toDecimal %s", "dict %s %s", "list %s %s", "toYaml %s", "toJson %s",
 	"toToml %s", "toPrettyJson %s", "quote %s %s", "print %s %s", `printf "%%5v|%%q" %s %s`, "default %s %s", "first %s", "len %s", "index %s %s", "slice %s %s",
@@ -28,14 +28,14 @@ var calls = []string{
 	"merge (dict) %s", "set %s %s 1", "get %s %s", "has %s %s", "kindOf %s", "typeOf %s", "regexMatch %s %s", "sortAlpha %s", "concat %s %s", "ternary %s %s %s", "$.Files.Get %s", "$.Files.Glob %s", "$.Values.Table %s", "call %s %s", "upper $.Values.YAML %s",
 }
 
-// blocks hold templates.
+// blocks are actions that contain other templates.
 var blocks = []string{
 	"{{ if %s }}%s{{ else }}no{{ end }}", "{{ with %s }}%s{{ end }}", "{{ range %s }}%s{{ else }}none{{ end }}", "{{ range $x := %s }}%s{{ end }}",
 	"{{ range $i, $x := %s }}{{ if $i }}{{ break }}{{ end }}%s{{ end }}", "{{ range $i, $x = %s }}%s{{ end }}", "{{ range %s }}{{ continue }}%s{{ end }}",
 	"{{ $x = %s }}%s", "{{ $x := %s }}%s", "{{- %s -}} \n %s", "{{ template \"named\" %s }}%s", "{{ with $x }}{{ else with %s }}%s{{ end }}", "{{ block \"b\" %s }}%s{{ end }}",
 }
 
-// draw replaces each %s of one of the shapes.
+// draw selects a shape and replaces each %s in it by a result of with.
 func draw(t *rapid.T, of []string, with func() string) string {
 	shape := rapid.SampledFrom(of).Draw(t, "shape")
 	var all []any
@@ -76,9 +76,9 @@ func body(t *rapid.T, depth int) string {
 	})
 }
 
-// TestAnyTemplateRendersAsByHelm: with the same values, down to the words of the
-// error.
-func TestAnyTemplateRendersAsByHelm(t *testing.T) {
+// Helm and package render must return the same output or the same error for random
+// templates.
+func TestRender_RandomTemplatesMatchHelm(t *testing.T) {
 	folder := small().with("a", "of a file").with("templates/_named.tpl", `{{ define "named" }}<{{ . }}>{{ end }}`)
 	renderer := render.New(render.Defaults())
 	rendered, failed := 0, 0
@@ -91,23 +91,24 @@ func TestAnyTemplateRendersAsByHelm(t *testing.T) {
 			}
 		}
 		c := &Chart{chart: folder.with("templates/any.yaml", text).unchecked(t)}
-		want, wantErr := byHelm(c, values())
-		got, err := byUs(t, renderer, c, values())
-		// A template that includes itself reaches our limit one call before Helm's.
+		want, wantErr := renderByHelm(c, values())
+		got, err := renderByPackage(t, renderer, c, values())
+		// A template that includes itself exceeds the limit of package render one call
+		// earlier than Helm's.
 		if _, limited := errors.AsType[*render.LimitError](err); limited && wantErr != nil && strings.Contains(wantErr.Error(), "nested reference name") {
 			failed++
 			return
 		}
-		// A method's result that is nil reaches a function as an untyped nil, which
-		// it takes; Helm's is a nil of type any, which it does not.
+		// If a method returns nil, package render passes an untyped nil to a function,
+		// which accepts it. Helm passes a nil of type any, which the function rejects.
 		if wantErr != nil && strings.Contains(wantErr.Error(), "wrong type for value") && strings.Contains(wantErr.Error(), "got interface {}") {
 			failed++
 			return
 		}
-		// Where a method's result is given to a function that fails, the words of
-		// the place say that it is counted.
+		// If the result of a method is passed to a function that fails, the error of
+		// package render contains the name of the counting function.
 		if errorText(wantErr) != errorText(err) && (wantErr == nil || err == nil || !strings.Contains(err.Error(), "chartwright_")) {
-			r.Fatalf("%s\nHelm says %v\nand we    %v", text, wantErr, err)
+			r.Fatalf("%s\ngot error  %v\nwant Helm's %v", text, err, wantErr)
 		}
 		if wantErr != nil {
 			failed++
@@ -116,12 +117,12 @@ func TestAnyTemplateRendersAsByHelm(t *testing.T) {
 		rendered++
 		for name := range want {
 			if want[name] != got[name] {
-				r.Fatalf("%s\nHelm writes %q\nand we      %q", text, want[name], got[name])
+				r.Fatalf("%s\ngot         %q\nwant Helm's %q", text, got[name], want[name])
 			}
 		}
 	})
-	t.Logf("%d rendered, %d failed alike", rendered, failed)
+	t.Logf("%d templates rendered, %d failed", rendered, failed)
 	if !t.Failed() && (rendered == 0 || failed == 0) {
-		t.Errorf("%d rendered and %d failed, want some of both", rendered, failed)
+		t.Errorf("%d templates rendered and %d failed, want at least one each", rendered, failed)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// volume writes a chart's folder as Kubernetes mounts a volume: what is at its
-// top level are links into a folder with the time in its name.
-func volume(t *testing.T, chart files) string {
+// mountVolume writes a chart as Kubernetes mounts a volume, and returns the folder. The
+// entries at the top level are links into a folder whose name contains the time.
+func mountVolume(t *testing.T, chart files) string {
 	t.Helper()
 	dir := t.TempDir()
 	stored := "..2026_11_21_08_00_00.1"
@@ -41,7 +41,7 @@ func link(t *testing.T, to, name string) {
 	}
 }
 
-// withSubchart is a chart with files on every level.
+// withSubchart returns a chart with files at every level.
 func withSubchart() files {
 	return small().
 		with("charts/inner/Chart.yaml", "apiVersion: v2\nname: inner\nversion: 1.0.0\n").
@@ -49,13 +49,13 @@ func withSubchart() files {
 		with("ci/one-values.yaml", "greeting: hi\n").
 		with(".helmignore", "secret/\n*.bak\n").
 		with("secret/a.txt", "a").
-		with("templates/a.bak", "{{ this is no template")
+		with("templates/a.bak", "{{ not a template")
 }
 
-// TestLoadDirOfAVolume: what is read through links is the same chart.
-func TestLoadDirOfAVolume(t *testing.T) {
+// A chart that is read through links must equal the chart without links.
+func TestLoadDir_FollowsLinksOfVolume(t *testing.T) {
 	want := withSubchart().load(t)
-	dir := volume(t, withSubchart())
+	dir := mountVolume(t, withSubchart())
 	other := filepath.Join(t.TempDir(), "link")
 	link(t, dir, other)
 	for _, at := range []string{dir, other} {
@@ -64,56 +64,56 @@ func TestLoadDirOfAVolume(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.Digest != want.Digest {
-			t.Error("its digest is another")
+			t.Errorf("%s: got digest %s, want %s", at, got.Digest, want.Digest)
 		}
 		if len(got.chart.Raw) != len(want.chart.Raw) || len(got.chart.Dependencies()) != 1 || len(got.examples) != 1 {
-			t.Errorf("%d files, %d subcharts, %d examples", len(got.chart.Raw), len(got.chart.Dependencies()), len(got.examples))
+			t.Errorf("got %d files, %d subcharts, %d examples", len(got.chart.Raw), len(got.chart.Dependencies()), len(got.examples))
 		}
 	}
 }
 
-func TestLoadDirLeavesOutWhatIsNotTheChartS(t *testing.T) {
+func TestLoadDir_ExcludesGivenFiles(t *testing.T) {
 	chart := small().with("kind.yaml", "kind: A").with("templates/kind.yaml", "")
 	got, err := LoadDir(chart.fs(), "kind.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := small().with("templates/kind.yaml", "").load(t); got.Digest != want.Digest {
-		t.Error("its digest differs from that of the chart alone")
+		t.Errorf("got digest %s, want that of the chart without kind.yaml, %s", got.Digest, want.Digest)
 	}
 }
 
-func TestLoadDirRefusesLinks(t *testing.T) {
+func TestLoadDir_RejectsLinkLoopsAndBrokenLinks(t *testing.T) {
 	for _, test := range []struct {
 		name, at, to string
 		want         error
 	}{
-		{"to where the chart is", "files/again", "..", errLoop},
-		{"to the folder that they are in", "files/again", ".", errLoop},
-		{"to nothing", "files/lost", "nowhere", fs.ErrNotExist},
+		{"to the folder of the chart", "files/again", "..", errLoop},
+		{"to the folder of the link", "files/again", ".", errLoop},
+		{"to a missing file", "files/lost", "nowhere", fs.ErrNotExist},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			dir := volume(t, small())
+			dir := mountVolume(t, small())
 			if err := os.Mkdir(filepath.Join(dir, "files"), 0o750); err != nil {
 				t.Fatal(err)
 			}
 			link(t, test.to, filepath.Join(dir, test.at))
 			if _, err := LoadDir(os.DirFS(dir)); !errors.Is(err, test.want) {
-				t.Errorf("%v, want %v", err, test.want)
+				t.Errorf("got error %v, want %v", err, test.want)
 			}
 		})
 	}
 }
 
-// TestLoadDirTakesAFolderTwice where neither is in the other.
-func TestLoadDirTakesAFolderTwice(t *testing.T) {
-	dir := volume(t, small().with("files/a.txt", "a"))
+// Two links to the same folder are accepted if neither is inside the other.
+func TestLoadDir_AcceptsFolderUnderTwoNames(t *testing.T) {
+	dir := mountVolume(t, small().with("files/a.txt", "a"))
 	link(t, "files", filepath.Join(dir, "more"))
 	got, err := LoadDir(os.DirFS(dir))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := small().with("files/a.txt", "a").with("more/a.txt", "a").load(t); got.Digest != want.Digest {
-		t.Error("its digest is another")
+		t.Errorf("got digest %s, want %s", got.Digest, want.Digest)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// loadFiles loads a chart from files by their names.
+// loadFiles loads a chart from a map of paths to contents.
 func loadFiles(t *testing.T, files map[string]string) *chart.Chart {
 	t.Helper()
 	fsys := fstest.MapFS{}
@@ -27,9 +27,9 @@ func loadFiles(t *testing.T, files map[string]string) *chart.Chart {
 	return loaded
 }
 
-// TestLint: what Helm says, with paths in the chart, and no folder is left
-// behind.
-func TestLint(t *testing.T) {
+// Lint returns Helm's messages with paths relative to the chart, and deletes its temporary
+// folder.
+func TestLint_ReturnsHelmMessagesWithChartPaths(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	loaded := loadFiles(t, map[string]string{
 		"Chart.yaml":                "apiVersion: v2\nname: box\nversion: 1.0.0\nappVersion: 1.5\n",
@@ -61,18 +61,19 @@ func TestLint(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("temporary files were not deleted: %v, %v", left, err)
 	}
 	if diff := cmp.Diff([]string{"notes/b.txt", "charts/sub/notes/a.txt"}, loaded.Files()); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	if got := string(loaded.File("notes/b.txt")); got != "text" || loaded.File("none") != nil {
-		t.Errorf("file %q, and one that is not there %q", got, loaded.File("none"))
+		t.Errorf("got file %q and missing file %q", got, loaded.File("none"))
 	}
 }
 
-// TestRecordSize: it is that of a record that is stored, and has no bound.
-func TestRecordSize(t *testing.T) {
+// RecordSize returns the size of the compressed record, also if it exceeds the limit of a
+// Secret.
+func TestRecordSize_HasNoLimit(t *testing.T) {
 	var sizes []int
 	for _, size := range []int{1, 3 << 20} {
 		loaded := loadFiles(t, map[string]string{
@@ -90,13 +91,12 @@ func TestRecordSize(t *testing.T) {
 		sizes = append(sizes, got)
 	}
 	if sizes[0] < 200 || sizes[0] > 2000 || sizes[1] < 3<<20 {
-		t.Errorf("sizes %v", sizes)
+		t.Errorf("got sizes %v, want about 1 kB and more than 3 MiB", sizes)
 	}
 }
 
-// TestOfflineKubernetesIsTodays: Helm alone would take it for v1.20, which many
-// charts refuse.
-func TestOfflineKubernetesIsTodays(t *testing.T) {
+// Helm would render for Kubernetes v1.20 by default, which many charts reject.
+func TestRender_DefaultsToCurrentKubernetesVersion(t *testing.T) {
 	loaded := loadFiles(t, map[string]string{
 		"Chart.yaml":       "apiVersion: v2\nname: box\nversion: 1.0.0\nkubeVersion: '>=1.30.0'\n",
 		"templates/a.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: 'v{{ .Capabilities.KubeVersion.Minor }}'}\n",
@@ -108,7 +108,7 @@ func TestOfflineKubernetesIsTodays(t *testing.T) {
 	}
 	for _, o := range rendered.Objects {
 		if o.GetKind() == "ConfigMap" && o.GetName() < "v37" {
-			t.Errorf("the minor version is %s", o.GetName())
+			t.Errorf("got minor version %s, want v37 or newer", o.GetName())
 		}
 	}
 	messages, err := loaded.Lint(nil, "shop")
@@ -116,6 +116,6 @@ func TestOfflineKubernetesIsTodays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(messages) != 1 || !strings.Contains(messages[0].Message, "policy/v1beta1 PodDisruptionBudget is deprecated") {
-		t.Errorf("lint: %v", messages)
+		t.Errorf("got messages %v, want only the deprecation", messages)
 	}
 }

@@ -13,13 +13,13 @@ import (
 	"helm.sh/helm/v3/pkg/chart/loader"
 )
 
-// packedChart is an archive of the small chart and one entry more.
+// packedChart returns an archive of the small chart with an additional, empty entry.
 func packedChart(t *testing.T, more tar.Header) io.Reader {
 	t.Helper()
 	return packedWith(t, more, "")
 }
 
-// packedWith is packedChart with content for the additional entry.
+// packedWith is like packedChart, but the additional entry has content.
 func packedWith(t *testing.T, more tar.Header, content string) *bytes.Buffer {
 	t.Helper()
 	var packed bytes.Buffer
@@ -47,9 +47,8 @@ func packedWith(t *testing.T, more tar.Header, content string) *bytes.Buffer {
 	return &packed
 }
 
-// TestArchivesThatLeadElsewhere: neither loading a chart nor unpacking one
-// reads or writes beside it.
-func TestArchivesThatLeadElsewhere(t *testing.T) {
+// Loading or unpacking an archive must not read or write files outside the chart.
+func TestArchives_RejectPathsOutsideChart(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		more tar.Header
@@ -57,29 +56,29 @@ func TestArchivesThatLeadElsewhere(t *testing.T) {
 	}{
 		{"a file", tar.Header{Name: "small/templates/more.yaml", Typeflag: tar.TypeReg}, ""},
 		{"a folder", tar.Header{Name: "small/templates/more", Typeflag: tar.TypeDir}, ""},
-		{"a path upwards", tar.Header{Name: "small/../../etc/passwd", Typeflag: tar.TypeReg}, "parent directory"},
-		{"a path upwards from within", tar.Header{Name: "small/templates/../../passwd", Typeflag: tar.TypeReg}, "parent directory"},
+		{"a path with ..", tar.Header{Name: "small/../../etc/passwd", Typeflag: tar.TypeReg}, "parent directory"},
+		{"a path with .. inside the chart", tar.Header{Name: "small/templates/../../passwd", Typeflag: tar.TypeReg}, "parent directory"},
 		{"an absolute path", tar.Header{Name: "small//etc/passwd", Typeflag: tar.TypeReg}, "absolute paths"},
-		{"a path of Windows", tar.Header{Name: `small\..\passwd`, Typeflag: tar.TypeReg}, "parent directory"},
+		{"a Windows path", tar.Header{Name: `small\..\passwd`, Typeflag: tar.TypeReg}, "parent directory"},
 		{"a symbolic link", tar.Header{Name: "small/templates/link.yaml", Linkname: "/etc/passwd", Typeflag: tar.TypeSymlink}, "small/templates/link.yaml is a link"},
 		{"a hard link", tar.Header{Name: "small/templates/link.yaml", Linkname: "small/Chart.yaml", Typeflag: tar.TypeLink}, "small/templates/link.yaml is a link"},
 		{"a device", tar.Header{Name: "small/templates/zero", Typeflag: tar.TypeChar}, "a device"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, loaded := LoadArchive(packedChart(t, test.more))
-			_, unpacked := ArchiveFiles(packedChart(t, test.more))
-			for _, err := range []error{loaded, unpacked} {
+			_, loadErr := LoadArchive(packedChart(t, test.more))
+			_, unpackErr := ArchiveFiles(packedChart(t, test.more))
+			for _, err := range []error{loadErr, unpackErr} {
 				if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
-					t.Errorf("error %v, want %q", err, test.want)
+					t.Errorf("got error %v, want %q", err, test.want)
 				}
 			}
 		})
 	}
 }
 
-// A chart of some kilobytes whose packed subcharts unpack to gigabytes, or whose
-// YAML does, is refused before it is loaded.
-func TestLoadArchive_RefusesBombs(t *testing.T) {
+// A chart of a few kilobytes is rejected before it is loaded if its packed subcharts or
+// its YAML would expand to gigabytes.
+func TestLoadArchive_RejectsBombs(t *testing.T) {
 	file := func(name string) tar.Header { return tar.Header{Name: "small/" + name, Typeflag: tar.TypeReg} }
 	zeros := strings.Repeat("\x00", 4<<20)
 	large := packedWith(t, file("files/zeros"), zeros).String()
@@ -87,15 +86,15 @@ func TestLoadArchive_RefusesBombs(t *testing.T) {
 	for _, test := range []struct {
 		name, path, content, want string
 	}{
-		{"a subchart of four megabytes", "charts/small.tgz", large, ""},
+		{"a subchart of 4 MiB", "charts/small.tgz", large, ""},
 		{"aliases in values.yaml", "charts/other/values.yaml", "a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 1000) + "*a]", "the YAML is too large"},
-		{"aliases in a definition", "crds/a.yaml", "a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 1000) + "*a]", "the YAML is too large"},
-		{"a nested archive that is none", "charts/small.tgz", "zeros", "EOF"},
+		{"aliases in a CRD", "crds/a.yaml", "a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a,", 1000) + "*a]", "the YAML is too large"},
+		{"a subchart that is not an archive", "charts/small.tgz", "zeros", "EOF"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := LoadArchive(packedWith(t, file(test.path), test.content))
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
-				t.Errorf("error %v, want %q", err, test.want)
+				t.Errorf("got error %v, want %q", err, test.want)
 			}
 		})
 	}
@@ -105,13 +104,13 @@ func TestLoadArchive_RefusesBombs(t *testing.T) {
 			files = append(files, &loader.BufferedFile{Name: fmt.Sprintf("charts/c%d.tgz", i), Data: []byte(large)})
 		}
 		if err := checkSize(files); !errors.Is(err, errChartTooLarge) {
-			t.Errorf("error %v", err)
+			t.Errorf("got error %v, want %v", err, errChartTooLarge)
 		}
 		for i := range files {
 			files[i].Data = []byte(nested)
 		}
 		if err := checkSize(files); !errors.Is(err, errChartTooLarge) {
-			t.Errorf("error of nested archives %v", err)
+			t.Errorf("nested archives: got error %v, want %v", err, errChartTooLarge)
 		}
 	})
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
-// parts are methods that return an existing part of their value, or a small result.
+// parts are methods that return an existing part of their value or a small result.
 var parts = []string{
 	"GetBytes", "AsMap", "Table", "PathValue", "GitVersion", "Original", "Prerelease", "Metadata", "Zone", "ISOWeek", "Date", "Clock",
 }
 
-// Every method that templates can call on a value and that can return a large
-// result is counted.
-func TestMethodsThatMakeMuchAreCounted(t *testing.T) {
+// Package render must count the result of every method that templates can call and that can
+// return a large result.
+func TestMethods_WithLargeResultsAreCounted(t *testing.T) {
 	values := []any{time.Now(), time.Second, time.UTC, &semver.Version{}, chartutil.Values{}, chartutil.VersionSet{}, chartutil.KubeVersion{}, &helmchart.Metadata{}, helmchart.Maintainer{}, helmchart.Dependency{}}
 	files, err := takeFiles(nil)
 	if err != nil || files == nil {
@@ -37,7 +37,7 @@ func TestMethodsThatMakeMuchAreCounted(t *testing.T) {
 			switch method.Type.Out(0).Kind() {
 			case reflect.String, reflect.Slice, reflect.Map, reflect.Interface:
 				if method.Type.Out(0) != reflect.TypeFor[error]() {
-					t.Errorf("%s is neither counted by render nor in parts", fmt.Sprintf("%T.%s", value, method.Name))
+					t.Errorf("%s is neither counted by package render nor in parts", fmt.Sprintf("%T.%s", value, method.Name))
 				}
 			}
 		}

@@ -313,7 +313,7 @@ func (s *Survey) files(release, namespace string, values map[string]any) (map[st
 	return files, nil
 }
 
-// readFile decodes the objects and hooks that one template has rendered.
+// readFile decodes the objects and hooks in the output of a template.
 func readFile(chartName, file, text string) (objects, hooks []RenderedObject, err error) {
 	events, manifests, err := releaseutil.SortManifests(map[string]string{file: text}, nil, releaseutil.InstallOrder)
 	if err != nil {

@@ -25,8 +25,8 @@ func offlineChart(t *testing.T) *chart.Chart {
 		"crds/a.yaml":            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.example.com}\n---\nkind: Other\n",
 		"templates/list.yaml":    "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: {{ .Release.Name }}-a}\n- apiVersion: v1\n  kind: Secret\n  metadata: {name: b}\n",
 		"templates/hook.yaml":    "apiVersion: v1\nkind: Pod\nmetadata:\n  name: hook\n  annotations:\n    helm.sh/hook: pre-install,pre-upgrade\n    helm.sh/hook-delete-policy: hook-succeeded\n",
-		"templates/asks.yaml":    "{{ if .Capabilities.APIVersions.Has \"example.com/v1\" }}\napiVersion: example.com/v1\nkind: Thing\nmetadata: {name: {{ .Capabilities.KubeVersion.Minor | quote }}, size: {{ .Values.size }}}\n{{ end }}",
-		"templates/looks.yaml":   "{{ if lookup \"v1\" \"Secret\" \"a\" \"b\" }}{{ fail \"found\" }}{{ end }}",
+		"templates/objects.yaml": "{{ if .Capabilities.APIVersions.Has \"example.com/v1\" }}\napiVersion: example.com/v1\nkind: Thing\nmetadata: {name: {{ .Capabilities.KubeVersion.Minor | quote }}, size: {{ .Values.size }}}\n{{ end }}",
+		"templates/query.yaml":   "{{ if lookup \"v1\" \"Secret\" \"a\" \"b\" }}{{ fail \"found\" }}{{ end }}",
 		"templates/NOTES.txt":    "size {{ .Values.size }} in {{ .Release.Namespace }}",
 		"templates/_helpers.tpl": `{{ define "x" }}{{ end }}`,
 	} {
@@ -39,7 +39,7 @@ func offlineChart(t *testing.T) *chart.Chart {
 	return loaded
 }
 
-func TestRenderOffline(t *testing.T) {
+func TestRender_ReturnsObjectsHooksAndNotes(t *testing.T) {
 	loaded := offlineChart(t)
 	rendered, err := loaded.Render(chart.Offline{
 		Release: "web", Namespace: "shop", Values: map[string]any{"size": int64(3)},
@@ -52,41 +52,41 @@ func TestRenderOffline(t *testing.T) {
 	for _, object := range rendered.Objects {
 		got = append(got, object.Source+" "+object.GetKind()+" "+object.GetName())
 	}
-	want := []string{"templates/list.yaml ConfigMap web-a", "templates/list.yaml Secret b", "templates/asks.yaml Thing 29"}
+	want := []string{"templates/list.yaml ConfigMap web-a", "templates/list.yaml Secret b", "templates/objects.yaml Thing 29"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
 	}
 	if rendered.Notes != "size 3 in shop" {
-		t.Errorf("notes %q", rendered.Notes)
+		t.Errorf("got notes %q", rendered.Notes)
 	}
 	if len(rendered.Hooks) != 1 {
-		t.Fatalf("hooks %v", rendered.Hooks)
+		t.Fatalf("got hooks %v, want one", rendered.Hooks)
 	}
 	hook := rendered.Hooks[0]
 	if hook.Source != "templates/hook.yaml" || !slices.Equal(hook.Events, []string{"pre-install", "pre-upgrade"}) || !slices.Equal(hook.DeletePolicies, []string{"hook-succeeded"}) {
-		t.Errorf("hook %+v", hook)
+		t.Errorf("got hook %+v", hook)
 	}
 }
 
-func TestRenderOfflineRefuses(t *testing.T) {
+func TestRender_RejectsInvalidInput(t *testing.T) {
 	loaded := offlineChart(t)
-	bad := func() map[string]any { return map[string]any{"size": "much"} }
-	if _, err := loaded.Render(chart.Offline{Release: "web", Values: bad()}); !errors.Is(err, chart.ErrInvalidValues) || !strings.Contains(err.Error(), "spec.size") {
-		t.Errorf("a text for a number: %v", err)
+	invalid := func() map[string]any { return map[string]any{"size": "much"} }
+	if _, err := loaded.Render(chart.Offline{Release: "web", Values: invalid()}); !errors.Is(err, chart.ErrInvalidValues) || !strings.Contains(err.Error(), "spec.size") {
+		t.Errorf("string instead of integer: got error %v, want ErrInvalidValues at spec.size", err)
 	}
-	if _, err := loaded.Render(chart.Offline{Release: "web", Values: bad(), Unchecked: true}); err != nil {
-		t.Errorf("unchecked: %v", err)
+	if _, err := loaded.Render(chart.Offline{Release: "web", Values: invalid(), Unchecked: true}); err != nil {
+		t.Errorf("invalid values without validation: got error %v", err)
 	}
 	if _, err := loaded.Render(chart.Offline{Release: "web", KubeVersion: "new"}); err == nil || !strings.Contains(err.Error(), `"new"`) {
-		t.Errorf("a version that is none: %v", err)
+		t.Errorf("invalid Kubernetes version: got error %v, want one with the version", err)
 	}
 }
 
-func TestWhatAChartHolds(t *testing.T) {
+func TestChart_ReturnsCRDsExamplesAndTemplates(t *testing.T) {
 	loaded := offlineChart(t)
 	crds, err := loaded.CRDs()
 	if err != nil || len(crds) != 1 || crds[0].GetName() != "as.example.com" || crds[0].Source != "crds/a.yaml" {
-		t.Errorf("CRDs %v, %v", crds, err)
+		t.Errorf("got CRDs %v, error %v", crds, err)
 	}
 	examples, err := loaded.Examples()
 	if diff := cmp.Diff(map[string]map[string]any{"ci/big-values.yaml": {"size": int64(2)}}, examples); diff != "" || err != nil {
@@ -96,7 +96,7 @@ func TestWhatAChartHolds(t *testing.T) {
 	for _, file := range loaded.Templates() {
 		paths[file.Path] = true
 	}
-	want := []string{"templates/_helpers.tpl", "templates/asks.yaml", "templates/hook.yaml", "templates/list.yaml", "templates/looks.yaml"}
+	want := []string{"templates/_helpers.tpl", "templates/hook.yaml", "templates/list.yaml", "templates/objects.yaml", "templates/query.yaml"}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(paths))); diff != "" {
 		t.Errorf("templates (-want +got):\n%s", diff)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 )
 
-// library returns a chart with helpers as library charts have them, of which it
-// uses only what the template does.
+// library returns a chart that consists of the template and a library chart with typical
+// helpers.
 func library(template string) files {
 	return small().
 		with("charts/library/Chart.yaml", "apiVersion: v2\nname: library\nversion: 1.0.0\ntype: library\n").
@@ -37,7 +37,7 @@ func library(template string) files {
 		with("templates/x.yaml", template)
 }
 
-func TestFeatures_OfALibraryChart(t *testing.T) {
+func TestFeatures_OfLibraryChart(t *testing.T) {
 	for template, want := range map[string]analysis.Features{
 		`{{ .Values.a }}`:                       {},
 		`{{ include "library.kubeVersion" . }}`: {KubeVersion: true},
@@ -53,24 +53,24 @@ func TestFeatures_OfALibraryChart(t *testing.T) {
 	}
 }
 
-// Texts of the chart that tpl may execute count as its templates do.
-func TestFeatures_OfTextsForTpl(t *testing.T) {
-	const asks = `{{ include "library.hasAPI" (dict "version" "policy/v1" "context" $) }}`
+// The analysis includes default values and files of the chart, because tpl may execute them.
+func TestFeatures_OfTemplatesInValuesAndFiles(t *testing.T) {
+	const template = `{{ include "library.hasAPI" (dict "version" "policy/v1" "context" $) }}`
 	for name, test := range map[string]struct {
 		chart files
 		want  analysis.Features
 	}{
-		"default values":                 {library(asks).with("values.yaml", `a: '{{ include "library.kubeVersion" . }}'`), analysis.Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
-		"a key of the default values":    {library(asks).with("values.yaml", `a: [{'{{ include "library.kubeVersion" . }}': b}]`), analysis.Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
-		"default values of a subchart":   {library(asks).with("charts/library/values.yaml", `a: '{{ template "library.kubeVersion" . }}'`), analysis.Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
-		"default values, another API":    {library(asks).with("values.yaml", `a: '{{ include "library.hasAPI" (dict "version" "b/v1") }}'`), analysis.Features{APIVersions: true, APIs: []string{"security.openshift.io/v1"}}},
-		"default values without a call":  {library(asks).with("values.yaml", `a: '{{ .Release.Name }} {{ include "small.name" . }}'`), analysis.Features{APIs: []string{"policy/v1"}}},
-		"a file":                         {library(asks).with("files/a.txt", `{{ include "library.kubeVersion" . }}`), analysis.Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
-		"a file that reads them":         {library(asks).with("files/a.txt", `{{ .Capabilities.KubeVersion }}`), analysis.Features{KubeVersion: true, APIVersions: true, APIs: []string{"security.openshift.io/v1"}}},
-		"a dashboard":                    {library(asks).with("files/a.json", `{"includeAll": true, "legend": "{{pod}} {{$labels.x}}", "templating": {}}`), analysis.Features{APIs: []string{"policy/v1"}}},
-		"a text that is no template yet": {library(asks).with("files/a.txt", `{{ if .a }}{{ include "library.kubeVersion" . }}`), analysis.Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
-		"a text that goes on elsewhere":  {library(asks).with("files/a.txt", `{{ .a }} {{ `), analysis.Features{KubeVersion: true, APIVersions: true, APIs: []string{"security.openshift.io/v1"}}},
-		"the README":                     {library(asks).with("README.md", `{{ include "library.oldHelm" . }}`), analysis.Features{APIs: []string{"policy/v1"}}},
+		"default values":                 {library(template).with("values.yaml", `a: '{{ include "library.kubeVersion" . }}'`), analysis.Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
+		"a key of the default values":    {library(template).with("values.yaml", `a: [{'{{ include "library.kubeVersion" . }}': b}]`), analysis.Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
+		"default values of a subchart":   {library(template).with("charts/library/values.yaml", `a: '{{ template "library.kubeVersion" . }}'`), analysis.Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
+		"default values, another API":    {library(template).with("values.yaml", `a: '{{ include "library.hasAPI" (dict "version" "b/v1") }}'`), analysis.Features{APIVersions: true, APIs: []string{"security.openshift.io/v1"}}},
+		"default values without a call":  {library(template).with("values.yaml", `a: '{{ .Release.Name }} {{ include "small.name" . }}'`), analysis.Features{APIs: []string{"policy/v1"}}},
+		"a file":                         {library(template).with("files/a.txt", `{{ include "library.kubeVersion" . }}`), analysis.Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
+		"a file with .Capabilities":      {library(template).with("files/a.txt", `{{ .Capabilities.KubeVersion }}`), analysis.Features{KubeVersion: true, APIVersions: true, APIs: []string{"security.openshift.io/v1"}}},
+		"a dashboard with other braces":  {library(template).with("files/a.json", `{"includeAll": true, "legend": "{{pod}} {{$labels.x}}", "templating": {}}`), analysis.Features{APIs: []string{"policy/v1"}}},
+		"a file with an unclosed if":     {library(template).with("files/a.txt", `{{ if .a }}{{ include "library.kubeVersion" . }}`), analysis.Features{KubeVersion: true, APIs: []string{"policy/v1"}}},
+		"a file with an unclosed action": {library(template).with("files/a.txt", `{{ .a }} {{ `), analysis.Features{KubeVersion: true, APIVersions: true, APIs: []string{"security.openshift.io/v1"}}},
+		"the README":                     {library(template).with("README.md", `{{ include "library.oldHelm" . }}`), analysis.Features{APIs: []string{"policy/v1"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, test.chart.load(t).Features); diff != "" {
@@ -80,9 +80,8 @@ func TestFeatures_OfTextsForTpl(t *testing.T) {
 	}
 }
 
-// In a chart without any other reader of .Capabilities, a text of unknown effect
-// may still give the helper another API.
-func TestFeatures_OfAHelperBesideAnUnknownText(t *testing.T) {
+// A file that includes a computed helper could pass any API to a helper of the chart.
+func TestFeatures_OfHelperThatFileMayInclude(t *testing.T) {
 	c := small().with("templates/x.yaml", `{{ define "has" }}{{ .context.Capabilities.APIVersions.Has .version }}{{ end }}{{ include "has" (dict "version" "a/v1") }}`)
 	for file, want := range map[string]analysis.Features{"a": {APIs: []string{"a/v1"}}, `{{ include .name . }}`: {APIVersions: true}} {
 		if diff := cmp.Diff(want, c.with("files/a.txt", file).load(t).Features); diff != "" {
@@ -91,16 +90,16 @@ func TestFeatures_OfAHelperBesideAnUnknownText(t *testing.T) {
 	}
 }
 
-// A custom resource can bring texts that include any helper of the chart.
+// Values of a custom resource can contain templates that include any helper of the chart.
 func TestFeaturesOf_ValuesThatIncludeHelpers(t *testing.T) {
 	c := library(`{{ include "library.render" (dict "value" .Values.extra "context" $) }}{{ include "library.isOpenShift" . }}`).load(t)
-	asks := analysis.Features{APIs: []string{"security.openshift.io/v1"}}
+	ofChart := analysis.Features{APIs: []string{"security.openshift.io/v1"}}
 	every := analysis.Features{KubeVersion: true, APIVersions: true, APIs: []string{"security.openshift.io/v1"}}
 	for text, want := range map[string]analysis.Features{
-		`Capabilities, include`:     asks,
-		`{{ .Release.Name }}`:       asks,
-		`{{ $labels.pod }} include`: asks,
-		`{{ include "small.name" . }}-{{ include "library.render" (dict "value" "a") }}`: asks,
+		`Capabilities, include`:     ofChart,
+		`{{ .Release.Name }}`:       ofChart,
+		`{{ $labels.pod }} include`: ofChart,
+		`{{ include "small.name" . }}-{{ include "library.render" (dict "value" "a") }}`: ofChart,
 		`{{ include "library.kubeVersion" . }}`:                                          every,
 		`{{ template "library.oldHelm" . }}`:                                             every,
 		`{{ .Capabilities.APIVersions.Has "a/v1" }}`:                                     every,
@@ -109,7 +108,7 @@ func TestFeaturesOf_ValuesThatIncludeHelpers(t *testing.T) {
 		"{{ include `library.oldHelm` . }}":                                              every,
 		`{{ include "library\u002eoldHelm" . }}`:                                         every,
 		strings.Repeat("{{ if (", 1<<18):                                                 every,
-		"{{ " + strings.Repeat("(", 1<<21) + " }}":                                       asks,
+		"{{ " + strings.Repeat("(", 1<<21) + " }}":                                       ofChart,
 		`{{ include "library.oldHelm" $scope }}`:                                         every,
 		`{{ tpl "{{ include \"library.hasAPI\" (dict) }}" . }}`:                          every,
 	} {
@@ -120,14 +119,14 @@ func TestFeaturesOf_ValuesThatIncludeHelpers(t *testing.T) {
 		}
 	}
 	if !library(`a`).load(t).MayReadCapabilities() || small().load(t).MayReadCapabilities() {
-		t.Error("a chart with a library may read .Capabilities by its values, and one without does not")
+		t.Error("MayReadCapabilities: got false for a chart with unused helpers, or true for a chart without")
 	}
 }
 
-// The digest of an existing release is the one of the previous version if the
-// chart has no unused helper.
-func TestFeaturesOf_KeepTheDigestOfOtherCharts(t *testing.T) {
-	capabilities := NewCapabilities(serving("v1.36.0", "v1", "policy/v1"))
+// If a chart has no unused helpers, its digest must not differ between versions of the
+// operator, because a new digest upgrades all releases.
+func TestFeaturesOf_DigestIsStableAcrossVersions(t *testing.T) {
+	capabilities := NewCapabilities(discoveryOf("v1.36.0", "v1", "policy/v1"))
 	for name, test := range map[string]struct {
 		template, digest string
 	}{
@@ -139,7 +138,7 @@ func TestFeaturesOf_KeepTheDigestOfOtherCharts(t *testing.T) {
 		c := small().with("templates/x.yaml", test.template).load(t)
 		for _, values := range []map[string]any{nil, {"a": `{{ include "x" . }}`}} {
 			if got := digest(t, capabilities, c.FeaturesOf(values)); got != test.digest {
-				t.Errorf("%s: %q, want %q", name, got, test.digest)
+				t.Errorf("%s: got digest %q, want %q", name, got, test.digest)
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
-// chartFolders are the charts of this repository.
+// chartFolders returns the folders of the charts in this repository.
 func chartFolders(t testing.TB) []string {
 	t.Helper()
 	var found []string
@@ -32,16 +32,16 @@ func chartFolders(t testing.TB) []string {
 		}
 	}
 	if len(found) < 20 {
-		t.Fatalf("there are only %d charts", len(found))
+		t.Fatalf("got %d charts, want at least 20", len(found))
 	}
 	return found
 }
 
-// webRelease is a first install.
+// webRelease contains the options of a first install.
 var webRelease = chartutil.ReleaseOptions{Name: "web", Namespace: "apps", Revision: 1, IsInstall: true}
 
-// byHelm renders by Helm's own engine.
-func byHelm(c *Chart, given map[string]any) (map[string]string, error) {
+// renderByHelm renders a chart with Helm's engine.
+func renderByHelm(c *Chart, given map[string]any) (map[string]string, error) {
 	in, err := c.Prepare(given)
 	if err != nil {
 		return nil, err
@@ -53,8 +53,9 @@ func byHelm(c *Chart, given map[string]any) (map[string]string, error) {
 	return engine.Render(in.Chart, top)
 }
 
-// byUs renders as an action does, but for Helm's last look at it.
-func byUs(t testing.TB, by *render.Renderer, c *Chart, given map[string]any) (map[string]string, error) {
+// renderByPackage renders a chart with package render. Unlike an action, it does not pass
+// the result to Helm's engine.
+func renderByPackage(t testing.TB, by *render.Renderer, c *Chart, given map[string]any) (map[string]string, error) {
 	in, err := c.Prepare(given)
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func byUs(t testing.TB, by *render.Renderer, c *Chart, given map[string]any) (ma
 // The renderer and Helm's engine produce the same output for every chart, with and
 // without templates that the renderer parsed. Values that differ between two
 // renders by Helm itself are passwords and certificates, and are ignored.
-func TestRenderIsHelms(t *testing.T) {
+func TestRender_ChartsMatchHelm(t *testing.T) {
 	renderer, compared := render.New(render.Defaults()), 0
 	for _, folder := range chartFolders(t) {
 		c, err := LoadDir(os.DirFS(folder))
@@ -76,20 +77,20 @@ func TestRenderIsHelms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		inputs["nothing"] = map[string]any{}
+		inputs["no values"] = map[string]any{}
 		for name, values := range inputs {
-			want, wantErr := byHelm(c, maps.Clone(values))
-			again, _ := byHelm(c, maps.Clone(values))
-			got, err := byUs(t, renderer, c, maps.Clone(values))
+			want, wantErr := renderByHelm(c, maps.Clone(values))
+			again, _ := renderByHelm(c, maps.Clone(values))
+			got, err := renderByPackage(t, renderer, c, maps.Clone(values))
 			if !cmp.Equal(errorText(wantErr), errorText(err)) {
-				t.Errorf("%s with %s: %v, and by Helm %v", folder, name, err, wantErr)
+				t.Errorf("%s with %s: got error %v, want Helm's %v", folder, name, err, wantErr)
 			}
 			if wantErr != nil {
 				continue
 			}
-			fixed, err := byHelm(&Chart{chart: written(c.chart, c.Name(), got)}, maps.Clone(values))
+			fixed, err := renderByHelm(&Chart{chart: written(c.chart, c.Name(), got)}, maps.Clone(values))
 			if diff := cmp.Diff(withoutPartials(got), fixed); err != nil || diff != "" {
-				t.Errorf("%s with %s, written by Helm (-ours +written): %v\n%s", folder, name, err, diff)
+				t.Errorf("%s with %s: Helm changes the rendered files (-before +after): %v\n%s", folder, name, err, diff)
 			}
 			for file := range want {
 				if want[file] != again[file] {
@@ -97,11 +98,11 @@ func TestRenderIsHelms(t *testing.T) {
 				}
 				compared++
 				if diff := cmp.Diff(want[file], got[file]); diff != "" {
-					t.Errorf("%s with %s (-Helm +ours):\n%s", file, name, diff)
+					t.Errorf("%s with %s (-Helm +package render):\n%s", file, name, diff)
 				}
 			}
 			if len(got) != len(want) {
-				t.Errorf("%s with %s: %d files, and by Helm %d", folder, name, len(got), len(want))
+				t.Errorf("%s with %s: got %d files, want Helm's %d", folder, name, len(got), len(want))
 			}
 		}
 	}
@@ -127,7 +128,7 @@ func withoutPartials(files map[string]string) map[string]string {
 	return left
 }
 
-// BenchmarkRender compares the two. The last one is what an action does.
+// BenchmarkRender compares Helm's engine with package render. An action uses both.
 func BenchmarkRender(b *testing.B) {
 	for _, name := range []string{"podset", "database"} {
 		c, err := LoadDir(os.DirFS("../../charts/" + name))
@@ -137,7 +138,7 @@ func BenchmarkRender(b *testing.B) {
 		b.Run(name+"/helm", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := byHelm(c, map[string]any{}); err != nil {
+				if _, err := renderByHelm(c, map[string]any{}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -146,7 +147,7 @@ func BenchmarkRender(b *testing.B) {
 		b.Run(name+"/ours", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := byUs(b, renderer, c, map[string]any{}); err != nil {
+				if _, err := renderByPackage(b, renderer, c, map[string]any{}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -174,7 +175,7 @@ func BenchmarkRender(b *testing.B) {
 	}
 }
 
-// snippets are what charts write in ways that are easily got wrong.
+// snippets are templates that another engine could easily render differently from Helm.
 var snippets = []string{
 	`{{ .Values.missing }}{{ .Values.map.missing }}{{ .Values.null }}|{{ .Values.list }}|{{ .Values.map }}|{{ .Values.number }}|{{ .Values.float }}|{{ .Values.yes }}`,
 	`{{ .Values.missing.more }}`, `{{ index .Values.list 7 }}`, `{{ .Values.map | get "a" }}`, `{{ nonsense }}`, `{{ if }}`, `{{ "a" | nindent -1 }}`,
@@ -206,8 +207,8 @@ var snippets = []string{
 	`{{ .Subcharts.inner.Values }} {{ .Subcharts.inner.Chart.Name }} {{ .Values.inner }} {{ .Values.global }}`,
 }
 
-// TestSnippetsRenderAsByHelm: down to the words of errors.
-func TestSnippetsRenderAsByHelm(t *testing.T) {
+// Helm and package render must return the same output or the same error.
+func TestRender_SnippetsMatchHelm(t *testing.T) {
 	folder := small().with("files/a.txt", "one\ntwo\n").
 		with("Chart.yaml", small()["Chart.yaml"]+"dependencies: [{name: child, alias: inner, version: '1', repository: ''}, {name: lib, version: '1', repository: ''}, {name: away, version: '1', repository: '', condition: away.use}]\n").
 		with("charts/child/Chart.yaml", "apiVersion: v2\nname: child\nversion: '1'\n").
@@ -219,7 +220,7 @@ func TestSnippetsRenderAsByHelm(t *testing.T) {
 		with("charts/lib/templates/not.yaml", "{{ nonsense }}").
 		with("charts/away/Chart.yaml", "apiVersion: v2\nname: away\nversion: '1'\n").
 		with("charts/away/values.yaml", "use: false\n").
-		with("charts/away/templates/x.yaml", "{{ fail \"it is off\" }}")
+		with("charts/away/templates/x.yaml", "{{ fail \"the subchart is disabled\" }}")
 	values := map[string]any{
 		"map": map[string]any{"a": "1", "b": map[string]any{"c": []any{int64(1), nil, "x"}}}, "list": []any{"b", "a", "c"},
 		"number": int64(7), "float": 1.25, "yes": true, "null": nil, "text": "plain", "template": "{{ .Values.number }}", "global": map[string]any{"g": "G"},
@@ -228,29 +229,29 @@ func TestSnippetsRenderAsByHelm(t *testing.T) {
 	failed := 0
 	for _, snippet := range snippets {
 		c := &Chart{chart: folder.with("templates/snippet.yaml", snippet).unchecked(t)}
-		want, wantErr := byHelm(c, maps.Clone(values))
-		got, err := byUs(t, renderer, c, maps.Clone(values))
+		want, wantErr := renderByHelm(c, maps.Clone(values))
+		got, err := renderByPackage(t, renderer, c, maps.Clone(values))
 		if diff := cmp.Diff(errorText(wantErr), errorText(err)); diff != "" {
-			t.Errorf("%s\nthe error (-Helm +ours):\n%s", snippet, diff)
+			t.Errorf("%s\nerror (-Helm +package render):\n%s", snippet, diff)
 		}
 		if wantErr != nil {
 			failed++
 			continue
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s\n(-Helm +ours):\n%s", snippet, diff)
+			t.Errorf("%s\n(-Helm +package render):\n%s", snippet, diff)
 		}
-		fixed, err := byHelm(&Chart{chart: written(c.chart, "small", got)}, maps.Clone(values))
+		fixed, err := renderByHelm(&Chart{chart: written(c.chart, "small", got)}, maps.Clone(values))
 		if diff := cmp.Diff(got, fixed); err != nil || diff != "" {
-			t.Errorf("%s, written by Helm (-ours +written): %v\n%s", snippet, err, diff)
+			t.Errorf("%s: Helm changes the rendered files (-before +after): %v\n%s", snippet, err, diff)
 		}
 	}
 	if failed < 5 || failed > len(snippets)/2 {
-		t.Errorf("%d of %d fail", failed, len(snippets))
+		t.Errorf("%d of %d snippets fail, want between 5 and half of them", failed, len(snippets))
 	}
 }
 
-// unchecked loads a chart whose templates need not parse.
+// unchecked loads a chart without parsing its templates.
 func (f files) unchecked(t testing.TB) *helmchart.Chart {
 	t.Helper()
 	var buffered []*loader.BufferedFile

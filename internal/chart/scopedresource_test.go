@@ -8,7 +8,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart"
 )
 
-func TestClusterScopedResource(t *testing.T) {
+func TestClusterScopedResource_OfBuiltInResources(t *testing.T) {
 	for text, want := range map[string]bool{
 		"nodes": true, "nodes/proxy": true, "namespaces": true, "pods": false, "pods/log": false, "users": true,
 		"customresourcedefinitions.apiextensions.k8s.io": true, "apiservices.apiregistration.k8s.io": true,
@@ -19,7 +19,7 @@ func TestClusterScopedResource(t *testing.T) {
 		"nodes.example.com": false,
 	} {
 		if got := chart.ClusterScopedResource(schema.ParseGroupResource(text)); got != want {
-			t.Errorf("%s has no namespace: %v, want %v", text, got, want)
+			t.Errorf("%s: got cluster-scoped %v, want %v", text, got, want)
 		}
 	}
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A survey finds what as many renders would, each object once, and fails where they
-// do.
-func TestSurveyFindsWhatRenderDoes(t *testing.T) {
+// A survey returns each object of several renders once, and fails for the same values as a
+// render.
+func TestSurvey_FindsObjectsOfRender(t *testing.T) {
 	folders, err := filepath.Glob("../../charts/*")
 	if err != nil || len(folders) == 0 {
-		t.Fatalf("there are no charts: %v", err)
+		t.Fatalf("got no charts, error %v", err)
 	}
 	for _, folder := range append(folders, "../../test/e2e/testdata/charts/hooks", "../../test/e2e/testdata/charts/everything") {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
@@ -39,21 +39,21 @@ func TestSurveyFindsWhatRenderDoes(t *testing.T) {
 			want, got := map[string]bool{}, map[string]bool{}
 			note := func(into map[string]bool, hook bool, objects []RenderedObject) {
 				for _, object := range objects {
-					// Some have passwords that are others in each render.
+					// Some objects contain passwords that differ in each render.
 					into[fmt.Sprint(hook, object.Source, object.GroupVersionKind(), object.GetName(), object.GetLabels(), object.Events, object.DeletePolicies)] = true
 				}
 			}
 			for i, values := range given {
-				rendered, wrong := chart.Render(Offline{Release: "web", Namespace: "apps", Values: maps.Clone(values)})
+				rendered, renderErr := chart.Render(Offline{Release: "web", Namespace: "apps", Values: maps.Clone(values)})
 				objects, hooks, err := survey.Render("web", "apps", maps.Clone(values))
-				if (err == nil) != (wrong == nil) {
-					t.Fatalf("values %d: %v, and by Render: %v", i, err, wrong)
+				if (err == nil) != (renderErr == nil) {
+					t.Fatalf("values %d: got error %v, want that of Render, %v", i, err, renderErr)
 				}
 				if err != nil {
 					continue
 				}
 				if i == 2 && len(objects) == len(rendered.Objects) {
-					t.Errorf("the same values give all %d objects once more", len(objects))
+					t.Errorf("the survey returned all %d objects again for the same values", len(objects))
 				}
 				note(want, false, rendered.Objects)
 				note(want, true, rendered.Hooks)
@@ -61,7 +61,7 @@ func TestSurveyFindsWhatRenderDoes(t *testing.T) {
 				note(got, true, hooks)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("objects (-by Render +by Survey):\n%s", diff)
+				t.Errorf("objects (-Render +Survey):\n%s", diff)
 			}
 		})
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestValuesFile(t *testing.T) {
+func TestValuesFile_IncludesSubcharts(t *testing.T) {
 	const text = "# A greeting\ngreeting: hello # to all\n"
 	c := small().
 		with("values.yaml", text).
@@ -15,9 +15,9 @@ func TestValuesFile(t *testing.T) {
 		load(t)
 	file := c.ValuesFile()
 	if string(file.Data) != text {
-		t.Errorf("%q", file.Data)
+		t.Errorf("got data %q, want %q", file.Data, text)
 	}
 	if kid := file.Subcharts["kid"]; string(kid.Data) != "# How big\nsize: 1\n" || len(file.Subcharts) != 2 || file.Subcharts["bare"].Data != nil {
-		t.Errorf("%+v", file.Subcharts)
+		t.Errorf("got subcharts %+v", file.Subcharts)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 )
 
-// parsed parses pairs of paths and texts.
+// parsed returns the parsed files of these pairs of paths and contents.
 func parsed(t *testing.T, pairs ...string) []analysis.File {
 	t.Helper()
 	var files []analysis.File
@@ -47,11 +47,11 @@ func TestReadCalls_FindsFunctionsAndFields(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := calls.Named("lookup", 4); len(got) != 1 || !slices.Equal(got[0].File.Subcharts(), []string{"x"}) {
-		t.Errorf("lookups %v", got)
+		t.Errorf("got lookups %v, want one in subchart x", got)
 	}
 }
 
-func TestCalls_KeptByLookupValueOrCaller(t *testing.T) {
+func TestCallsKept_ByLookupValueOrCaller(t *testing.T) {
 	isSet := func(_ analysis.File, path string) bool { return path == "set" }
 	for template, want := range map[string]bool{
 		`{{ uuidv4 }}`:                                                                   false,
@@ -64,12 +64,12 @@ func TestCalls_KeptByLookupValueOrCaller(t *testing.T) {
 	} {
 		calls := analysis.ReadCalls(parsed(t, "templates/a.yaml", template))
 		if got := calls.Kept(calls.Named("uuidv4", 0)[0], isSet); got != want {
-			t.Errorf("%s: kept %t, want %t", template, got, want)
+			t.Errorf("%s: got kept %t, want %t", template, got, want)
 		}
 	}
 }
 
-func TestEvaluator_Documents(t *testing.T) {
+func TestEvaluator_ReturnsDocumentsOfAllBranches(t *testing.T) {
 	files := parsed(t,
 		"templates/_a.tpl", `{{ define "kind" }}{{ if .Values.daemon }}DaemonSet{{ else }}Deployment{{ end }}{{ end }}`,
 		"templates/a.yaml", "apiVersion: apps/v1\nkind: {{ include \"kind\" . }}\n---\n{{ with .Values.api }}apiVersion: {{ . }}{{ end }}\nkind: Widget\n---\n{{ toYaml .Values.extra }}\n",

@@ -7,7 +7,7 @@ import (
 	"text/template/parse"
 )
 
-// HookLogPolicy is the annotation by which a chart requests the logs of a hook.
+// HookLogPolicy is the annotation of hooks whose logs a chart requests.
 const HookLogPolicy = "helm.sh/hook-output-log-policy"
 
 // Document is one YAML document of a template, with the lines of all branches.

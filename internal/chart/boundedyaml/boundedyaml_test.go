@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// bomb is a text whose anchors each hold ten aliases of the one before.
+// bomb returns a YAML text whose anchors each contain ten aliases of the previous anchor.
 func bomb(levels int) string {
 	var text strings.Builder
 	text.WriteString("a0: &a0 [" + strings.Repeat("x, ", 9) + "x]\n")
@@ -19,7 +19,7 @@ func bomb(levels int) string {
 	return text.String()
 }
 
-func TestAliased_CountsWhatAliasesStandFor(t *testing.T) {
+func TestAliased_CountsReplacedAliases(t *testing.T) {
 	for _, test := range []struct {
 		name, text    string
 		bytes, values int
@@ -27,62 +27,62 @@ func TestAliased_CountsWhatAliasesStandFor(t *testing.T) {
 		{"no alias", "a: 1\nb: [2, 3]\n", 0, 0},
 		{"an anchor without an alias", "a: &x 1\n", 0, 0},
 		{"a scalar", "a: &x 12345\nb: *x\n", 5, 0},
-		{"a long scalar, often", "a: &x " + strings.Repeat("y", 1000) + "\nb: [" + strings.Repeat("*x,", 99) + "*x]\n", 100 * 1000, 0},
+		{"a long scalar with many aliases", "a: &x " + strings.Repeat("y", 1000) + "\nb: [" + strings.Repeat("*x,", 99) + "*x]\n", 100 * 1000, 0},
 		{"a list", "a: &x [10, 11]\nb: *x\n", 4, 2},
 		{"a key", "a: &x {long: 1}\nb: *x\n", 5, 2},
 		{"an alias as a key", "a: &x long\n? *x\n: 1\n", 4, 0},
 		{"a merge", "a: &x {b: 1, c: 2}\nd:\n  <<: *x\n", 4, 4},
 		{"the second document", "a: 1\n---\na: &x 12345\nb: *x\n", 5, 0},
-		{"a glob and a conjunction", "run: a && b\nfiles: '*.go *b'\n", 0, 0},
-		{"a cron line and an anchor of another name", "a: &x 1\nb: '*/5 * * * *'\n", 0, 0},
+		{"asterisks and ampersands inside scalars", "run: a && b\nfiles: '*.go *b'\n", 0, 0},
+		{"a cron schedule and an unused anchor", "a: &x 1\nb: '*/5 * * * *'\n", 0, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := Aliased(test.text)
 			if err != nil || got != (Size{Bytes: test.bytes, Values: test.values}) {
-				t.Errorf("%+v, %v; want %d bytes and %d values more", got, err, test.bytes, test.values)
+				t.Errorf("got %+v, error %v; want %d bytes and %d values", got, err, test.bytes, test.values)
 			}
 		})
 	}
 }
 
-func TestAliased_RefusesWhatIsNotYAML(t *testing.T) {
+func TestAliased_RejectsInvalidYAML(t *testing.T) {
 	for _, text := range []string{"a: &x 1\nb: [*x\n", "a: &x [*x\n", "b: *x\na: &x 1\n"} {
 		if _, err := Aliased(text); !errors.Is(err, ErrInvalid) {
-			t.Errorf("%q: error %v", text, err)
+			t.Errorf("%q: got error %v, want %v", text, err, ErrInvalid)
 		}
 	}
 }
 
-func TestCheck_RefusesBeforeReading(t *testing.T) {
+func TestToJSON_RejectsTooLargeYAML(t *testing.T) {
 	secret := strings.Repeat("hunter2", 70_000)
 	for _, test := range []struct{ name, text, message string }{
-		{"text", strings.Repeat("x", 5<<20), "more than 4194304 bytes"},
-		{"items of a list", "a: [" + strings.Repeat("{},", 60_000) + "{}]", "more than 50000 lines"},
-		{"an alias of a long scalar", "a: &a " + secret + "\nb: [" + strings.Repeat("*a,", 150_000) + "*a]", "more than 4194304 bytes"},
+		{"a long text", strings.Repeat("x", 5<<20), "more than 4194304 bytes"},
+		{"a list of many items", "a: [" + strings.Repeat("{},", 60_000) + "{}]", "more than 50000 lines"},
+		{"many aliases of a long scalar", "a: &a " + secret + "\nb: [" + strings.Repeat("*a,", 150_000) + "*a]", "more than 4194304 bytes"},
 		{"aliases of aliases", bomb(4), "more than 50000 lines"},
-		{"aliases of more values than an int holds", bomb(30), "more than"},
+		{"aliases whose number of values overflows an int", bomb(30), "more than"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := ToJSON([]byte(test.text), Source())
 			if !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), test.message) {
-				t.Fatalf("error %v, want one with %q", err, test.message)
+				t.Fatalf("got error %v, want one with %q", err, test.message)
 			}
 			if strings.Contains(err.Error(), "hunter2") {
-				t.Error("the error quotes the text")
+				t.Error("the error contains a part of the text")
 			}
 		})
 	}
 }
 
-func TestToJSON_ReadsOrdinaryAliases(t *testing.T) {
+func TestToJSON_ReplacesAliases(t *testing.T) {
 	got, err := ToJSON([]byte("base: &base {a: 1}\nmore:\n  <<: *base\n  b: 2\n"), Source())
 	if want := `{"base":{"a":1},"more":{"a":1,"b":2}}`; err != nil || string(got) != want {
-		t.Errorf("%s, %v; want %s", got, err, want)
+		t.Errorf("got %s, error %v; want %s", got, err, want)
 	}
 }
 
-// The JSON of a text that passes is bounded by its size: a byte takes at most
-// six where it is escaped, a value some signs.
+// The limits of a text also limit its JSON: an escaped byte becomes at most six bytes, and a
+// value adds a few characters.
 func FuzzToJSON_IsBoundedBySize(f *testing.F) {
 	for _, text := range []string{bomb(2), "a: &x 1\nb: *x\n", "a: &x {b: 1}\nc: {<<: *x}\n", "? &a [b]\n: *a\n", "&a a: *a\n", "- &x\n- *x\n- [*x, *x]\n", "a: !!binary aGVsbG8=\n"} {
 		f.Add(text)

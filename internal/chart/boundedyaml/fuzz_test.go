@@ -9,8 +9,8 @@ import (
 	goyaml "sigs.k8s.io/yaml/goyaml.v3"
 )
 
-// FuzzCheck_AgreesWithExpansion compares Check with a slow reader, which replaces
-// aliases by writing out what they stand for.
+// FuzzCheck_AgreesWithExpansion compares Check with a slow implementation, which replaces each
+// alias by the value of its anchor.
 func FuzzCheck_AgreesWithExpansion(f *testing.F) {
 	for _, text := range []string{
 		bomb(1), bomb(2), bomb(3), "a: &x 1\nb: *x\n", "a: &x {b: 1}\nc: {<<: *x}\n", "? &a [b]\n: *a\n", "&a a: *a\n", "a: &a [*a]\n",
@@ -25,32 +25,33 @@ func FuzzCheck_AgreesWithExpansion(f *testing.F) {
 		slow, valid := expand(text, 16*(limits.Bytes+limits.Values))
 		switch {
 		case err == nil && valid:
-			// Tokens counts a key and its value once, and the map that they are in.
+			// Tokens counts a map, and each key together with its value.
 			if slow.all.Bytes > limits.Bytes || slow.all.Values > 4*limits.Values {
-				t.Errorf("accepted, and holds %+v:\n%q", slow.all, text)
+				t.Errorf("accepted %+v:\n%q", slow.all, text)
 			}
 		case errors.Is(err, ErrTooLarge) && valid && !slow.cut:
 			bytes := len(text) + slow.all.Bytes - slow.plain.Bytes
 			values := Tokens(text) + slow.all.Values - slow.plain.Values
 			if bytes <= limits.Bytes && values <= limits.Values {
-				t.Errorf("refused, and holds %d bytes and %d values:\n%q", bytes, values, text)
+				t.Errorf("rejected %d bytes and %d values:\n%q", bytes, values, text)
 			}
 		case errors.Is(err, ErrInvalid) && valid:
-			t.Errorf("refused as no YAML:\n%q", text)
+			t.Errorf("rejected valid YAML:\n%q", text)
 		}
 	})
 }
 
-// expansion is a text written out.
+// expansion is the size of a text whose aliases are replaced.
 type expansion struct {
-	// all counts each alias as what it stands for, and plain as nothing.
+	// all includes the values of aliases, and plain does not.
 	all, plain Size
-	// room is how much more may be written; cut says that it was too little.
+	// room is the remaining limit for the expansion, and cut is true if it was exceeded.
 	room int
 	cut  bool
 }
 
-// expand writes out a text up to a size. It reports whether the text is YAML.
+// expand replaces the aliases of a text until a limit. It reports whether the text is valid
+// YAML.
 func expand(text string, room int) (*expansion, bool) {
 	e := &expansion{room: room}
 	for documents := goyaml.NewDecoder(strings.NewReader(text)); ; {
@@ -64,12 +65,12 @@ func expand(text string, room int) (*expansion, bool) {
 	}
 }
 
-// write counts a node; within are the nodes that it is in.
+// write counts a node and its descendants. The parameter within lists its ancestors.
 func (e *expansion) write(node *goyaml.Node, within []*goyaml.Node) {
 	inAlias := false
 	for _, outer := range within {
 		if outer == node {
-			// An anchor within itself: a parser refuses it.
+			// Parsers reject an anchor that contains itself.
 			return
 		}
 		inAlias = inAlias || outer.Alias != nil

@@ -48,7 +48,7 @@ func testEmbedded(t *testing.T, c client.Client) {
 			t.Fatalf("%s: read example values: %v", kind.Kind, err)
 		}
 		// A kind without such a file has no required values.
-		var least any
+		var minimal any
 		for _, file := range files {
 			data, err := fs.ReadFile(chartwright.Files, file)
 			if err != nil {
@@ -61,10 +61,10 @@ func testEmbedded(t *testing.T, c client.Client) {
 			values := decode(t, data)
 			roundTrip(t, c, definition, file, values)
 			if path.Base(file) == "minimal-values.yaml" {
-				least = values
+				minimal = values
 			}
 		}
-		testStatus(t, c, definition, least)
+		testStatus(t, c, definition, minimal)
 	}
 	podSet, nginx := generate(t, embedded(t)[0]), generate(t, embedded(t)[1])
 	open := map[string]any{"anything": map[string]any{"at": []any{"all", nil}}}
@@ -73,25 +73,25 @@ func testEmbedded(t *testing.T, c client.Client) {
 		spec       any
 		valid      bool
 	}{
-		"no spec":                       {podSet, nil, true},
-		"an empty spec":                 {podSet, map[string]any{}, true},
-		"global":                        {podSet, map[string]any{"global": open}, true},
-		"a default taken away":          {podSet, map[string]any{"resources": map[string]any{"limits": map[string]any{"memory": nil}}}, true},
-		"fewer pods than none":          {podSet, map[string]any{"replicas": int64(-1)}, false},
-		"a word for a number":           {podSet, map[string]any{"replicas": "three"}, false},
-		"a policy that there is not":    {podSet, map[string]any{"image": map[string]any{"pullPolicy": "Sometimes"}}, false},
-		"a quantity that is none":       {podSet, map[string]any{"resources": map[string]any{"limits": map[string]any{"cpu": "much"}}}, false},
-		"no spec where it is needed":    {nginx, nil, false},
-		"a spec without what it needs":  {nginx, map[string]any{"port": int64(80)}, false},
-		"a port that there is not":      {nginx, map[string]any{"replicaCount": int64(1), "port": int64(65536)}, false},
-		"all that is needed":            {nginx, map[string]any{"replicaCount": int64(0), "port": int64(80)}, true},
-		"null for what is needed":       {nginx, map[string]any{"replicaCount": nil, "port": int64(80)}, false},
-		"what only the API server sees": {nginx, []any{}, false},
+		"no spec":                         {podSet, nil, true},
+		"an empty spec":                   {podSet, map[string]any{}, true},
+		"global":                          {podSet, map[string]any{"global": open}, true},
+		"null for a default":              {podSet, map[string]any{"resources": map[string]any{"limits": map[string]any{"memory": nil}}}, true},
+		"a negative integer":              {podSet, map[string]any{"replicas": int64(-1)}, false},
+		"a string for an integer":         {podSet, map[string]any{"replicas": "three"}, false},
+		"a value outside an enum":         {podSet, map[string]any{"image": map[string]any{"pullPolicy": "Sometimes"}}, false},
+		"an invalid quantity":             {podSet, map[string]any{"resources": map[string]any{"limits": map[string]any{"cpu": "much"}}}, false},
+		"no spec despite required fields": {nginx, nil, false},
+		"a missing required field":        {nginx, map[string]any{"port": int64(80)}, false},
+		"an integer above the maximum":    {nginx, map[string]any{"replicaCount": int64(1), "port": int64(65536)}, false},
+		"all required fields":             {nginx, map[string]any{"replicaCount": int64(0), "port": int64(80)}, true},
+		"null for a required field":       {nginx, map[string]any{"replicaCount": nil, "port": int64(80)}, false},
+		"a list for the spec":             {nginx, []any{}, false},
 	} {
 		if tc.valid {
 			roundTrip(t, c, tc.definition, name, tc.spec)
 		} else {
-			refused(t, c, tc.definition, name, tc.spec)
+			rejected(t, c, tc.definition, name, tc.spec)
 		}
 	}
 	// kubectl uses strict validation, which rejects keys that would be dropped.
@@ -101,7 +101,7 @@ func testEmbedded(t *testing.T, c client.Client) {
 	}
 }
 
-// testStatus writes every field of the operator's status, and a status of the
+// testStatus writes every field of the status of Chartwright, and then a status of the
 // operator-sdk.
 func testStatus(t *testing.T, c client.Client, definition *apiextensionsv1.CustomResourceDefinition, spec any) {
 	cr := resource(definition, spec)
@@ -113,7 +113,7 @@ func testStatus(t *testing.T, c client.Client, definition *apiextensionsv1.Custo
 		ObservedGeneration: 1, State: "Deployed",
 		Conditions: []metav1.Condition{{
 			Type: api.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: 1, LastTransitionTime: now,
-			Reason: api.ReasonDeployed, Message: "All is well.",
+			Reason: api.ReasonDeployed, Message: "Release deployed.",
 		}},
 		Release: &api.ReleaseStatus{
 			Name: "a", Namespace: "b", Revision: 2, Status: api.StatusDeployed,
@@ -137,7 +137,7 @@ func testStatus(t *testing.T, c client.Client, definition *apiextensionsv1.Custo
 			t.Fatalf("%s: update status: %v", definition.Name, err)
 		}
 		if !reflect.DeepEqual(cr.Object["status"], any(want)) {
-			t.Errorf("%s: status\n%v\nwant\n%v", definition.Name, cr.Object["status"], want)
+			t.Errorf("%s: got status\n%v\nwant\n%v", definition.Name, cr.Object["status"], want)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func testConstructs(t *testing.T, c client.Client) {
 			roundTrip(t, c, definition, construct.Name, map[string]any{key: decode(t, value)})
 		}
 		for _, value := range construct.Invalid {
-			refused(t, c, definition, construct.Name, map[string]any{key: decode(t, value)})
+			rejected(t, c, definition, construct.Name, map[string]any{key: decode(t, value)})
 		}
 	}
 }
@@ -205,7 +205,7 @@ func testRandom(t *testing.T, c client.Client) {
 	}
 	t.Logf("%d values of %d schemas", tried, schemas)
 	if tried < schemas*values/10 {
-		t.Errorf("only %d values were tested", tried)
+		t.Errorf("got %d tested values, want at least %d", tried, schemas*values/10)
 	}
 }
 
@@ -258,11 +258,11 @@ func roundTrip(t *testing.T, c client.Client, definition *apiextensionsv1.Custom
 		t.Fatal(err)
 	}
 	if got := read.Object["spec"]; !reflect.DeepEqual(got, spec) {
-		t.Errorf("%s: stored\n%s\nwant\n%s", name, marshal(t, got), marshal(t, spec))
+		t.Errorf("%s: got\n%s\nwant\n%s", name, marshal(t, got), marshal(t, spec))
 	}
 }
 
-func refused(t *testing.T, c client.Client, definition *apiextensionsv1.CustomResourceDefinition, name string, spec any) {
+func rejected(t *testing.T, c client.Client, definition *apiextensionsv1.CustomResourceDefinition, name string, spec any) {
 	t.Helper()
 	if err := c.Create(t.Context(), resource(definition, spec)); !apierrors.IsInvalid(err) {
 		t.Errorf("%s: %s was not rejected: %v", name, marshal(t, spec), err)

@@ -82,7 +82,7 @@ func (r *commentReader) mapping(n *yaml.Node, t *texts, depth int) {
 		}
 		inner := t.at(key.Value)
 		if inner.about = r.above(key); inner.about == "" {
-			inner.about = beside(key, value)
+			inner.about = lineComment(key, value)
 		}
 		r.mapping(value, inner, depth+1)
 	}
@@ -111,8 +111,8 @@ func (r *commentReader) above(key *yaml.Node) string {
 	return prose(r.lines[first:at])
 }
 
-// beside returns the text of the comment at the end of a key's line.
-func beside(key, value *yaml.Node) string {
+// lineComment returns the text of the comment at the end of a key's line.
+func lineComment(key, value *yaml.Node) string {
 	for _, n := range []*yaml.Node{key, value} {
 		if n.LineComment != "" {
 			return prose([]string{n.LineComment})
@@ -182,8 +182,8 @@ func prose(lines []string) string {
 	return sized(text)
 }
 
-// marked returns the lines without their #. If a line begins with --, by which helm-docs
-// marks a description, it returns only the lines from the last such line on.
+// marked returns the lines without their #. If lines begin with --, the mark of helm-docs for
+// descriptions, it returns only the lines from the last such line on.
 func marked(lines []string) []string {
 	bare := make([]string, len(lines))
 	for i, line := range lines {

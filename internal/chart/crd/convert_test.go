@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestConvert(t *testing.T) {
+func TestConvert_Constructs(t *testing.T) {
 	for _, c := range constructs(t) {
 		t.Run(c.Name, func(t *testing.T) {
 			spec, warnings := c.convert(t)
@@ -29,11 +29,11 @@ func TestConvert(t *testing.T) {
 				}
 			}
 			if !reflect.DeepEqual(lost, c.Lost) || !reflect.DeepEqual(gone, c.Gone) {
-				t.Errorf("lost %q, gone %q; want %q and %q", lost, gone, c.Lost, c.Gone)
+				t.Errorf("got lost %q and gone %q, want %q and %q", lost, gone, c.Lost, c.Gone)
 			}
 			root := object("", props{"spec": spec})
 			if err := validate(&root); err != nil {
-				t.Errorf("not structural: %v", err)
+				t.Errorf("the schema is not structural: %v", err)
 			}
 			if c.NoHelm {
 				return
@@ -81,7 +81,7 @@ func TestConvert_Root(t *testing.T) {
 			want: `{"description": "All.", "type": "object", "nullable": true, "x-kubernetes-preserve-unknown-fields": true,
 				"properties": {"a": {"type": "string", "nullable": true}}}`,
 		},
-		"closed keeps what Helm knows": {
+		"closed keeps keys of Helm": {
 			schema: `{"description": "All.", "type": "object", "additionalProperties": false, "properties": {"redis": {"type": "boolean"}}}`,
 			want: `{"description": "All.", "type": "object", "nullable": true, "properties": {
 				"global": {"description": "Shared.", "type": "object", "nullable": true, "x-kubernetes-preserve-unknown-fields": true},
@@ -117,7 +117,7 @@ func TestConvert_Root(t *testing.T) {
 	}
 }
 
-// References multiply when they are inlined: without a limit, thirty lines of schema
+// Each inlined reference copies its target. Without a limit, a schema of thirty definitions
 // would exhaust the memory.
 func TestConvert_LimitsSize(t *testing.T) {
 	var defs []string
@@ -136,10 +136,10 @@ func TestConvert_LimitsSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(data) > 1<<20 {
-		t.Errorf("the schema has %d bytes, which do not fit into etcd", len(data))
+		t.Errorf("the schema has %d bytes, which exceeds the limit of etcd", len(data))
 	}
 	if len(warnings) == 0 || !strings.Contains(warnings[0].String(), "too large") {
-		t.Errorf("warnings %v, want one that the schema is too large", warnings[:min(len(warnings), 1)])
+		t.Errorf("got warnings %v, want one that the schema is too large", warnings[:min(len(warnings), 1)])
 	}
 	root := object("", props{"spec": spec})
 	if err := validate(&root); err != nil {
@@ -149,6 +149,6 @@ func TestConvert_LimitsSize(t *testing.T) {
 
 func TestConvert_RejectsInvalidJSON(t *testing.T) {
 	if _, _, err := convertSpec([]byte("{"), nil, nil); err == nil {
-		t.Error("no error")
+		t.Error("got no error for invalid JSON")
 	}
 }

@@ -68,13 +68,13 @@ func TestGenerate_BasesAreUpToDate(t *testing.T) {
 	}
 }
 
-func TestWrite(t *testing.T) {
+func TestStale_UntilWritten(t *testing.T) {
 	definition := generate(t, embedded(t)[0])
 	dir := filepath.Join(t.TempDir(), "new")
 	check := func(want bool) {
 		t.Helper()
 		if stale, err := Stale(dir, definition); err != nil || stale != want {
-			t.Fatalf("stale: %v, %v; want %v", stale, err, want)
+			t.Fatalf("got stale %v, error %v; want stale %v", stale, err, want)
 		}
 	}
 	check(true)
@@ -133,11 +133,11 @@ dependencies:
 		t.Fatal(err)
 	}
 	if got := definition.Name; got != "boxes.example.com" {
-		t.Errorf("name %s", got)
+		t.Errorf("got name %s, want boxes.example.com", got)
 	}
 	root := definition.Spec.Versions[0].Schema.OpenAPIV3Schema
 	if want := "Box is a release of the Helm chart box: A box."; root.Description != want {
-		t.Errorf("description %q, want %q", root.Description, want)
+		t.Errorf("got description %q, want %q", root.Description, want)
 	}
 	spec := root.Properties["spec"]
 	for _, key := range []string{"global", "tags", "lid", "plain", "top"} {
@@ -147,10 +147,10 @@ dependencies:
 	}
 	// The default color of the disabled subchart counts, too.
 	if got, want := spec.Properties["top"].Required, []string{"size"}; !slices.Equal(got, want) {
-		t.Errorf("required of top: %v, want %v", got, want)
+		t.Errorf("got required fields of top %v, want %v", got, want)
 	}
 	if got, want := root.Required, []string{"spec"}; !slices.Equal(got, want) {
-		t.Errorf("required: %v, want %v", got, want)
+		t.Errorf("got required fields %v, want %v", got, want)
 	}
 }
 
@@ -158,37 +158,37 @@ func TestGenerate_ChartWithoutSchema(t *testing.T) {
 	definition := generate(t, kind(t, map[string]string{"Chart.yaml": "apiVersion: v2\nname: box\nversion: 1.0.0"}))
 	root := definition.Spec.Versions[0].Schema.OpenAPIV3Schema
 	if spec := root.Properties["spec"]; !isOpen(spec) || len(root.Required) > 0 {
-		t.Errorf("spec %v, required %v; want an open, optional spec", spec, root.Required)
+		t.Errorf("got spec %v, required fields %v; want an open, optional spec", spec, root.Required)
 	}
 	if want := "Box is a release of the Helm chart box."; root.Description != want {
-		t.Errorf("description %q, want %q", root.Description, want)
+		t.Errorf("got description %q, want %q", root.Description, want)
 	}
 }
 
-func TestScope(t *testing.T) {
+func TestGenerate_Scope(t *testing.T) {
 	box := kind(t, map[string]string{"Chart.yaml": "apiVersion: v2\nname: box\nversion: 1.0.0"})
 	for scope, want := range map[watches.Scope]apiextensionsv1.ResourceScope{
 		"": apiextensionsv1.NamespaceScoped, watches.ScopeNamespaced: apiextensionsv1.NamespaceScoped, watches.ScopeCluster: apiextensionsv1.ClusterScoped,
 	} {
 		box.Scope = scope
 		if got := generate(t, box).Spec.Scope; got != want {
-			t.Errorf("%q: %s, want %s", scope, got, want)
+			t.Errorf("scope %q: got %s, want %s", scope, got, want)
 		}
 	}
 }
 
-func TestPlural(t *testing.T) {
+func TestNamesOf_Plural(t *testing.T) {
 	for kind, want := range map[string]string{
 		"PodSet": "podsets", "OvhNginx": "ovhnginxes", "Policy": "policies", "Gateway": "gateways", "Status": "statuses",
 		"Mesh": "meshes", "Batch": "batches", "Blitz": "blitzes", "Y": "ys",
 	} {
 		if got := namesOf(watches.Watch{Kind: kind}).Plural; got != want {
-			t.Errorf("%s: %s, want %s", kind, got, want)
+			t.Errorf("%s: got %s, want %s", kind, got, want)
 		}
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestGenerate_Names(t *testing.T) {
 	box := kind(t, map[string]string{"Chart.yaml": "apiVersion: v2\nname: box\nversion: 1.0.0"})
 	box.Plural, box.Singular, box.ShortNames, box.Categories = "boxen", "abox", []string{"bx"}, []string{"all"}
 	definition := generate(t, box)
@@ -196,14 +196,14 @@ func TestNames(t *testing.T) {
 		Kind: "Box", ListKind: "BoxList", Plural: "boxen", Singular: "abox", ShortNames: []string{"bx"}, Categories: []string{"all", "chartwright"},
 	}
 	if got := definition.Spec.Names; !reflect.DeepEqual(got, want) {
-		t.Errorf("names %+v, want %+v", got, want)
+		t.Errorf("got names %+v, want %+v", got, want)
 	}
 	if definition.Name != "boxen.example.com" || FileName(definition) != "example.com_boxen.yaml" {
-		t.Errorf("%s in %s", definition.Name, FileName(definition))
+		t.Errorf("got CRD %s in file %s", definition.Name, FileName(definition))
 	}
 }
 
-func TestColumns(t *testing.T) {
+func TestColumns_OrderAndPriority(t *testing.T) {
 	var plain, wide []string
 	for _, c := range columns(catalog.Kind{}) {
 		wide = append(wide, c.Name)
@@ -235,15 +235,15 @@ func compare(t *testing.T, path string, goType reflect.Type, schema apiextension
 	switch {
 	case goType.Name() == "Time" || goType.Kind() == reflect.String:
 		if schema.Type != "string" {
-			t.Errorf("%s: %s, want string", path, schema.Type)
+			t.Errorf("%s: got type %s, want string", path, schema.Type)
 		}
 	case goType.Kind() == reflect.Int64:
 		if schema.Type != "integer" {
-			t.Errorf("%s: %s, want integer", path, schema.Type)
+			t.Errorf("%s: got type %s, want integer", path, schema.Type)
 		}
 	case goType.Kind() == reflect.Slice:
 		if schema.Type != "array" {
-			t.Fatalf("%s: %s, want array", path, schema.Type)
+			t.Fatalf("%s: got type %s, want array", path, schema.Type)
 		}
 		compare(t, path+"[]", goType.Elem(), *schema.Items.Schema)
 	default:
@@ -254,12 +254,12 @@ func compare(t *testing.T, path string, goType reflect.Type, schema apiextension
 			if inner, ok := schema.Properties[name]; ok {
 				compare(t, path+"."+name, field.Type, inner)
 			} else {
-				t.Errorf("%s.%s: not in the schema", path, name)
+				t.Errorf("%s.%s: missing in the schema", path, name)
 			}
 		}
 		for name := range schema.Properties {
 			if !known[name] {
-				t.Errorf("%s.%s: not in the type", path, name)
+				t.Errorf("%s.%s: missing in the Go type", path, name)
 			}
 		}
 	}

@@ -108,8 +108,7 @@ func versions(kind catalog.Kind, schema *apiextensionsv1.JSONSchemaProps) []apie
 	return all
 }
 
-// columns returns the printer columns in the order in which kubectl get prints
-// them. If a kind has columns of its own, the usual ones appear only with -o wide.
+// columns returns the printer columns in the order of the output of kubectl get. If a kind has columns of its own, the usual ones appear only with -o wide.
 func columns(kind catalog.Kind) []apiextensionsv1.CustomResourceColumnDefinition {
 	if len(kind.AdditionalPrinterColumns) == 0 {
 		return usual()

@@ -24,30 +24,30 @@ func versioned(t *testing.T) catalog.Kind {
 	box.Kind = "Parcel"
 	box.Versions = []watches.CRDVersion{
 		{Name: "v1", Storage: true},
-		{Name: "v1beta1", Deprecated: true, DeprecationWarning: "v1beta1 goes in spring, use v1"},
+		{Name: "v1beta1", Deprecated: true, DeprecationWarning: "v1beta1 will be removed, use v1"},
 		{Name: "v1alpha1", Served: new(false), Deprecated: true},
 	}
 	return box
 }
 
-func TestVersions(t *testing.T) {
+func TestGenerate_Versions(t *testing.T) {
 	all := generate(t, versioned(t)).Spec.Versions
 	for _, v := range all {
 		if v.Schema.OpenAPIV3Schema.Properties["spec"].Properties["size"].Type != "integer" || v.Subresources.Status == nil || len(v.AdditionalPrinterColumns) == 0 {
-			t.Errorf("version %s lacks the schema, the subresource or the columns", v.Name)
+			t.Errorf("version %s has no schema, status subresource or printer columns", v.Name)
 		}
 	}
 	if len(all) != 3 || !all[0].Served || !all[0].Storage || !all[1].Served || all[1].Storage || all[2].Served || all[2].Storage {
-		t.Errorf("versions are %+v", all)
+		t.Errorf("got versions %+v", all)
 	}
-	if all[0].Deprecated || !all[1].Deprecated || !all[2].Deprecated || *all[1].DeprecationWarning != "v1beta1 goes in spring, use v1" || all[2].DeprecationWarning != nil {
-		t.Errorf("deprecated: %v %v %v", all[0].Deprecated, all[1].Deprecated, all[2].Deprecated)
+	if all[0].Deprecated || !all[1].Deprecated || !all[2].Deprecated || *all[1].DeprecationWarning != "v1beta1 will be removed, use v1" || all[2].DeprecationWarning != nil {
+		t.Errorf("got deprecated %v %v %v", all[0].Deprecated, all[1].Deprecated, all[2].Deprecated)
 	}
 }
 
 func TestNamesOf_DoesNotRepeatCategory(t *testing.T) {
 	if got := namesOf(watches.Watch{Kind: "Box", Categories: []string{"chartwright", "all"}}).Categories; !slices.Equal(got, []string{"chartwright", "all"}) {
-		t.Errorf("categories are %v", got)
+		t.Errorf("got categories %v", got)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestDiff_UsualColumnsAndCategoryAreCompatible(t *testing.T) {
 	}
 	for _, d := range Diff([]*apiextensionsv1.CustomResourceDefinition{before}, []*apiextensionsv1.CustomResourceDefinition{now}) {
 		if d.State != Unchanged || d.Breaking() != 0 {
-			t.Errorf("%+v", d)
+			t.Errorf("got difference %+v, want none", d)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func testVersions(t *testing.T, c client.Client) {
 		t.Fatal(err)
 	}
 	if want := (map[string]any{"size": int64(1), "more": []any{"a"}}); !reflect.DeepEqual(read.Object["spec"], any(want)) {
-		t.Errorf("spec is %v, want %v", read.Object["spec"], want)
+		t.Errorf("got spec %v, want %v", read.Object["spec"], want)
 	}
 	read.SetAPIVersion("example.com/v1alpha1")
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(cr), read); err == nil {

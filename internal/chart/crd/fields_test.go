@@ -51,11 +51,11 @@ func TestStatus_HasFieldsOfKind(t *testing.T) {
 		"anything": "open", "open": "array of open", "at": "string date-time", "state": "string",
 	} {
 		if got := typeName(fields[name]); got != want {
-			t.Errorf("%s is %s, want %s", name, got, want)
+			t.Errorf("%s: got type %s, want %s", name, got, want)
 		}
 	}
 	if want := "Computed by the expression: size(observed.pods)"; fields["count"].Description != want {
-		t.Errorf("description is %q, want %q", fields["count"].Description, want)
+		t.Errorf("got description %q, want %q", fields["count"].Description, want)
 	}
 }
 
@@ -84,11 +84,11 @@ func TestColumns_OfKindPrecedeUsualOnes(t *testing.T) {
 		t.Error(got)
 	}
 	if c := columns[0]; c.Type != "integer" || c.Format != "int32" || c.JSONPath != ".status.count" || c.Description != "How many." {
-		t.Errorf("%+v", c)
+		t.Errorf("got column %+v", c)
 	}
 	names := definition.Spec.Names
 	if !slices.Equal(names.ShortNames, []string{"ow"}) || !slices.Equal(names.Categories, []string{"all", "boxes", "chartwright"}) {
-		t.Errorf("%+v", names)
+		t.Errorf("got names %+v", names)
 	}
 	if got := len(usual()); got != 6 || usual()[0].Priority != 0 {
 		t.Errorf("usual() returns modified columns: %v", usual())
@@ -106,7 +106,7 @@ func TestScale_RejectsWrongTypes(t *testing.T) {
 	} {
 		_, _, err := Generate(boxWith(t, scale+"status: "+fields))
 		if got := fmt.Sprint(err); err == nil && want != "" || err != nil && got != want {
-			t.Errorf("%s: %v, want %s", fields, err, want)
+			t.Errorf("%s: got error %v, want %s", fields, err, want)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func testOwnFields(t *testing.T, c client.Client) {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(cr.Object["status"], any(status)) {
-			t.Errorf("the status is\n%v\nwant\n%v", cr.Object["status"], status)
+			t.Errorf("got status\n%v\nwant\n%v", cr.Object["status"], status)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func FuzzConvert(f *testing.F) {
 		}
 		root := object("", props{"spec": spec})
 		if err := validate(&root); err != nil {
-			t.Fatalf("not structural: %v", err)
+			t.Fatalf("the schema is not structural: %v", err)
 		}
 	})
 }

@@ -36,7 +36,7 @@ const inferred = `spec <object> Values of the chart. Omitted values default to t
 spec.8080 <string> Default: key.
 spec.after <string> Default: word.
 spec.args <array> Default: ["serve","--fast"].
-spec.auth <object> Who may
+spec.auth <object> Credentials
 spec.auth.apiKey <string>
 spec.auth.user <either> Integer or string. Default: root.
 spec.base <object>
@@ -95,7 +95,7 @@ func shop(t *testing.T) catalog.Kind {
 	return shop
 }
 
-func TestInfer(t *testing.T) {
+func TestInfer_TypesAndDescriptions(t *testing.T) {
 	definition := generate(t, shop(t))
 	root := definition.Spec.Versions[0].Schema.OpenAPIV3Schema
 	got := outline(root.Properties["spec"], "spec")
@@ -106,7 +106,7 @@ func TestInfer(t *testing.T) {
 		}
 	}
 	if len(root.Required) > 0 {
-		t.Errorf("required: %v", root.Required)
+		t.Errorf("got required fields %v, want none", root.Required)
 	}
 	every(root.Properties["spec"], "spec", func(path string, s apiextensionsv1.JSONSchemaProps) {
 		if !s.Nullable || len(s.Required) > 0 || s.Default != nil || len(s.Enum) > 0 || s.Type == "object" && !isOpen(s) {
@@ -115,13 +115,13 @@ func TestInfer(t *testing.T) {
 	})
 }
 
-func every(s apiextensionsv1.JSONSchemaProps, path string, look func(string, apiextensionsv1.JSONSchemaProps)) {
-	look(path, s)
+func every(s apiextensionsv1.JSONSchemaProps, path string, check func(string, apiextensionsv1.JSONSchemaProps)) {
+	check(path, s)
 	for name, inner := range s.Properties {
-		every(inner, path+"."+name, look)
+		every(inner, path+"."+name, check)
 	}
 	if s.Items != nil {
-		every(*s.Items.Schema, path+"[*]", look)
+		every(*s.Items.Schema, path+"[*]", check)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestInfer_LimitsSize(t *testing.T) {
 		}
 	})
 	if typed != maxNodes {
-		t.Errorf("%d keys have a type, want %d", typed, maxNodes)
+		t.Errorf("got %d keys with a type, want %d", typed, maxNodes)
 	}
 }
 
@@ -182,7 +182,7 @@ func testInferred(t *testing.T, c client.Client) {
 		t.Fatal(err)
 	}
 	roundTrip(t, c, definition, "the defaults", defaults)
-	roundTrip(t, c, definition, "keys that nobody declared", map[string]any{
+	roundTrip(t, c, definition, "undeclared keys", map[string]any{
 		"global": map[string]any{"a": []any{nil}}, "more": map[string]any{"b": nil}, "image": map[string]any{"c": 1.5},
 	})
 	for seed := range uint64(100) {
@@ -193,12 +193,12 @@ func testInferred(t *testing.T, c client.Client) {
 		}
 	}
 	for name, spec := range map[string]any{
-		"a text for a switch": map[string]any{"debug": "on"},
-		"a list for a number": map[string]any{"replicas": []any{int64(1)}},
-		"a text for an image": map[string]any{"image": "web:1"},
-		"a switch for a text": map[string]any{"word": true},
+		"a string for a boolean": map[string]any{"debug": "on"},
+		"a list for an integer":  map[string]any{"replicas": []any{int64(1)}},
+		"a string for an object": map[string]any{"image": "web:1"},
+		"a boolean for a string": map[string]any{"word": true},
 	} {
-		refused(t, c, definition, name, spec)
+		rejected(t, c, definition, name, spec)
 	}
 }
 

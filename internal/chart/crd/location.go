@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// location is the place in the values to which a schema applies.
+// location is the path and default of the values that a schema describes.
 type location struct {
 	path string
 	// value is the chart's default at this location, or nil.

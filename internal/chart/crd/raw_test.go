@@ -49,7 +49,7 @@ func testRaw(t *testing.T, c client.Client) {
 		key := fmt.Sprintf("v%d", i)
 		schema := decode(t, construct.Schema)
 		if err := rawCreate(t, c, map[string]any{key: schema}, construct.extra(t), true); err != nil {
-			got[construct.Name] = "rejected: " + because(err)
+			got[construct.Name] = "rejected: " + reasonOf(err)
 			continue
 		}
 		got[construct.Name], fields[key], keys[key] = "accepted", schema, construct
@@ -61,8 +61,8 @@ func testRaw(t *testing.T, c client.Client) {
 	served(t, c, definition)
 	for key, construct := range keys {
 		for _, value := range construct.Valid {
-			if fault := faultOf(t, c, key, decode(t, value)); fault != "" && !strings.Contains(got[construct.Name], fault) {
-				got[construct.Name] += ", but " + fault + " " + code(t, value)
+			if deviation := deviationOf(t, c, key, decode(t, value)); deviation != "" && !strings.Contains(got[construct.Name], deviation) {
+				got[construct.Name] += ", but " + deviation + " " + code(t, value)
 				break
 			}
 		}
@@ -121,9 +121,9 @@ func rawCreate(t *testing.T, c client.Client, fields, extra map[string]any, dry 
 	return c.Create(t.Context(), definition, options...)
 }
 
-// faultOf returns what the API server does to a valid value, empty if it stores the
+// deviationOf returns what the API server does to a valid value, empty if it stores the
 // value unchanged.
-func faultOf(t *testing.T, c client.Client, key string, value any) string {
+func deviationOf(t *testing.T, c client.Client, key string, value any) string {
 	t.Helper()
 	cr := resource(single("Raw", nil), map[string]any{key: value})
 	if err := c.Create(t.Context(), cr); apierrors.IsInvalid(err) {
@@ -142,8 +142,8 @@ var (
 	wrongType    = regexp.MustCompile(`cannot unmarshal (\S+) into Go struct field \S+?([^.\s]+) of type (\S+)`)
 )
 
-// because returns the reason of a rejection.
-func because(err error) string {
+// reasonOf returns the reason of a rejection.
+func reasonOf(err error) string {
 	if match := unknownField.FindStringSubmatch(err.Error()); match != nil {
 		return "unknown field " + match[1]
 	}

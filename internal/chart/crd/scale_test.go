@@ -32,19 +32,19 @@ const closed = `{"type": "object", "additionalProperties": false, "properties": 
 	"open": {"type": "object"}
 }}`
 
-func TestScale(t *testing.T) {
+func TestGenerate_ScaleSubresource(t *testing.T) {
 	scale := generate(t, scaled(t, closed, ".spec.web.replicas")).Spec.Versions[0].Subresources.Scale
 	if scale == nil || scale.SpecReplicasPath != ".spec.web.replicas" || scale.StatusReplicasPath != ".status.replicas" || *scale.LabelSelectorPath != ".status.selector" {
-		t.Errorf("scale is %+v", scale)
+		t.Errorf("got scale %+v", scale)
 	}
 	without := scaled(t, closed, ".spec.replicas")
 	without.Subresources.Scale.LabelSelectorPath = nil
 	if scale := generate(t, without).Spec.Versions[0].Subresources.Scale; scale.LabelSelectorPath != nil {
-		t.Errorf("the selector is %q", *scale.LabelSelectorPath)
+		t.Errorf("got label selector path %q, want none", *scale.LabelSelectorPath)
 	}
 	for _, kind := range embedded(t) {
 		if s := generate(t, kind).Spec.Versions[0].Subresources; (s.Scale != nil) != slices.Contains([]string{"PodSet", "Experimental", "VmGroup", "Database"}, kind.Kind) || s.Status == nil {
-			t.Errorf("%s has subresources %+v", kind.Kind, s)
+			t.Errorf("%s: got subresources %+v", kind.Kind, s)
 		}
 	}
 }
@@ -52,12 +52,12 @@ func TestScale(t *testing.T) {
 func TestScale_RejectsUndeclaredField(t *testing.T) {
 	for path, schema := range map[string]string{".spec.replicas": closed, ".spec.pools.blue": closed, ".spec.open.replicas": closed, ".spec.anything": ""} {
 		if _, _, err := Generate(scaled(t, schema, path)); err != nil {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: got error %v", path, err)
 		}
 	}
 	for _, path := range []string{".spec.replica", ".spec.web.size", ".spec.replicas.more"} {
 		if _, _, err := Generate(scaled(t, closed, path)); err == nil || !strings.Contains(err.Error(), "does not declare "+path) {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("%s: got error %v, want an undeclared field", path, err)
 		}
 	}
 }
@@ -78,6 +78,6 @@ func testScale(t *testing.T, c client.Client) {
 		t.Fatal(err)
 	}
 	if replicas, _, _ := unstructured.NestedInt64(cr.Object, "spec", "web", "replicas"); replicas != 3 {
-		t.Errorf("%d replicas, want 3", replicas)
+		t.Errorf("got %d replicas, want 3", replicas)
 	}
 }

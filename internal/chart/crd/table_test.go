@@ -94,8 +94,8 @@ func (c construct) convert(t *testing.T) (apiextensionsv1.JSONSchemaProps, []War
 	return spec, warnings
 }
 
-// helm validates a value as Helm does: merged with the defaults, some of which null
-// removes.
+// helm validates a value as Helm does: it merges the value with the defaults, and removes
+// defaults that the value sets to null.
 func (c construct) helm(t *testing.T, value json.RawMessage) error {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()

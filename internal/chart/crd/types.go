@@ -13,7 +13,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// kindOf maps a keyword to the type of values to which it applies. "number" includes
+// kindOf maps a keyword to the type of values that it restricts. "number" includes
 // integers. Keywords that apply to values of any type are not in the map.
 var kindOf = map[string]string{
 	"minLength": "string", "maxLength": "string", "pattern": "string", "format": "string",

@@ -45,7 +45,7 @@ var bombs = []bomb{
 	{"a sequence", "{{ seq 1 1 1000000000 }}", nil, "seq creates or reads"},
 	{"a large indent", `{{ "x" | nindent 1000000000 }}`, nil, "nindent creates or reads"},
 	{"an indent of many lines", `{{ repeat 10000 "\n" | indent 10000 }}`, nil, "indent creates or reads"},
-	{"a long separator", `{{ wrapWith 1 (repeat 10000 "x") (repeat 10000 "y") }}`, nil, "wrapWith creates or reads"},
+	{"wrapping with a long separator", `{{ wrapWith 1 (repeat 10000 "x") (repeat 10000 "y") }}`, nil, "wrapWith creates or reads"},
 	{"a long password", "{{ randAlphaNum 1000000000 }}", nil, "randAlphaNum creates or reads"},
 	{"many comparisons", `{{ uniq (until 100000) }}`, nil, "steps"},
 	{"tpl of itself", "{{ tpl .x . }}", map[string]any{"x": "{{ tpl .x . }}"}, "more than 1000 deep"},
@@ -62,7 +62,7 @@ var bombs = []bomb{
 	{"a dictionary that grows", `{{ $x := dict }}{{ $l := repeat 50000 "x" }}{{ range $i, $_ := until 20000 }}{{ $_ := set $x (print $i) (upper $l) }}{{ end }}`, nil, "128 MiB of memory"},
 }
 
-// exponential returns templates, each of which calls the next one twice.
+// exponential returns templates that each call the next one twice.
 func exponential(call string) string {
 	var text strings.Builder
 	for name := 'a'; name < 'z'; name++ {
@@ -99,7 +99,7 @@ func TestFiles_StopsBombs(t *testing.T) {
 			t.Logf("%s, %d MiB allocated, heap %d MiB, stack %d MiB", took, (after.TotalAlloc-before.TotalAlloc)>>20, after.HeapSys>>20, after.StackSys>>20)
 			var limit *LimitError
 			if !errors.As(err, &limit) || !strings.Contains(err.Error(), bomb.want) || !strings.Contains(err.Error(), "web/templates/bomb.yaml") {
-				t.Errorf("error %.300v, want a LimitError with %q", err, bomb.want)
+				t.Errorf("got error %.300v, want a LimitError with %q", err, bomb.want)
 			}
 		})
 	}

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// budget counts the resources that one render uses. Its methods panic if a limit is
+// budget counts the resources that a render uses. Its methods panic if a limit is
 // exceeded, because not all template functions return errors; text/template converts the
 // panic to an error.
 type budget struct {
 	ctx    context.Context
 	limits Limits
-	// alone is the lock of the large render, and holds is true if this render holds it.
-	alone chan struct{}
-	holds bool
+	// largeLock is the lock of the large render, and holds is true if this render holds it.
+	largeLock chan struct{}
+	holds     bool
 	// lend is Options.Lend, and resume is its result while the slot is released.
 	lend   func() (resume func())
 	resume func()
@@ -32,14 +32,14 @@ type budget struct {
 	err error
 }
 
-func newBudget(ctx context.Context, limits Limits, alone chan struct{}) *budget {
-	return &budget{ctx: ctx, limits: limits, alone: alone, began: time.Now()}
+func newBudget(ctx context.Context, limits Limits, largeLock chan struct{}) *budget {
+	return &budget{ctx: ctx, limits: limits, largeLock: largeLock, began: time.Now()}
 }
 
 // end releases the lock of the large render, and then acquires the action's slot again.
 func (b *budget) end() {
 	if b.holds {
-		<-b.alone
+		<-b.largeLock
 	}
 	if b.resume != nil {
 		b.resume()
@@ -214,7 +214,7 @@ func (b *budget) large() {
 		return
 	}
 	select {
-	case b.alone <- struct{}{}:
+	case b.largeLock <- struct{}{}:
 		b.holds = true
 		return
 	default:
@@ -224,7 +224,7 @@ func (b *budget) large() {
 		b.resume = b.lend()
 	}
 	select {
-	case b.alone <- struct{}{}:
+	case b.largeLock <- struct{}{}:
 		b.holds = true
 		b.began = b.began.Add(time.Since(began))
 	case <-b.ctx.Done():

@@ -1,5 +1,5 @@
 // Package render executes chart templates as Helm's engine does, but within limits, so
-// that one custom resource cannot exhaust time or memory of the operator.
+// that a custom resource cannot exhaust time or memory of the operator.
 //
 // The package is an engine of its own, because Helm's engine has no hook for limits and
 // nothing can stop a running text/template. It executes the same templates by

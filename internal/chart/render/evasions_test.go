@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// texts are values with a method YAML, as Helm's values have it.
+// texts are values with a method YAML, like the values of Helm.
 type texts map[string]any
 
 // YAML returns the values as YAML.
@@ -48,9 +48,9 @@ func init() {
 		{"a wide printf of a list", `{{ printf "%9999d" (until 100000) }}`, nil, "printf creates or reads"},
 		{"a wide printf of a dictionary", wide + `{{ printf "%9999v" $x }}`, nil, "printf creates or reads"},
 		{"a printf of too much", `{{ $b := repeat 4000000 "x" }}{{ printf "%s" $b $b $b $b $b }}`, nil, "printf creates or reads"},
-		{"a deep indent, as YAML", nested + `{{ toYaml $x | len }}`, nil, "toYaml creates or reads"},
-		{"a deep indent, as JSON", nested + `{{ toPrettyJson $x | len }}`, nil, "toPrettyJson creates or reads"},
-		{"a deep indent of many lines", `{{ $x := repeat 100000 "x\n" }}{{ range 900 }}{{ $x = dict "a" $x }}{{ end }}{{ toYaml $x | len }}`, nil, "toYaml creates or reads"},
+		{"a deeply nested map, as YAML", nested + `{{ toYaml $x | len }}`, nil, "toYaml creates or reads"},
+		{"a deeply nested map, as JSON", nested + `{{ toPrettyJson $x | len }}`, nil, "toPrettyJson creates or reads"},
+		{"a deeply nested string of many lines, as YAML", `{{ $x := repeat 100000 "x\n" }}{{ range 900 }}{{ $x = dict "a" $x }}{{ end }}{{ toYaml $x | len }}`, nil, "toYaml creates or reads"},
 		{"long names of tables", `{{ $x := dict }}{{ $k := repeat 10000 "k" }}{{ range 500 }}{{ $x = dict $k $x }}{{ end }}{{ toToml $x | len }}`, nil, "toToml creates or reads"},
 		{"ranges over a dictionary, nested", strings.Replace(wide, "20000", "8000", 1) + `{{ tpl (print (repeat 300 "{{ range . }}") (repeat 300 "{{ end }}")) $x }}`, nil, "the render exceeds"},
 		{"a template of many arguments", `{{ tpl (print "{{ list " (repeat 3000000 "1 ") "}}") . }}`, nil, "128 MiB of memory"},

@@ -36,7 +36,7 @@ func of[F any](name string) F {
 	return f
 }
 
-// exact is the magnitude up to which counting does not overflow.
+// exact limits the magnitude of arguments of count. Larger ones could overflow.
 const exact = 1 << 53
 
 // count returns the number of numbers between two numbers.

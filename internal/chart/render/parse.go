@@ -26,7 +26,8 @@ type Set struct {
 	used map[string]bool
 }
 
-// missingKey is the option by which missing values are no errors.
+// missingKey is the template option for missing values: they have the zero value, and are
+// not errors.
 const missingKey = "missingkey=zero"
 
 // Parse parses and instruments the templates of a chart.

@@ -14,14 +14,14 @@ import (
 
 // Renderer renders charts. It is safe for concurrent use.
 type Renderer struct {
-	limits Limits
-	alone  chan struct{}
-	kits   sync.Pool
+	limits    Limits
+	largeLock chan struct{}
+	kits      sync.Pool
 }
 
 // New returns a Renderer with limits for each of its renders.
 func New(limits Limits) *Renderer {
-	r := &Renderer{limits: limits, alone: make(chan struct{}, 1)}
+	r := &Renderer{limits: limits, largeLock: make(chan struct{}, 1)}
 	r.kits.New = func() any {
 		b := &budget{}
 		return &kit{budget: b, functions: guarded(b)}
@@ -45,7 +45,7 @@ func (r *Renderer) Files(ctx context.Context, set *Set, dot func(name string) an
 		return nil, errors.New("internal error: the pool contains another type")
 	}
 	defer r.kits.Put(k)
-	*k.budget = *newBudget(ctx, r.limits, r.alone)
+	*k.budget = *newBudget(ctx, r.limits, r.largeLock)
 	k.budget.lend = options.Lend
 	defer k.budget.end()
 	e := execution{budget: k.budget, functions: k.functions, including: map[string]int{}, options: options}
@@ -64,8 +64,8 @@ type Options struct {
 	// InValues enables lookup in arguments of tpl, too. It is off by default, because
 	// the author of a custom resource could read objects without permission.
 	InValues bool
-	// OfChart reports whether an argument of tpl is a file of the chart, in which
-	// lookup is enabled as in templates. If it is nil, no argument is.
+	// OfChart reports whether an argument of tpl is a file of the chart. Such files can
+	// use lookup, like templates. If OfChart is nil, no argument is a file.
 	OfChart func(text string) bool
 	// Lend releases the action's slot when the render must wait until it is the only
 	// large one. Its result acquires a slot again and is called when the render ends.
@@ -153,7 +153,8 @@ func (e *execution) bind(t *template.Template) {
 	})
 }
 
-// depthOfTpl is the depth of a tpl, for which all templates of the chart are cloned.
+// depthOfTpl is the depth of a tpl. It is more than 1 because each tpl clones all templates
+// of the chart.
 const depthOfTpl = 10
 
 // maxIncluded is the maximum number of recursive inclusions of a template, as in Helm.

@@ -13,7 +13,7 @@ func TestFiles_LimitsTime(t *testing.T) {
 	limits.Time = 300 * time.Millisecond
 	_, err := one(t, New(limits), `{{ range 10000 }}{{ htpasswd "a" "b" }}{{ end }}`, nil)
 	if limit := (*LimitError)(nil); !errors.As(err, &limit) || !strings.Contains(err.Error(), "the render takes longer than 300ms") {
-		t.Errorf("error %v", err)
+		t.Errorf("got error %v", err)
 	}
 }
 
@@ -31,7 +31,7 @@ func TestFiles_EndsWithContext(t *testing.T) {
 		return nil, nil
 	}
 	if _, err := New(limits).Files(ctx, set, func(string) any { return nil }, Options{Lookup: lookup}); !errors.Is(err, stopped) {
-		t.Errorf("error %v, want %v", err, stopped)
+		t.Errorf("got error %v, want %v", err, stopped)
 	}
 }
 
@@ -47,13 +47,13 @@ func TestFiles_OneLargeRenderAtATime(t *testing.T) {
 	lend := func() func() {
 		close(lent)
 		return func() {
-			if len(renderer.alone) > 0 {
+			if len(renderer.largeLock) > 0 {
 				t.Error("the render acquires a slot while it is the large render")
 			}
 			close(resumed)
 		}
 	}
-	renderer.alone <- struct{}{}
+	renderer.largeLock <- struct{}{}
 	go func() {
 		files, err := renderer.Files(t.Context(), set, func(string) any { return nil }, Options{Lookup: func(string, string, string, string) (map[string]any, error) {
 			close(halfway)
@@ -82,22 +82,22 @@ func TestFiles_OneLargeRenderAtATime(t *testing.T) {
 		t.Error("the render acquired a slot while it was waiting")
 	default:
 	}
-	<-renderer.alone
+	<-renderer.largeLock
 	<-resumed
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if len(renderer.alone) > 0 {
+	if len(renderer.largeLock) > 0 {
 		t.Fatal("a finished render still holds the lock of the large render")
 	}
 	// A waiting render must end with its context.
-	renderer.alone <- struct{}{}
+	renderer.largeLock <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
 	if _, err := renderer.Files(ctx, set, func(string) any { return nil }, Options{Lookup: func(string, string, string, string) (map[string]any, error) {
 		cancel()
 		return nil, nil
 	}}); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
+		t.Errorf("got error %v", err)
 	}
 }
 
@@ -131,13 +131,13 @@ func TestFiles_CountsLookups(t *testing.T) {
 		}
 		_, err = renderer.Files(t.Context(), set, func(string) any { return nil }, Options{Lookup: lookup})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: error %v, want %q", text, err, want)
+			t.Errorf("%s: got error %v, want %q", text, err, want)
 		}
 	}
 }
 
-// A text of a custom resource must not read the cluster with the operator's
-// permissions, neither by itself nor by a template of the chart.
+// Template text in a custom resource must not read the cluster with the operator's
+// permissions, neither directly nor by including a template of the chart.
 func TestTpl_LooksUpOnlyWhereAllowed(t *testing.T) {
 	const chart = `{{ define "password" }}{{ (lookup "v1" "Secret" "" .).password }}{{ end }}{{ (lookup "v1" "Secret" "" "db").password }}/{{ tpl .text . }}/{{ include "password" "db" }}`
 	found := Options{Lookup: func(_, _, _, name string) (map[string]any, error) {
@@ -168,7 +168,7 @@ func TestTpl_LooksUpOnlyWhereAllowed(t *testing.T) {
 			dot := map[string]any{"text": test.text, "inner": look, "file": "{{/* a file */}}" + look}
 			files, err := New(Defaults()).Files(t.Context(), set, func(string) any { return dot }, test.options)
 			if want := "of db/" + test.want + "/of db"; err != nil || files["web/templates/a.yaml"] != want {
-				t.Errorf("%q, %v; want %q", files["web/templates/a.yaml"], err, want)
+				t.Errorf("got %q, error %v; want %q", files["web/templates/a.yaml"], err, want)
 			}
 		})
 	}

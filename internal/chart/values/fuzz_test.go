@@ -10,8 +10,8 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
-// FuzzMerge: whatever JSON a spec and overrides are, they are merged without a
-// panic, the same way each time, and nothing of the overrides is shared.
+// FuzzMerge checks that Merge and Coalesce accept any JSON and are deterministic, that merging
+// twice changes nothing, and that the result shares no memory with the overrides.
 func FuzzMerge(f *testing.F) {
 	f.Add(`{"a": {"b": 1, "c": [1]}}`, `{"a": {"b": {"d": 2}, "c": null}}`)
 	f.Add(`{"a": 1e300, "": {"": {}}}`, `{"a": 9007199254740993, "": {"": []}}`)
@@ -35,18 +35,18 @@ func FuzzMerge(f *testing.F) {
 		merged := values.Merge(runtime.DeepCopyJSON(base), over)
 		digest := values.Digest(merged)
 		if again := values.Merge(runtime.DeepCopyJSON(base), over); values.Digest(again) != digest {
-			t.Fatalf("merged again:\n%s", cmp.Diff(merged, again))
+			t.Fatalf("a second merge of the same values differs:\n%s", cmp.Diff(merged, again))
 		}
 		if twice := values.Merge(runtime.DeepCopyJSON(merged), over); values.Digest(twice) != digest {
-			t.Fatalf("merged twice:\n%s", cmp.Diff(merged, twice))
+			t.Fatalf("merging the overrides twice changes the result:\n%s", cmp.Diff(merged, twice))
 		}
 		overwrite(merged)
 		if diff := cmp.Diff(before, over); diff != "" {
-			t.Fatalf("the result shares something with the overrides:\n%s", diff)
+			t.Fatalf("the result shares memory with the overrides:\n%s", diff)
 		}
 		coalesced := values.Coalesce(runtime.DeepCopyJSON(base), runtime.DeepCopyJSON(over))
 		if values.Digest(coalesced) != values.Digest(values.Coalesce(runtime.DeepCopyJSON(base), runtime.DeepCopyJSON(over))) {
-			t.Fatal("coalesced another way")
+			t.Fatal("a second Coalesce of the same values differs")
 		}
 	})
 }

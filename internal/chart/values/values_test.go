@@ -15,7 +15,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
-func TestFromSpec(t *testing.T) {
+func TestFromSpec_NormalizesNumbers(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		object map[string]any
@@ -26,33 +26,33 @@ func TestFromSpec(t *testing.T) {
 		{name: "null", object: map[string]any{"spec": nil}, want: map[string]any{}},
 		{name: "empty", object: map[string]any{"spec": map[string]any{}}, want: map[string]any{}},
 		{
-			name:   "whole numbers become int64 wherever they stand",
+			name:   "whole numbers become int64 at every level",
 			object: map[string]any{"spec": map[string]any{"a": 1.0, "b": []any{2.0, map[string]any{"c": 3.0}}, "d": 1e6, "e": math.Copysign(0, -1)}},
 			want:   map[string]any{"a": int64(1), "b": []any{int64(2), map[string]any{"c": int64(3)}}, "d": int64(1000000), "e": int64(0)},
 		},
 		{
-			name:   "fractions and what no float holds exactly stay",
+			name:   "fractions and large numbers are unchanged",
 			object: map[string]any{"spec": map[string]any{"a": 1.5, "b": 1e300, "c": int64(math.MaxInt64)}},
 			want:   map[string]any{"a": 1.5, "b": 1e300, "c": int64(math.MaxInt64)},
 		},
 		{
-			name:   "null is kept, for it removes a default",
+			name:   "null is kept because it removes a default",
 			object: map[string]any{"spec": map[string]any{"a": nil, "b": map[string]any{"c": nil}}},
 			want:   map[string]any{"a": nil, "b": map[string]any{"c": nil}},
 		},
 		{
-			name:   "texts and bools stay",
+			name:   "strings and booleans are unchanged",
 			object: map[string]any{"spec": map[string]any{"a": "1", "b": true, "c": ""}},
 			want:   map[string]any{"a": "1", "b": true, "c": ""},
 		},
 		{name: "a list", object: map[string]any{"spec": []any{}}, fails: "spec: got "},
-		{name: "a text", object: map[string]any{"spec": "a"}, fails: "spec: got "},
+		{name: "a string", object: map[string]any{"spec": "a"}, fails: "spec: got "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := values.FromSpec(test.object)
 			if test.fails != "" {
 				if err == nil || !strings.HasPrefix(err.Error(), test.fails) {
-					t.Errorf("error %v, want %s…", err, test.fails)
+					t.Errorf("got error %v, want %s…", err, test.fails)
 				}
 				return
 			}
@@ -66,24 +66,24 @@ func TestFromSpec(t *testing.T) {
 	}
 }
 
-func TestMerge(t *testing.T) {
+func TestMerge_OverridesReplaceValues(t *testing.T) {
 	for _, test := range []struct {
 		name                    string
 		values, overrides, want map[string]any
 	}{
-		{"nothing over something", map[string]any{"a": int64(1)}, nil, map[string]any{"a": int64(1)}},
-		{"something over nothing", map[string]any{}, map[string]any{"a": int64(1)}, map[string]any{"a": int64(1)}},
+		{"no overrides", map[string]any{"a": int64(1)}, nil, map[string]any{"a": int64(1)}},
+		{"an override without a value", map[string]any{}, map[string]any{"a": int64(1)}, map[string]any{"a": int64(1)}},
 		{
-			"key by key in nested objects",
+			"nested maps are merged",
 			map[string]any{"a": map[string]any{"b": int64(1), "c": int64(2)}},
 			map[string]any{"a": map[string]any{"b": "x", "d": map[string]any{"e": true}}},
 			map[string]any{"a": map[string]any{"b": "x", "c": int64(2), "d": map[string]any{"e": true}}},
 		},
-		{"a list whole", map[string]any{"a": []any{int64(1), int64(2)}}, map[string]any{"a": []any{"x"}}, map[string]any{"a": []any{"x"}}},
-		{"a scalar over an object", map[string]any{"a": map[string]any{"b": int64(1)}}, map[string]any{"a": "x"}, map[string]any{"a": "x"}},
-		{"an object over a scalar", map[string]any{"a": "x"}, map[string]any{"a": map[string]any{"b": int64(1)}}, map[string]any{"a": map[string]any{"b": int64(1)}}},
-		{"null over a value", map[string]any{"a": "x"}, map[string]any{"a": nil}, map[string]any{"a": nil}},
-		{"whole numbers made int64", map[string]any{}, map[string]any{"a": 2.0, "b": map[string]any{"c": 3}}, map[string]any{"a": int64(2), "b": map[string]any{"c": int64(3)}}},
+		{"a list replaces a list", map[string]any{"a": []any{int64(1), int64(2)}}, map[string]any{"a": []any{"x"}}, map[string]any{"a": []any{"x"}}},
+		{"a scalar replaces a map", map[string]any{"a": map[string]any{"b": int64(1)}}, map[string]any{"a": "x"}, map[string]any{"a": "x"}},
+		{"a map replaces a scalar", map[string]any{"a": "x"}, map[string]any{"a": map[string]any{"b": int64(1)}}, map[string]any{"a": map[string]any{"b": int64(1)}}},
+		{"null replaces a value", map[string]any{"a": "x"}, map[string]any{"a": nil}, map[string]any{"a": nil}},
+		{"whole numbers become int64", map[string]any{}, map[string]any{"a": 2.0, "b": map[string]any{"c": 3}}, map[string]any{"a": int64(2), "b": map[string]any{"c": int64(3)}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, values.Merge(test.values, test.overrides)); diff != "" {
@@ -93,9 +93,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergeLeavesOverridesAlone: one set of overrides serves every custom
-// resource of a kind, at the same time.
-func TestMergeLeavesOverridesAlone(t *testing.T) {
+// All custom resources of a kind share the same overrides, and are reconciled concurrently.
+func TestMerge_DoesNotModifyOverrides(t *testing.T) {
 	build := func() map[string]any {
 		return map[string]any{"a": map[string]any{"b": 1.0, "c": []any{2.0, map[string]any{"d": 3.0}}}}
 	}
@@ -116,7 +115,7 @@ func TestMergeLeavesOverridesAlone(t *testing.T) {
 	}
 }
 
-// scalar draws what JSON holds beside objects and lists.
+// scalar generates JSON values other than objects and lists.
 func scalar() *rapid.Generator[any] {
 	return rapid.OneOf(
 		rapid.Just[any](nil),
@@ -157,7 +156,7 @@ func fromSpec(t *rapid.T, spec map[string]any) map[string]any {
 	return got
 }
 
-func TestFromSpecSharesNothing(t *testing.T) {
+func TestFromSpec_CopiesSpec(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		original := spec(t, "spec")
 		before := runtime.DeepCopyJSON(original)
@@ -174,20 +173,19 @@ func overwrite(value any) {
 	case map[string]any:
 		for key, inner := range v {
 			overwrite(inner)
-			v[key] = "damaged"
+			v[key] = "overwritten"
 		}
 		v["more"] = true
 	case []any:
 		for i, inner := range v {
 			overwrite(inner)
-			v[i] = "damaged"
+			v[i] = "overwritten"
 		}
 	}
 }
 
-// TestDigestFollowsTheJSON: however the values came about, by whichever order
-// of keys and through whichever encoding, equal ones have equal digests.
-func TestDigestFollowsTheJSON(t *testing.T) {
+// Equal values have equal digests, independent of their Go types and the order of keys.
+func TestDigest_IsEqualForEqualJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		original := fromSpec(t, spec(t, "spec"))
 		data, err := json.Marshal(original)
@@ -209,16 +207,16 @@ func TestDigestFollowsTheJSON(t *testing.T) {
 	})
 }
 
-func TestDigestTellsValuesApart(t *testing.T) {
+func TestDigest_DiffersForDifferentValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := fromSpec(t, spec(t, "a")), fromSpec(t, spec(t, "b"))
 		if same, equal := values.Digest(a) == values.Digest(b), cmp.Equal(a, b); same != equal {
-			t.Fatalf("equal %v, same digest %v:\n%v\n%v", equal, same, a, b)
+			t.Fatalf("got equal digests %v for equal values %v:\n%v\n%v", same, equal, a, b)
 		}
 	})
 }
 
-func TestDigestOfLikeValues(t *testing.T) {
+func TestDigest_OfSimilarValues(t *testing.T) {
 	digest := func(value any) string {
 		v, err := values.FromSpec(map[string]any{"spec": map[string]any{"v": value}})
 		if err != nil {
@@ -233,40 +231,39 @@ func TestDigestOfLikeValues(t *testing.T) {
 	for _, value := range []any{nil, int64(1), "1", 1.5, true, "true", []any{}, []any{nil}, []any{int64(1)}, map[string]any{}, map[string]any{"v": nil}, ""} {
 		d := digest(value)
 		if other, twice := seen[d]; twice {
-			t.Errorf("%#v and %#v have one digest", value, other)
+			t.Errorf("%#v and %#v have the same digest", value, other)
 		}
 		seen[d] = value
 	}
 	if d := digest("x"); len(d) > 63 || strings.Trim(d, "0123456789abcdef") != "" {
-		t.Errorf("digest %q is no label value", d)
+		t.Errorf("digest %q is not a valid label value", d)
 	}
 }
 
-func TestDigestOfTellsPartsApart(t *testing.T) {
+func TestDigestOf_DiffersForDifferentParts(t *testing.T) {
 	seen := map[string][]string{}
 	for _, parts := range [][]string{{}, {""}, {"", ""}, {"a", "b"}, {"b", "a"}, {"ab"}, {"ab", ""}, {"", "ab"}, {"1:a"}, {"a", "1:b"}, {"a1:b"}} {
 		d := values.DigestOf(parts...)
 		if other, twice := seen[d]; twice {
-			t.Errorf("%q and %q have one digest", parts, other)
+			t.Errorf("%q and %q have the same digest", parts, other)
 		}
 		seen[d] = parts
 	}
 }
 
-// TestMergeProperties: overrides win at every path that they name, and what
-// they do not name stays.
-func TestMergeProperties(t *testing.T) {
+// Overrides replace the values at every path that they contain. All other values remain.
+func TestMerge_RandomOverridesReplaceValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		base, over := fromSpec(t, spec(t, "base")), fromSpec(t, spec(t, "over"))
 		got := values.Merge(runtime.DeepCopyJSON(base), over)
 		checkMerged(t, base, over, got)
 		if again := values.Merge(runtime.DeepCopyJSON(got), over); !cmp.Equal(got, again) {
-			t.Fatalf("merging again changes it:\n%v\n%v", got, again)
+			t.Fatalf("merging the overrides twice changes the result:\n%v\n%v", got, again)
 		}
 		before := runtime.DeepCopyJSON(over)
 		overwrite(got)
 		if !cmp.Equal(before, over) {
-			t.Fatal("the result shares something with the overrides")
+			t.Fatal("the result shares memory with the overrides")
 		}
 	})
 }
@@ -279,15 +276,15 @@ func checkMerged(t *rapid.T, base, over, got map[string]any) {
 		overMap, overIsMap := overValue.(map[string]any)
 		switch {
 		case !inBase && !inOver:
-			t.Fatalf("key %q came from nowhere", key)
+			t.Fatalf("key %q is in neither input", key)
 		case !inOver:
 			if !cmp.Equal(baseValue, got[key]) {
-				t.Fatalf("key %q was not overridden and changed", key)
+				t.Fatalf("key %q changed without an override", key)
 			}
 		case baseIsMap && overIsMap:
 			gotMap, ok := got[key].(map[string]any)
 			if !ok {
-				t.Fatalf("key %q is no object any more", key)
+				t.Fatalf("key %q: got %T, want a map", key, got[key])
 			}
 			checkMerged(t, baseMap, overMap, gotMap)
 		case !cmp.Equal(overValue, got[key]):
@@ -297,13 +294,13 @@ func checkMerged(t *rapid.T, base, over, got map[string]any) {
 	for _, from := range []map[string]any{base, over} {
 		for key := range from {
 			if _, ok := got[key]; !ok {
-				t.Fatalf("key %q is lost", key)
+				t.Fatalf("key %q is missing", key)
 			}
 		}
 	}
 }
 
-func TestExpand(t *testing.T) {
+func TestExpand_VariablesAndTemplates(t *testing.T) {
 	t.Setenv("CHARTWRIGHT_TEST_IMAGE", "registry.example.com/app")
 	for _, test := range []struct{ name, text, want, fails string }{
 		{name: "plain", text: "nginx", want: "nginx"},
@@ -312,7 +309,7 @@ func TestExpand(t *testing.T) {
 		{name: "a variable in braces", text: "${CHARTWRIGHT_TEST_IMAGE}2", want: "registry.example.com/app2"},
 		{name: "a variable that is not set", text: "x${CHARTWRIGHT_TEST_NONE}y", want: "xy"},
 		{name: "a function of sprig", text: `{{ "$CHARTWRIGHT_TEST_IMAGE" | upper | trunc 8 }}`, want: "REGISTRY"},
-		{name: "a template that does not parse", text: "{{ nope }}", fails: "parse the template"},
+		{name: "a template with a syntax error", text: "{{ nope }}", fails: "parse the template"},
 		{name: "a template that fails", text: `{{ fail "no" }}`, fails: "execute the template"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -320,10 +317,10 @@ func TestExpand(t *testing.T) {
 			switch {
 			case test.fails != "":
 				if err == nil || !strings.HasPrefix(err.Error(), test.fails) {
-					t.Errorf("error %v, want %s…", err, test.fails)
+					t.Errorf("got error %v, want %s…", err, test.fails)
 				}
 			case err != nil || got != test.want:
-				t.Errorf("%q, %v, want %q", got, err, test.want)
+				t.Errorf("got %q, error %v, want %q", got, err, test.want)
 			}
 		})
 	}
