@@ -69,14 +69,14 @@ func (r *rig) next() string {
 		text.WriteString("  export PATH=$PWD/bin:$PWD/bin/kube:$PATH\n\n")
 	}
 	fmt.Fprintf(&text, `  kubectl patch podset podset-sample --type merge -p '{"spec":{"replicas":5}}'    # a new revision, two more pods
-  kubectl delete pod -l app=podset-sample                                         # new ones come
+  kubectl delete pod -l app=podset-sample                                         # the Deployment replaces them
   kubectl get podset podset-sample -o wide
   helm list -A
   helm history podset-sample
-  kubectl delete podset podset-sample                                             # release, objects and all
+  kubectl delete podset podset-sample                                             # uninstalls the release
 
 The operator's log:  tail -f %s
-Ctrl-C ends it: `, r.logName())
+Ctrl-C: `, r.logName())
 	if r.stays {
 		text.WriteString("the operator stops; the cluster and its contents remain.")
 	} else {
