@@ -87,7 +87,7 @@ func TestChartCRDs_Policies(t *testing.T) {
 				state = metav1.ConditionFalse
 			}
 			status := env.WaitCondition(web, "Ready", state, step.reason)
-			if message := condition(t, status, "Ready").Message; state == metav1.ConditionFalse && !strings.Contains(message, "spec.c: it is removed") {
+			if message := condition(t, status, "Ready").Message; state == metav1.ConditionFalse && !strings.Contains(message, "spec.c: removed") {
 				t.Errorf("the message of Ready is %q", message)
 			}
 			if step.has == nil {

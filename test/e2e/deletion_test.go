@@ -195,7 +195,7 @@ func TestDeleteHook_SkippedWithoutServiceAccount(t *testing.T) {
 	env.Kubectl("delete", "rolebinding,serviceaccount", "web")
 	env.Delete(web, other)
 	env.WaitGone(web, harness.ConfigMap("web"), other, harness.ConfigMap("api"))
-	if event := env.WaitEvent(web, "HooksSkipped"); event.Type != "Warning" || !strings.Contains(event.Note, "service account "+env.Namespace+"/web is gone") {
+	if event := env.WaitEvent(web, "HooksSkipped"); event.Type != "Warning" || !strings.Contains(event.Note, "service account "+env.Namespace+"/web does not exist") {
 		t.Errorf("event is %+v", event)
 	}
 	expectNoHook(t, env, "web-pre-delete")

@@ -99,6 +99,6 @@ func TestPlugin_FormerNames(t *testing.T) {
 		t.Errorf("the help shows a former name:\n%s", result.Stdout)
 	}
 	for _, args := range [][]string{{"version"}, {"--version"}, {"version", "-o", "yaml"}} {
-		c.does(args, "dev")
+		c.does(args, "v3.")
 	}
 }
