@@ -92,6 +92,8 @@ func observation(t *rapid.T) Observation {
 			o.Newest.Digest = rapid.SampledFrom(digests).Draw(t, "digest")
 		}
 	}
+	// Only a deployed revision waits for its upgrade to a new chart.
+	o.Postponed = o.Postponed && o.runs() && o.Newest.Digest != o.Desired
 	if oneIn(t, 3, "throttled") {
 		o.Earliest = now.Add(time.Duration(rapid.IntRange(-10, 60).Draw(t, "earliest")) * time.Second)
 	}
@@ -235,7 +237,7 @@ var rules = []rule{
 	}},
 	{"only a wait has a duration", func(_ Observation, d Decision) bool { return d.Step != StepWait && d.After != 0 }},
 	{"no wait exceeds the maximum backoff or the period", func(o Observation, d Decision) bool {
-		return d.After > max(maxBackoff, o.Period) || d.After > maxBackoff && d.State != StateInSync && d.State != StateHeld
+		return d.After > max(maxBackoff, o.Period) || d.After > maxBackoff && d.State != StateInSync && d.State != StateHeld && d.State != StatePostponed
 	}},
 }
 
@@ -262,10 +264,10 @@ func TestNext_Properties(t *testing.T) {
 // user, a condition reports it.
 func waitsForEvent(o Observation, d Decision) bool {
 	switch d.State {
-	case StateBusy, StateDeleted, StateInvalid, StatePaused, StateAborted:
-		return true
+	case StateBusy, StateDeleted, StateInvalid, StatePaused, StateAborted, StatePostponed:
+		return true // The rollout ends the wait of a postponed upgrade.
 	case StateInSync, StateHeld:
-		return o.Period == 0
+		return o.Period == 0 || o.untrusted() // Nothing is applied again from an untrusted record.
 	default:
 		return false
 	}
@@ -286,7 +288,7 @@ func checkBackoff(t *rapid.T, o Observation, d Decision) {
 		t.Errorf("%s is repeated after a failure without backoff", d.Step)
 	}
 	o.Now = now.Add(maxBackoff)
-	if again := Next(o); again.Step == StepWait && again.State != StateInSync && again.State != StateHeld {
+	if again := Next(o); again.Step == StepWait && again.State != StateInSync && again.State != StateHeld && again.State != StatePostponed {
 		t.Errorf("%s is never repeated after a failure: %+v", d.Step, again)
 	}
 }
