@@ -82,8 +82,8 @@ func TestUp_FailsIfComponentExits(t *testing.T) {
 	options := realOptions(t)
 	options.AuditLog = t.TempDir() // a folder is not a file
 	_, err := Up(t.Context(), options)
-	if err == nil || !strings.Contains(err.Error(), apiServerName+" died") {
-		t.Fatalf("Up() = %v, want the name of the part", err)
+	if err == nil || !strings.Contains(err.Error(), apiServerName+" exited") {
+		t.Fatalf("Up() = %v, want the name of the component", err)
 	}
 	if _, err := Check(t.Context(), options.Dir); !errors.Is(err, errNoCluster) {
 		t.Errorf("Check() = %v, want nothing left", err)
