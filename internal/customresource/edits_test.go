@@ -62,7 +62,8 @@ func TestDecode_EditsAreThoseOfDecodedManagedFields(t *testing.T) {
 	})
 }
 
-// expected reads edits from managedFields that are decoded to maps.
+// expected is another implementation of the function under test: it reads the edits from
+// managedFields that are decoded to maps.
 func expected(entries []any, scale []string, asked bool) Edits {
 	var e Edits
 	scaled := false

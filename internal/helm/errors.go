@@ -22,7 +22,7 @@ var (
 	ErrConflict = errors.New("an object of the chart exists already and is not owned by this release")
 	// ErrRefused marks an upgrade that wrote nothing, because the API server would
 	// reject an object.
-	ErrRefused = errors.New("the API server refuses an object of the new revision; nothing was changed")
+	ErrRefused = errors.New("the API server rejected an object of the new revision; no object was changed")
 	// ErrInterrupted marks an action whose wait for a hook was canceled; see HookWait.
 	ErrInterrupted = errors.New("the wait for a hook was interrupted")
 	// ErrOrphaned marks an uninstall that was not started because the custom resource

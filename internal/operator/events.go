@@ -22,7 +22,7 @@ const recentEvents = 256
 // read about revision 2 after an upgrade to revision 5.
 func newRecorder(mgr manager.Manager, clientset kubernetes.Interface, name string) (record.EventRecorder, error) {
 	broadcaster := record.NewBroadcasterWithCorrelatorOptions(record.CorrelatorOptions{LRUCacheSize: recentEvents})
-	// Start immediately, because events before that are lost.
+	// Start now: the broadcaster drops events that are sent before it records them.
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clientset.CoreV1().Events("")})
 	if err := mgr.Add(onEnd(broadcaster.Shutdown)); err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ type waiting struct {
 
 func (w *waiting) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&w.wait, "wait", false, "report progress and wait for the outcome")
-	cmd.Flags().DurationVar(&w.timeout, "timeout", 5*time.Minute, "how long --wait waits")
+	cmd.Flags().DurationVar(&w.timeout, "timeout", 5*time.Minute, "maximum time for --wait")
 }
 
 // token returns a unique value for a request: the time, which users can read.

@@ -186,7 +186,7 @@ func readRelease(from io.Reader, into *helmrelease.Release) error {
 // checkSize returns an error for a release that takes too much memory to decode.
 func checkSize(text []byte) error {
 	if len(text) > maxUnpacked {
-		return fmt.Errorf("it takes more than %d MiB unpacked", maxUnpacked>>20)
+		return fmt.Errorf("the unpacked release is larger than %d MiB", maxUnpacked>>20)
 	}
 	// The newlines of the manifest are escaped in JSON.
 	if boundedyaml.Tokens(text)+bytes.Count(text, []byte(`\n`)) > maxTokens {

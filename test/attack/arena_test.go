@@ -214,7 +214,7 @@ func (a *arena) intact() {
 	}
 }
 
-// many calls do n times, with eight calls in parallel. It stops when the
+// many calls the function n times, with at most eight calls in parallel. It stops when the
 // operator has exited.
 func (a *arena) many(n int, do func(i int) error) {
 	a.t.Helper()

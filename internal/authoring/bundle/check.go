@@ -44,7 +44,7 @@ func (m *maker) check() {
 			"channel %s: names of channels usually start with %s", channel, strings.Join(conventional, ", "))
 	}
 	m.advisef(m.DefaultChannel == "" || slices.Contains(m.Channels, m.DefaultChannel),
-		"the bundle is not in the default channel %s: another bundle must be", m.DefaultChannel)
+		"the bundle is not in the default channel %s: another bundle of the package must be in that channel", m.DefaultChannel)
 }
 
 func (m *maker) checkVersions() {

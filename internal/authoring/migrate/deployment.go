@@ -115,7 +115,7 @@ var flagName = regexp.MustCompile(`^--?([a-zA-Z][a-zA-Z0-9-]*)(=.*)?$`)
 
 // removedFlags explains flags of the operator-sdk without an equivalent.
 var removedFlags = map[string]string{
-	"config": "it had no effect",
+	"config": "the operator-sdk ignored it",
 }
 
 // minGracePeriod is the termination grace period, in seconds, that the operator needs

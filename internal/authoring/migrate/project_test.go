@@ -102,7 +102,7 @@ func TestFindings_OfProjectWithHazards(t *testing.T) {
 		{migrate.ToDo, "Dockerfile:6", "ENTRYPOINT", "remove the line"},
 		{migrate.ToDo, "Makefile:2", "helm-operator run", "chartwright run"},
 		{migrate.ToDo, manager + ":14", "/usr/local/bin/helm-operator", "remove the command"},
-		{migrate.ToDo, manager + ":17", "unknown flag --config", "remove the argument; it had no effect"},
+		{migrate.ToDo, manager + ":17", "unknown flag --config", "remove the argument; the operator-sdk ignored it"},
 		{migrate.ToDo, "config/prometheus/rules.yaml:5", "resource_created_at_seconds", "kube-state-metrics"},
 		{migrate.ToDo, "config/prometheus/rules.yaml:7", "helm_operator_build_info", "chartwright_build_info"},
 		{migrate.ToDo, "", "no CustomResourceDefinition plains.shop.example.com", "chartwright crd"},
@@ -164,7 +164,7 @@ func TestFindings_OfChangedProject(t *testing.T) {
 		"a migrated Dockerfile": {map[string]string{"Dockerfile": "FROM registry.example/chartwright:v1\n"}, want{migrate.Works, "Dockerfile", "not based on that of the operator-sdk", ""}},
 		"a patch with an unknown flag": {
 			map[string]string{"config/default/manager_metrics_patch.yaml": "- {op: add, path: /spec/template/spec/containers/0/args/0, value: --config=a.yaml}\n"},
-			want{migrate.ToDo, "config/default/manager_metrics_patch.yaml:1", "unknown flag --config", "remove the whole operation; it had no effect"},
+			want{migrate.ToDo, "config/default/manager_metrics_patch.yaml:1", "unknown flag --config", "remove the whole operation; the operator-sdk ignored it"},
 		},
 		"a patch with all arguments": {
 			map[string]string{"config/default/manager_metrics_patch.yaml": "spec: {template: {spec: {containers: [{name: kube-rbac-proxy, args: [--v=0]}, {name: manager, args: [--leader-elect, --reconcile-period=1m]}]}}}\n"},

@@ -17,7 +17,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-// Why returns the cause why an object is not ready. The UID, if not empty, excludes events
+// Why returns the reason that an object is not ready. The UID, if not empty, excludes events
 // about an earlier object with the same name.
 //
 // Why sends three or four requests, within the deadline of the context. If it returns an

@@ -154,7 +154,7 @@ func (p *Pool) Use(uid types.UID, namespace string) { p.slots.use(uid, namespace
 // Leave forgets a deleted custom resource.
 func (p *Pool) Leave(uid types.UID) { p.slots.leave(uid) }
 
-// begin notes that an action has got its slot.
+// begin marks an action as running after it waited for a slot.
 func (p *Pool) begin(release types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
