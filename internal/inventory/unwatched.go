@@ -51,6 +51,9 @@ func (b *watch) failure(namespace string) (found failure) {
 	return found
 }
 
+// Forbidden is the reason that objects cannot be watched if a permission is missing.
+const Forbidden = "grant the operator permission to list and watch them"
+
 // Unwatched is a kind whose objects cannot be watched, with the reason.
 type Unwatched struct {
 	schema.GroupKind
@@ -174,7 +177,7 @@ func isFinal(err error) bool {
 func (e responseError) Error() string {
 	switch e {
 	case http.StatusForbidden:
-		return "grant the operator permission to list and watch them"
+		return Forbidden
 	case http.StatusNotFound:
 		return errNoKind.Error()
 	case http.StatusMethodNotAllowed:

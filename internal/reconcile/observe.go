@@ -216,7 +216,8 @@ func (r *Reconciler) observeObjects(v *snapshot) {
 	o.Drifted = len(v.repair.objects) > 0
 }
 
-// unwatched describes the kinds of the release's objects that cannot be watched.
+// unwatched describes the kinds of the release's objects that cannot be watched. If a watch
+// is forbidden, it requests the rules of the chart.
 func (r *Reconciler) unwatched(v *snapshot) string {
 	if r.Inventory.Watches == nil {
 		return ""
@@ -227,6 +228,9 @@ func (r *Reconciler) unwatched(v *snapshot) string {
 	}
 	kinds := make([]string, len(unwatched))
 	for i, u := range unwatched {
+		if u.Why == inventory.Forbidden && r.Permissions != nil {
+			r.Permissions.Derive()
+		}
 		kinds[i] = fmt.Sprintf("%s: %s", u.GroupKind, u.Why)
 	}
 	return "Objects of these kinds cannot be watched; their drift is not detected, and they count as ready. " + strings.Join(kinds, "; ")

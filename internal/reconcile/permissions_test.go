@@ -34,6 +34,9 @@ func (r *fixedPermissions) Missing(namespace string) (string, bool) {
 	return r.missing, r.known
 }
 
+// Derive does nothing.
+func (r *fixedPermissions) Derive() {}
+
 func (r *fixedPermissions) Refused(err error, account string) string {
 	r.account = account
 	if errors.Is(err, errForbidden) {

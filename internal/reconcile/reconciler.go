@@ -262,8 +262,12 @@ func (r *Reconciler) kindName() string { return r.Kind.GVK().GroupKind().String(
 type Permissions interface {
 	// Missing returns the rules that the operator lacks and that every release of the
 	// kind in a namespace needs, empty if none is missing. known is false before the
-	// first check.
+	// first check and, if no rule is missing so far, before the chart's rules are
+	// derived.
 	Missing(namespace string) (rules string, known bool)
+	// Derive requests that the chart's rules are derived, after a sign that one is
+	// missing.
+	Derive()
 	// Refused returns a sentence that names the rules that would have prevented a
 	// forbidden error, and the account that needs them. It returns an empty string for
 	// other errors. The account is that of the custom resource, if the operator

@@ -133,9 +133,10 @@ func find(conditions []metav1.Condition, kind string) metav1.Condition {
 }
 
 // recheckPermissions reconciles the custom resource again if its status reports missing
-// rules of an earlier process and this process did not check them yet.
+// rules of an earlier process and this process does not know them yet.
 func (r *Reconciler) recheckPermissions(v *snapshot, conditions []metav1.Condition) {
 	if r.Permissions != nil && !v.RulesKnown && meta.FindStatusCondition(conditions, api.ConditionPermissionsMissing) != nil {
+		r.Permissions.Derive()
 		r.Wake(v.key, slow)
 	}
 }

@@ -191,8 +191,8 @@ func TestFindings_OfChangedProject(t *testing.T) {
 		},
 		"permissions that cannot be derived": {
 			map[string]string{
-				"watches.yaml":                         scaled,
-				"helm-charts/nginx/values.schema.json": `{"type": "object", "additionalProperties": false}`,
+				"watches.yaml": scaled,
+				"helm-charts/nginx/templates/service.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: incomplete}\n",
 			},
 			want{migrate.Unknown, "config/rbac/role.yaml", "cannot be derived", "fix"},
 		},

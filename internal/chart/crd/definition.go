@@ -8,6 +8,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
@@ -37,7 +38,12 @@ func subresources(kind catalog.Kind) *apiextensionsv1.CustomResourceSubresources
 }
 
 // Name returns the name of the CRD of a kind.
-func Name(kind catalog.Kind) string { return namesOf(kind.Watch).Plural + "." + kind.Group }
+func Name(kind catalog.Kind) string { return Resource(kind).String() }
+
+// Resource returns the resource of a kind.
+func Resource(kind catalog.Kind) schema.GroupResource {
+	return schema.GroupResource{Group: kind.Group, Resource: namesOf(kind.Watch).Plural}
+}
 
 // category contains every kind that Chartwright serves: kubectl get chartwright
 // lists their custom resources.

@@ -59,21 +59,29 @@ type Report struct {
 
 // Derive derives the rules of an operator that serves the kinds.
 func Derive(kinds []catalog.Kind, o Options) (*Report, error) {
-	needs := &needs{namespaced: o.Namespaced}
-	served, err := resourcesOf(kinds)
-	if err != nil {
-		return nil, err
-	}
-	needs.own(kinds, served)
-	if o.InstallCRDs {
-		needs.installCRDs(kinds)
-	}
+	needs, served := deriveOwn(kinds, o)
 	for _, kind := range kinds {
 		if err := needs.chart(kind, served); err != nil {
 			return nil, fmt.Errorf("%s: %w", kind.Kind, err)
 		}
 	}
 	return &Report{Rules: needs.result(), Unresolved: needs.unresolved, options: o}, nil
+}
+
+// Own returns the rules that an operator of the kinds needs regardless of their charts. In
+// contrast to Derive, it renders nothing.
+func Own(kinds []catalog.Kind, o Options) []Rule {
+	needs, _ := deriveOwn(kinds, o)
+	return needs.result()
+}
+
+func deriveOwn(kinds []catalog.Kind, o Options) (*needs, resources) {
+	needs, served := &needs{namespaced: o.Namespaced}, resourcesOf(kinds)
+	needs.own(kinds, served)
+	if o.InstallCRDs {
+		needs.installCRDs(kinds)
+	}
+	return needs, served
 }
 
 // Allowed returns the part of a rule that other rules do not allow, or nil, in as few

@@ -28,19 +28,12 @@ type resource struct {
 type resources map[schema.GroupKind]resource
 
 // resourcesOf returns the resources of the kinds that the operator serves.
-func resourcesOf(kinds []catalog.Kind) (resources, error) {
+func resourcesOf(kinds []catalog.Kind) resources {
 	known := resources{}
 	for _, kind := range kinds {
-		definition, _, err := crd.Generate(kind)
-		if err != nil {
-			return nil, err
-		}
-		known[kind.GVK().GroupKind()] = resource{
-			GroupResource: schema.GroupResource{Group: kind.Group, Resource: definition.Spec.Names.Plural},
-			cluster:       kind.Scope == watches.ScopeCluster,
-		}
+		known[kind.GVK().GroupKind()] = resource{GroupResource: crd.Resource(kind), cluster: kind.Scope == watches.ScopeCluster}
 	}
-	return known, nil
+	return known
 }
 
 // define adds the resource that a CRD defines.

@@ -76,16 +76,25 @@ type Config struct {
 }
 
 // Checker finds out which rules for its kinds the operator lacks. It runs on every replica.
+//
+// Rules that a kind requires regardless of its chart are checked from the start. Those of
+// the chart are derived only after the API server has refused a request for the kind,
+// because the derivation of a large chart takes many seconds of CPU time.
 type Checker struct {
 	Config
 
 	// requested receives a value after a forbidden request.
 	requested chan struct{}
+	// queue receives each kind whose rules are to be derived, and derived receives it when
+	// that is done. Both have room for all kinds.
+	queue, derived chan *KindChecker
 
 	mu    sync.Mutex
 	kinds []*KindChecker
-	// have are the rules by namespace that could be read.
-	have map[string][]rbacv1.PolicyRule
+	// have are the rules by namespace that could be read, and unread is why others could
+	// not.
+	have   map[string][]rbacv1.PolicyRule
+	unread string
 	// changed is closed and replaced after each change.
 	changed chan struct{}
 }
@@ -98,10 +107,11 @@ type KindChecker struct {
 	// The other fields are guarded by all.mu.
 
 	required []Rule
-	// marked: the rules in required that every release requires are marked.
-	marked bool
-	// underived is why the required rules are unknown, except for rules that were added
-	// after a forbidden request.
+	// queued: the rules of the chart are derived, or will be.
+	queued bool
+	// complete: the derivation has ended.
+	complete bool
+	// underived is why the rules of the chart are unknown after the derivation.
 	underived error
 	missing   []Rule
 	unknown   string
@@ -113,54 +123,59 @@ type KindChecker struct {
 func NewChecker(config Config) *Checker {
 	c := &Checker{
 		Config: config, requested: make(chan struct{}, 1), changed: make(chan struct{}),
+		queue: make(chan *KindChecker, len(config.Kinds)), derived: make(chan *KindChecker, len(config.Kinds)),
 		have: map[string][]rbacv1.PolicyRule{},
 	}
 	if len(c.Namespaces) == 0 {
 		c.Namespaces = []string{allNamespaces}
 	}
 	for _, kind := range config.Kinds {
-		c.kinds = append(c.kinds, &KindChecker{all: c, kind: kind})
+		c.kinds = append(c.kinds, &KindChecker{all: c, kind: kind, required: ownRules(kind, c.Operator, c.namespaced())})
 	}
 	return c
 }
 
 // Start checks once, every checkInterval while rules are missing, and after each call of
-// Check.
+// Check. It compares the rules of a kind again when they have been derived.
 func (c *Checker) Start(ctx context.Context) error {
-	derived := make(chan struct{})
-	// Deriving the rules of a large chart takes a minute and cannot be interrupted. The
-	// process ends without waiting, because the derivation writes nothing.
-	go func() {
-		defer close(derived)
-		for _, k := range c.kinds {
-			if ctx.Err() == nil {
-				k.derive()
-			}
-		}
-	}()
-	select {
-	case <-derived:
-	case <-ctx.Done():
-	}
+	// A derivation cannot be interrupted. The process ends without waiting for it, because
+	// it writes nothing.
+	go c.deriveQueued(ctx)
 	for ctx.Err() == nil {
 		pause := time.After(checkInterval)
-		select {
-		case <-c.requested: // this check covers the request
-		default:
-		}
-		if !c.check(ctx) {
+		for again := c.check(ctx); pause != nil || !again; {
 			select {
 			case <-ctx.Done():
+				return nil
+			case <-pause:
+				pause = nil
 			case <-c.requested:
+				again = true
+			case k := <-c.derived:
+				if c.compare(k, c.have, c.unread) {
+					again = true
+				}
 			}
-		}
-		select {
-		case <-ctx.Done():
-		case <-pause:
 		}
 	}
 	return nil
 }
+
+// deriveQueued derives the rules of one kind at a time until the context ends.
+func (c *Checker) deriveQueued(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case k := <-c.queue:
+			k.derive()
+			c.derived <- k
+		}
+	}
+}
+
+// namespaced reports whether the operator watches only some namespaces.
+func (c *Checker) namespaced() bool { return c.Namespaces[0] != allNamespaces }
 
 // Check requests another check.
 func (c *Checker) Check() {
@@ -187,16 +202,37 @@ func (c *Checker) Kind(kind schema.GroupKind) *KindChecker {
 	return nil
 }
 
+// Derive requests that the rules of the chart are derived, once per process, after a sign
+// that one of them is missing.
+func (k *KindChecker) Derive() {
+	k.all.mu.Lock()
+	defer k.all.mu.Unlock()
+	k.enqueue()
+}
+
+// enqueue requires all.mu.
+func (k *KindChecker) enqueue() {
+	if !k.queued {
+		k.queued = true
+		k.all.queue <- k
+	}
+}
+
 // derive derives the rules that the kind requires. It takes between ten milliseconds and a
 // minute, depending on the chart.
 func (k *KindChecker) derive() {
-	required, err := rulesOf(k.kind, k.all.Operator, k.all.Namespaces[0] != allNamespaces)
+	required, err := deriveRules(k.kind, k.all.Operator, k.all.namespaced(), k.all.Mapper)
 	if err != nil {
 		k.all.Logger.Error(err, "failed to derive the required rules", "kind", k.kind.Kind, "group", k.kind.Group)
 	}
 	k.all.mu.Lock()
 	defer k.all.mu.Unlock()
-	k.required, k.underived = append(required, k.required...), err
+	for _, known := range k.required {
+		if !covers(required, known.PolicyRule) {
+			required = append(required, known)
+		}
+	}
+	k.required, k.underived, k.complete = required, err, true
 }
 
 // check reads the operator's rules, with one request per namespace, compares them with the
@@ -225,6 +261,9 @@ func (c *Checker) check(ctx context.Context) (missing bool) {
 			have[namespace] = rules
 		}
 	}
+	c.mu.Lock()
+	c.have, c.unread = have, unknown
+	c.mu.Unlock()
 	for _, k := range c.kinds {
 		if c.compare(k, have, unknown) {
 			missing = true
@@ -237,15 +276,12 @@ func (c *Checker) check(ctx context.Context) (missing bool) {
 // rule is missing.
 func (c *Checker) compare(k *KindChecker, have map[string][]rbacv1.PolicyRule, unknown string) (lacks bool) {
 	c.mu.Lock()
-	c.have = have
-	missing := missingRules(k.required, c.Namespaces, have)
-	if len(missing) > 0 && !k.marked {
-		if err := markAlways(k.kind, k.required, c.Mapper); err != nil {
-			c.Logger.Error(err, "failed to classify missing rules", "kind", k.kind.Kind, "group", k.kind.Group)
-		}
-		k.marked = true
-		missing = missingRules(k.required, c.Namespaces, have)
+	if k.queued && !k.complete {
+		// The report follows the derivation, so that it contains all missing rules.
+		c.mu.Unlock()
+		return true
 	}
+	missing := missingRules(k.required, c.Namespaces, have)
 	if k.underived != nil {
 		unknown = k.underived.Error()
 	}
@@ -262,16 +298,19 @@ func (c *Checker) compare(k *KindChecker, have map[string][]rbacv1.PolicyRule, u
 	return len(missing) > 0
 }
 
-// Missing returns the missing rules that every release of the kind in a namespace requires,
-// and whether a check has completed.
+// Missing returns the missing rules that every release of the kind in a namespace requires.
+// known is false before the first check and, if no rule is missing so far, before the rules
+// of the chart are derived.
 func (k *KindChecker) Missing(namespace string) (rules string, known bool) {
 	k.all.mu.Lock()
 	defer k.all.mu.Unlock()
-	return Text(slices.DeleteFunc(slices.Clone(k.missing), func(m Rule) bool { return !m.Always || !m.in(namespace) })), k.checked
+	rules = Text(slices.DeleteFunc(slices.Clone(k.missing), func(m Rule) bool { return !m.Always || !m.in(namespace) }))
+	return rules, k.checked && (k.complete || rules != "")
 }
 
 // Refused returns the rules to add after a forbidden request as advice, and requests a
-// check.
+// check and the derivation of the chart's rules. Before the derivation, the advice may
+// contain the refused verb only.
 func (k *KindChecker) Refused(err error, account string) string {
 	var own, others []string
 	for _, refused := range Refusals(err) {
@@ -303,11 +342,17 @@ func (k *KindChecker) forbidden(refused Refusal) []rbacv1.PolicyRule {
 	if !ok {
 		have = k.all.have[refused.namespace]
 	}
+	k.enqueue()
 	missing := missingFrom(k.required, have, refused.rule)
-	if !slices.ContainsFunc(k.required, func(r Rule) bool {
-		return len(permissions.Allowed([]rbacv1.PolicyRule{r.PolicyRule}, refused.rule)) == 0
-	}) {
+	if !covers(k.required, refused.rule) {
 		k.required = append(k.required, Rule{Rule: permissions.Rule{PolicyRule: refused.rule, Why: "a request was forbidden"}})
 	}
 	return missing
+}
+
+// covers reports whether one of the rules allows all that another rule allows.
+func covers(rules []Rule, other rbacv1.PolicyRule) bool {
+	return slices.ContainsFunc(rules, func(r Rule) bool {
+		return len(permissions.Allowed([]rbacv1.PolicyRule{r.PolicyRule}, other)) == 0
+	})
 }

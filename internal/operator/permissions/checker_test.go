@@ -88,6 +88,62 @@ func startChecker(t *testing.T, a *account, namespaces ...string) (r *Checker, r
 	return r, reports
 }
 
+// startDerived starts a Checker whose rules are derived.
+func startDerived(t *testing.T, a *account, namespaces ...string) (r *Checker, reports *[]string) {
+	t.Helper()
+	r, reports = startChecker(t, a, namespaces...)
+	r.kinds[0].Derive()
+	synctest.Wait()
+	return r, reports
+}
+
+// TestChecker_DerivesAfterARefusal: the chart is rendered only after a request was forbidden.
+// The report is then complete, without another request.
+func TestChecker_DerivesAfterARefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &account{}
+		a.set(nil, allNamespaces, all)
+		r, reports := startChecker(t, a)
+		podSets := r.Kind(podSet(t).GVK().GroupKind())
+		own := rule("", "events", "list", "create", "patch")
+		allowed := but(r, rule("", "nothing"))
+		a.set(nil, allNamespaces, allowed...)
+		r.Check()
+		pass(time.Hour)
+		if podSets.queued || len(*reports) > 0 || !covers(podSets.required, own) {
+			t.Fatalf("without a refusal: derivation %v, reports %q, rules %s", podSets.queued, *reports, Text(podSets.required))
+		}
+		if rules, known := podSets.Missing("shop"); rules != "" || known {
+			t.Errorf("before the derivation, missing: %q, known: %v", rules, known)
+		}
+		a.takeReviews()
+		refused := forbidden(`User "o" cannot get resource "deployments" in API group "apps" in the namespace "shop"`)
+		const first = `Add to the rules of the operator's role: {apiGroups: ["apps"], resources: ["deployments"], verbs: ["get"]}`
+		for range 3 {
+			if advice := podSets.Refused(refused, ""); advice != first {
+				t.Errorf("the first advice is %q", advice)
+			}
+		}
+		synctest.Wait()
+		const missing = `{apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "list", "watch", "create", "patch", "delete"]}`
+		if rules, known := podSets.Missing("shop"); rules != missing || !known {
+			t.Errorf("missing: %q, known: %v", rules, known)
+		}
+		if advice := podSets.Refused(refused, ""); advice != "Add to the rules of the operator's role: "+missing {
+			t.Errorf("the second advice is %q", advice)
+		}
+		if len(*reports) != 1 || !strings.Contains((*reports)[0], missing) {
+			t.Errorf("reports: %q", *reports)
+		}
+		if n := a.takeReviews(); n != 1 {
+			t.Errorf("%d reviews at once, want the requested one", n)
+		}
+		if len(podSets.all.queue) > 0 {
+			t.Error("another derivation is queued")
+		}
+	})
+}
+
 // pass advances the clock of the bubble and waits until its effects are complete.
 func pass(d time.Duration) {
 	<-time.After(d)
@@ -112,7 +168,7 @@ func TestChecker_RepeatsWhileRulesAreMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &account{}
 		a.set(nil, allNamespaces, all)
-		r, reports := startChecker(t, a)
+		r, reports := startDerived(t, a)
 		if n := a.takeReviews(); n != 1 || len(*reports) > 0 {
 			t.Errorf("%d reviews at start, reports %v", n, *reports)
 		}
@@ -152,7 +208,7 @@ func TestChecker_MergesRequestedChecks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &account{}
 		a.set(nil, allNamespaces, all)
-		r, _ := startChecker(t, a)
+		r, _ := startDerived(t, a)
 		a.takeReviews()
 		for range 595 {
 			r.Check()
@@ -169,7 +225,7 @@ func TestChecker_RulesForSomeValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &account{}
 		a.set(nil, allNamespaces, all)
-		r, reports := startChecker(t, a)
+		r, reports := startDerived(t, a)
 		a.set(nil, allNamespaces, but(r, rule("", "events", "list"))...)
 		r.Check()
 		pass(checkInterval)
@@ -186,7 +242,7 @@ func TestChecker_RulesOfNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &account{}
 		a.set(nil, "one", all)
-		r, _ := startChecker(t, a, "one", "two")
+		r, _ := startDerived(t, a, "one", "two")
 		if n := a.takeReviews(); n != 2 {
 			t.Errorf("%d reviews", n)
 		}
@@ -215,7 +271,7 @@ func TestChecker_IncompleteRulesReview(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := &account{}
 				a.set(test.err, allNamespaces, all)
-				r, reports := startChecker(t, a)
+				r, reports := startDerived(t, a)
 				pass(time.Minute - time.Second)
 				if n := a.takeReviews(); n != test.reviews {
 					t.Errorf("%d reviews in a minute, want %d", n, test.reviews)
@@ -260,7 +316,7 @@ func TestKindChecker_RefusedAdvice(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := &account{}
 				a.set(nil, allNamespaces, all)
-				r, _ := startChecker(t, a)
+				r, _ := startDerived(t, a)
 				pass(time.Minute)
 				a.takeReviews()
 				// Two verbs were missing at the last check, and none now.

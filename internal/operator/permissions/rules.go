@@ -27,15 +27,31 @@ type Rule struct {
 	Namespaces []string
 }
 
-// rulesOf returns the rules that a kind requires, one resource per rule. An operator of
-// some namespaces works without the permission to watch CRDs.
-func rulesOf(kind catalog.Kind, operator string, namespaced bool) ([]Rule, error) {
+// ownRules returns the rules that a kind requires regardless of its chart, one resource
+// per rule.
+func ownRules(kind catalog.Kind, operator string, namespaced bool) []Rule {
+	required := split(permissions.Own([]catalog.Kind{kind}, permissions.Options{Operator: operator}), namespaced)
+	markAlways(required, ownResources(kind))
+	return required
+}
+
+// deriveRules returns all rules that a kind requires, one resource per rule. It renders the
+// chart many times.
+func deriveRules(kind catalog.Kind, operator string, namespaced bool, mapper meta.RESTMapper) ([]Rule, error) {
 	report, err := permissions.Derive([]catalog.Kind{kind}, permissions.Options{Operator: operator})
 	if err != nil {
 		return nil, fmt.Errorf("derive its rules: %w", err)
 	}
+	required := split(report.Rules, namespaced)
+	markAlways(required, append(ownResources(kind), defaultResources(kind, mapper)...))
+	return required, nil
+}
+
+// split returns one rule per resource. An operator of some namespaces works without the
+// permission to watch CRDs.
+func split(rules []permissions.Rule, namespaced bool) []Rule {
 	var required []Rule
-	for _, rule := range report.Rules {
+	for _, rule := range rules {
 		// Without any rules the whole rule is missing, split by resource.
 		for _, single := range permissions.Allowed(nil, rule.PolicyRule) {
 			if namespaced && permissions.SeesDefinitions(single) {
@@ -44,37 +60,39 @@ func rulesOf(kind catalog.Kind, operator string, namespaced bool) ([]Rule, error
 			required = append(required, Rule{Rule: permissions.Rule{PolicyRule: single, Why: rule.Why}})
 		}
 	}
-	return required, nil
+	return required
 }
 
-// markAlways marks the rules that every release requires: those for the custom resources
-// and the release records, and those for the objects that the chart renders with its
+// markAlways marks the rules for resources that every release uses.
+func markAlways(required []Rule, resources []schema.GroupResource) {
+	for i := range required {
+		required[i].Always = required[i].Always || slices.ContainsFunc(resources, required[i].of)
+	}
+}
+
+// ownResources returns the resources of the custom resources and the release records.
+func ownResources(kind catalog.Kind) []schema.GroupResource {
+	own := crd.Resource(kind)
+	return []schema.GroupResource{own, {Group: own.Group, Resource: own.Resource + "/status"}, {Resource: "secrets"}}
+}
+
+// defaultResources returns the resources of the objects that the chart renders with its
 // default values, if that succeeds.
-func markAlways(kind catalog.Kind, required []Rule, mapper meta.RESTMapper) error {
-	definition, _, err := crd.Generate(kind)
-	if err != nil {
-		return err
-	}
-	plural := definition.Spec.Names.Plural
-	always := []schema.GroupResource{
-		{Group: kind.Group, Resource: plural}, {Group: kind.Group, Resource: plural + "/status"}, {Resource: "secrets"},
-	}
+func defaultResources(kind catalog.Kind, mapper meta.RESTMapper) (resources []schema.GroupResource) {
 	rendered, err := kind.Chart.Render(chart.Offline{
 		Release: "release", Namespace: "namespace", Values: runtime.DeepCopyJSON(kind.Overrides),
 	})
-	if err == nil {
-		for _, object := range append(rendered.Objects, rendered.Hooks...) {
-			gvk := object.GroupVersionKind()
-			// Rules for kinds that the API server does not serve have no effect.
-			if mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
-				always = append(always, mapping.Resource.GroupResource())
-			}
+	if err != nil {
+		return nil
+	}
+	for _, object := range append(rendered.Objects, rendered.Hooks...) {
+		gvk := object.GroupVersionKind()
+		// Rules for kinds that the API server does not serve have no effect.
+		if mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
+			resources = append(resources, mapping.Resource.GroupResource())
 		}
 	}
-	for i := range required {
-		required[i].Always = slices.ContainsFunc(always, required[i].of)
-	}
-	return nil
+	return resources
 }
 
 // missingRules returns the required rules, or parts of them, that the rules of each
