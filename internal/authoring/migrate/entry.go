@@ -128,7 +128,8 @@ var reportedElsewhere = map[string]bool{"not-allowed": true, "lookup-elsewhere":
 func (p *Project) chartFindings(f *finder, kind catalog.Kind) error {
 	found, err := lint.Run(lint.Target{Path: path.Clean(kind.Watch.Chart), Kind: kind})
 	if err != nil {
-		return err
+		f.addf(Unknown, path.Clean(kind.Watch.Chart), "the chart cannot be checked: %v", err).Do = "fix this first"
+		return nil
 	}
 	warnings := 0
 	for _, finding := range found {
