@@ -31,8 +31,8 @@ type Chart struct {
 	// release can use more, see FeaturesOf.
 	Features analysis.Features
 	usage    analysis.Usage
-	// templates are the templates of the chart and its subcharts, except notes.
-	templates []analysis.File
+	// templates caches the syntax trees of the chart and its subcharts, except notes.
+	templates syntax
 	// examples are the files ci/*-values.yaml, by name.
 	examples map[string][]byte
 	// parsed caches parsed templates for rendering.
@@ -68,7 +68,7 @@ func (c *Chart) Schema() []byte { return c.chart.Schema }
 
 // Templates returns the parsed templates of the chart and its subcharts, except notes.
 // The caller must not change them.
-func (c *Chart) Templates() []analysis.File { return c.templates }
+func (c *Chart) Templates() []analysis.File { return c.templates.of(c.chart) }
 
 // Notes returns the parsed notes of the chart and its subcharts.
 func (c *Chart) Notes() ([]analysis.File, error) { return parseTemplates(c.chart, true) }

@@ -173,7 +173,7 @@ func load(files []*loader.BufferedFile) (*Chart, error) {
 	}
 	usage := readFeatures(loaded, parsed)
 	return &Chart{
-		chart: loaded, schemas: schemas, Digest: digest, Features: usage.Chart, usage: usage, templates: parsed, examples: examples(loaded),
+		chart: loaded, schemas: schemas, Digest: digest, Features: usage.Chart, usage: usage, examples: examples(loaded),
 	}, nil
 }
 

@@ -1,10 +1,14 @@
 package chart
 
 import (
+	"fmt"
 	"hash/maphash"
 	"sync"
 	"time"
 
+	helmchart "helm.sh/helm/v3/pkg/chart"
+
+	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
@@ -64,4 +68,35 @@ func (p *parsed) set(files []render.File) (*render.Set, error) {
 		delete(p.sets, key)
 	})}
 	return set, nil
+}
+
+// syntax caches the syntax trees of a chart's templates until keepParsed after their last
+// use. The trees of a large chart take about a megabyte, and only the analysis of a chart
+// needs them.
+type syntax struct {
+	mu     sync.Mutex
+	files  []analysis.File
+	expiry *time.Timer
+}
+
+// of returns the syntax trees of a loaded chart. It panics if a template cannot be parsed,
+// because a chart with such a template cannot be loaded.
+func (s *syntax) of(c *helmchart.Chart) []analysis.File {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.files != nil {
+		s.expiry.Reset(keepParsed)
+		return s.files
+	}
+	files, err := parseTemplates(c, false)
+	if err != nil {
+		panic(fmt.Sprintf("the templates of a loaded chart cannot be parsed: %v", err))
+	}
+	s.files = files
+	s.expiry = time.AfterFunc(keepParsed, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.files = nil
+	})
+	return files
 }

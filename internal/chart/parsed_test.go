@@ -5,6 +5,9 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
 
 	"github.com/chartwright/chartwright/internal/chart/render"
 )
@@ -72,4 +75,39 @@ func TestRender_UsesLastOfDuplicateTemplates(t *testing.T) {
 	if err != nil || got["small/templates/x.yaml"] != want["small/templates/x.yaml"] {
 		t.Errorf("got %v, error %v; want Helm's %v", got, err, want)
 	}
+}
+
+// The syntax trees are released after their last use, and parsed again for the next one.
+func TestTemplates_ReleasedAfterUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		loaded, err := LoadDir(fstest.MapFS{
+			"Chart.yaml":       {Data: []byte("apiVersion: v2\nname: web\nversion: 1.0.0\n")},
+			"templates/x.yaml": {Data: []byte("{{ .Values.x }}")},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if loaded.templates.files != nil {
+			t.Error("a loaded chart holds syntax trees that nothing has used")
+		}
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() { loaded.Templates() })
+		}
+		all.Wait()
+		first := loaded.Templates()
+		time.Sleep(keepParsed - time.Second)
+		if again := loaded.Templates(); &again[0] != &first[0] {
+			t.Error("templates in use are parsed twice")
+		}
+		time.Sleep(keepParsed)
+		synctest.Wait()
+		if loaded.templates.files != nil {
+			t.Error("the syntax trees are not released")
+		}
+		if again := loaded.Templates(); len(again) != 1 || again[0].Text != first[0].Text || again[0].Trees[0].Root.String() != first[0].Trees[0].Root.String() {
+			t.Errorf("templates parsed again are %v, want %v", again, first)
+		}
+		time.Sleep(keepParsed)
+	})
 }
