@@ -24,7 +24,7 @@ func TestUpgrade_RefusedObjectChangesNothing(t *testing.T) {
 	e.SetSpec(e.cr("web").Set("word", "two").Set("tier", "back").Obj())
 	status := e.WaitCondition(web, "Ready", metav1.ConditionFalse, "ObjectRefused")
 	message := condition(t, status, "Ready").Message
-	for _, wantText := range []string{"nothing was changed", "Deployment " + e.Namespace + "/web", "field is immutable"} {
+	for _, wantText := range []string{"no object was changed", "Deployment " + e.Namespace + "/web", "field is immutable"} {
 		if !strings.Contains(message, wantText) {
 			t.Errorf("the message of Ready is %q, want %q", message, wantText)
 		}
