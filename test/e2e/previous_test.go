@@ -89,7 +89,7 @@ func TestPreviousVersion_StateIsKept(t *testing.T) {
 	// The first complete reconciliation may update messages in the status.
 	s.Wait("a complete reconciliation of each note", func(context.Context) error {
 		if done := s.metrics.Sum("chartwright_reconciles_total", map[string]string{"kind": s.note.GroupKind().String()}); done < 3 {
-			return fmt.Errorf("so far: %v", done)
+			return fmt.Errorf("%v reconciliations are complete", done)
 		}
 		return nil
 	})

@@ -85,14 +85,14 @@ type Checker struct {
 
 	// requested receives a value after a forbidden request.
 	requested chan struct{}
-	// queue receives each kind whose rules are to be derived, and derived receives it when
-	// that is done. Both have room for all kinds.
+	// queue receives each kind that needs a derivation, and derived receives it after the
+	// derivation. Both have room for all kinds.
 	queue, derived chan *KindChecker
 
 	mu    sync.Mutex
 	kinds []*KindChecker
-	// have are the rules by namespace that could be read, and unread is why others could
-	// not.
+	// have are the operator's rules by namespace, as last read. unread is why the rules of
+	// other namespaces are unknown.
 	have   map[string][]rbacv1.PolicyRule
 	unread string
 	// changed is closed and replaced after each change.
