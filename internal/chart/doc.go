@@ -5,6 +5,8 @@
 // render works on a clone, because Helm changes the charts that it renders.
 //
 // Prepare processes the dependencies of a chart and validates values. ExecuteTemplates
-// executes the templates within the limits of package render. Render and Survey render
-// without a cluster, for the commands. Capabilities holds .Capabilities of a cluster.
+// executes the templates within the limits of package render. Render renders without a
+// cluster, for the commands. A Survey (survey.go) does so with many values, and executes
+// again only those templates that read a changed value. Capabilities holds .Capabilities
+// of a cluster.
 package chart

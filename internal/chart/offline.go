@@ -7,10 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"path"
 	"regexp"
-	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
@@ -18,7 +15,6 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	kubefake "helm.sh/helm/v3/pkg/kube/fake"
 	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/releaseutil"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -105,15 +101,11 @@ type RenderedObject struct {
 // Render renders the chart without a cluster, by Helm's own install. Errors wrap
 // ErrInvalidValues, with every invalid path, or ErrRender.
 func (c *Chart) Render(o Offline) (*Rendered, error) {
-	prepare := c.Prepare
-	if o.Unchecked {
-		prepare = c.unchecked
-	}
-	in, err := prepare(o.Values)
+	in, err := c.prepare(o.Values, o.Unchecked)
 	if err != nil {
 		return nil, err
 	}
-	capabilities, err := offlineCapabilities(cmp.Or(o.KubeVersion, librariesVersion), o.APIVersions)
+	capabilities, err := o.capabilities()
 	if err != nil {
 		return nil, err
 	}
@@ -155,15 +147,16 @@ func DryRun(executed *helmchart.Chart, name, namespace string, values map[string
 // offline is the renderer of the commands, which run without an operator.
 var offline = render.New(render.Defaults())
 
-// offlineCapabilities returns .Capabilities for renders without a cluster.
-func offlineCapabilities(kubernetes string, apiVersions []string) (*chartutil.Capabilities, error) {
+// capabilities returns .Capabilities for a render without a cluster.
+func (o Offline) capabilities() (*chartutil.Capabilities, error) {
+	kubernetes := cmp.Or(o.KubeVersion, librariesVersion)
 	version, err := chartutil.ParseKubeVersion(kubernetes)
 	if err != nil {
 		return nil, fmt.Errorf("parse Kubernetes version %q: %w", kubernetes, err)
 	}
 	capabilities := chartutil.DefaultCapabilities.Copy()
 	capabilities.KubeVersion = *version
-	capabilities.APIVersions = append(capabilities.APIVersions, apiVersions...)
+	capabilities.APIVersions = append(capabilities.APIVersions, o.APIVersions...)
 	return capabilities, nil
 }
 
@@ -249,83 +242,3 @@ func words[W ~string](of []W) []string {
 
 // CRDs returns the CRDs in the folders crds/ of the chart and its subcharts.
 func (c *Chart) CRDs() ([]RenderedObject, error) { return CRDsOf(c.chart) }
-
-// Survey renders a chart many times without a cluster, to find out which objects it can
-// render. It decodes equal outputs of a template only once, because decoding takes most
-// of the time of a render.
-type Survey struct {
-	chart *Chart
-	caps  *chartutil.Capabilities
-	// read holds, by file and rendered text, the error of decoding it.
-	read map[[2]string]error
-}
-
-// Survey returns a Survey of the chart. The API versions are added to those of
-// Kubernetes in .Capabilities.APIVersions.
-func (c *Chart) Survey(apiVersions []string) (*Survey, error) {
-	caps, err := offlineCapabilities(librariesVersion, apiVersions)
-	if err != nil {
-		return nil, err
-	}
-	return &Survey{chart: c, caps: caps, read: map[[2]string]error{}}, nil
-}
-
-// Render renders the chart for a release, and returns the objects and hooks of those
-// templates whose output differs from all earlier renders. Errors wrap ErrInvalidValues
-// or ErrRender.
-func (s *Survey) Render(release, namespace string, values map[string]any) (objects, hooks []RenderedObject, err error) {
-	files, err := s.files(release, namespace, values)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, file := range slices.Sorted(maps.Keys(files)) {
-		if path.Base(file) == "NOTES.txt" {
-			continue
-		}
-		key := [...]string{file, files[file]}
-		err, known := s.read[key]
-		if !known {
-			var more, moreHooks []RenderedObject
-			more, moreHooks, err = readFile(s.chart.Name(), file, files[file])
-			s.read[key] = err
-			objects, hooks = append(objects, more...), append(hooks, moreHooks...)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	return objects, hooks, nil
-}
-
-// files returns the rendered templates by name.
-func (s *Survey) files(release, namespace string, values map[string]any) (map[string]string, error) {
-	in, err := s.chart.Prepare(values)
-	if err != nil {
-		return nil, err
-	}
-	if needs := in.Chart.Metadata.KubeVersion; needs != "" && !chartutil.IsCompatibleRange(needs, s.caps.KubeVersion.String()) {
-		return nil, fmt.Errorf("%w: the chart requires Kubernetes %s, got %s", ErrRender, needs, s.caps.KubeVersion.String())
-	}
-	files, err := s.chart.execute(context.Background(), in, offline, FirstRevision(release, namespace), s.caps, render.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRender, err)
-	}
-	return files, nil
-}
-
-// readFile decodes the objects and hooks in the output of a template.
-func readFile(chartName, file, text string) (objects, hooks []RenderedObject, err error) {
-	events, manifests, err := releaseutil.SortManifests(map[string]string{file: text}, nil, releaseutil.InstallOrder)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrRender, err)
-	}
-	for _, manifest := range manifests {
-		more, err := ObjectsOf(chartName, file, manifest.Content)
-		if err != nil {
-			return nil, nil, err
-		}
-		objects = append(objects, more...)
-	}
-	hooks, err = hookObjects(chartName, events)
-	return objects, hooks, err
-}

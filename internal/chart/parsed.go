@@ -39,12 +39,13 @@ const maxParsed = 8
 
 // set returns the parsed files. The key of the cache includes their texts, because two
 // subcharts can have the same name if the values enable only one of them.
-func (p *parsed) set(files []render.File) (*render.Set, error) {
+func (p *parsed) set(files []render.File, traced bool) (*render.Set, error) {
 	var hash maphash.Hash
 	hash.SetSeed(seed)
 	for _, file := range files {
 		maphash.WriteComparable(&hash, file)
 	}
+	maphash.WriteComparable(&hash, traced)
 	key := hash.Sum64()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,7 +53,7 @@ func (p *parsed) set(files []render.File) (*render.Set, error) {
 		known.expiry.Reset(keepParsed)
 		return known.Set, nil
 	}
-	set, err := render.Parse(files)
+	set, err := render.Parse(files, traced)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 func TestParsed_CachesByContent(t *testing.T) {
 	var p parsed
 	parse := func(text string) *render.Set {
-		set, err := p.set([]render.File{{Name: "web/charts/db/templates/x.yaml", Text: text}})
+		set, err := p.set([]render.File{{Name: "web/charts/db/templates/x.yaml", Text: text}}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +31,7 @@ func TestParsed_CachesByContent(t *testing.T) {
 func TestParsed_LimitsCachedSets(t *testing.T) {
 	var p parsed
 	for i := range 10 * maxParsed {
-		if set, err := p.set([]render.File{{Name: "web/templates/x.yaml", Text: strconv.Itoa(i)}}); set == nil || err != nil {
+		if set, err := p.set([]render.File{{Name: "web/templates/x.yaml", Text: strconv.Itoa(i)}}, false); set == nil || err != nil {
 			t.Fatal(set, err)
 		}
 	}

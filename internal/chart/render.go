@@ -26,19 +26,9 @@ type Prepared struct {
 
 // Prepare processes the dependencies of the chart with the given values, and validates
 // the merged values by the chart's schemas.
-func (c *Chart) Prepare(given map[string]any) (*Prepared, error) {
-	in, err := c.unchecked(given)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.schemas.validate(in.Chart, in.values); err != nil {
-		return nil, err
-	}
-	return in, nil
-}
+func (c *Chart) Prepare(given map[string]any) (*Prepared, error) { return c.prepare(given, false) }
 
-// unchecked is Prepare without validation.
-func (c *Chart) unchecked(given map[string]any) (*Prepared, error) {
+func (c *Chart) prepare(given map[string]any, unchecked bool) (*Prepared, error) {
 	processed := clone(c.chart)
 	if err := chartutil.ProcessDependenciesWithMerge(processed, chartutil.Values(given)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
@@ -46,6 +36,11 @@ func (c *Chart) unchecked(given map[string]any) (*Prepared, error) {
 	merged, err := chartutil.CoalesceValues(processed, given)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
+	}
+	if !unchecked {
+		if err := c.schemas.validate(processed, merged); err != nil {
+			return nil, err
+		}
 	}
 	return &Prepared{Chart: processed, values: merged}, nil
 }
@@ -71,6 +66,25 @@ func (c *Chart) ExecuteTemplates(ctx context.Context, in *Prepared, by *render.R
 
 // execute executes the templates and returns the rendered files by name.
 func (c *Chart) execute(ctx context.Context, in *Prepared, by *render.Renderer, options chartutil.ReleaseOptions, capabilities *chartutil.Capabilities, with render.Options) (map[string]string, error) {
+	e, err := c.execution(in, options, capabilities)
+	if err != nil {
+		return nil, err
+	}
+	return e.run(ctx, by, with)
+}
+
+// execution is the input of one render.
+type execution struct {
+	chart *Chart
+	in    *Prepared
+	// dot is the dot of the outermost chart's templates.
+	dot chartutil.Values
+	// files are the templates, and scopes holds their scopes by name.
+	files  []render.File
+	scopes map[string]scope
+}
+
+func (c *Chart) execution(in *Prepared, options chartutil.ReleaseOptions, capabilities *chartutil.Capabilities) (*execution, error) {
 	top, err := c.files.scopeOf(in.Chart, chartutil.Values{
 		"Release": map[string]any{
 			"Name": options.Name, "Namespace": options.Namespace, "Service": "Helm",
@@ -81,14 +95,19 @@ func (c *Chart) execute(ctx context.Context, in *Prepared, by *render.Renderer, 
 	if err != nil {
 		return nil, err
 	}
-	scopes := map[string]scope{}
-	set, err := c.parsed.set(templateFiles(in.Chart, top, scopes, nil))
+	e := &execution{chart: c, in: in, dot: top, scopes: map[string]scope{}}
+	e.files = templateFiles(in.Chart, top, e.scopes, nil)
+	return e, nil
+}
+
+func (e *execution) run(ctx context.Context, by *render.Renderer, with render.Options) (map[string]string, error) {
+	set, err := e.chart.parsed.set(e.files, with.Trace != nil)
 	if err != nil {
 		return nil, err
 	}
-	with.OfChart = func(text string) bool { return hasFile(in.Chart, text) }
+	with.OfChart = func(text string) bool { return hasFile(e.in.Chart, text) }
 	return by.Files(ctx, set, func(name string) any {
-		scope := scopes[name]
+		scope := e.scopes[name]
 		scope.dot["Template"] = chartutil.Values{"Name": name, "BasePath": scope.basePath}
 		return scope.dot
 	}, with)

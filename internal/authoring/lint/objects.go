@@ -34,48 +34,48 @@ type foundObject struct {
 
 // objects applies the rules on rendered objects.
 func (c *check) objects() error {
-	clusterScoped, err := c.Kind.Chart.ClusterScoped()
+	if len(c.trials) == 0 {
+		return nil
+	}
+	own, err := c.survey(first)
 	if err != nil {
 		return err
 	}
-	known := map[identity]bool{}
-	for _, t := range c.trials {
-		rendered, err := c.render(t, first)
+	var others []*survey
+	for _, r := range []release{neighbor, namesake} {
+		other, err := c.survey(r)
 		if err != nil {
 			return err
 		}
-		if t.authored {
-			if err := c.size(rendered); err != nil {
-				return err
-			}
-		}
-		found := c.identify(rendered, first, clusterScoped)
-		var fresh []foundObject
-		for _, o := range found {
-			if !known[o.identity] {
-				fresh = append(fresh, o)
-			}
-			known[o.identity] = true
+		others = append(others, other)
+	}
+	for _, t := range c.trials {
+		fresh, err := own.fresh(t)
+		switch {
+		case errors.Is(err, chart.ErrRender), errors.Is(err, chart.ErrInvalidValues):
+			continue
+		case err != nil:
+			return err
 		}
 		for _, o := range fresh {
 			c.allowed(t, o)
 			c.definition(o)
 			c.hook(o)
 		}
-		if err := c.names(t, fresh, clusterScoped); err != nil {
+		if err := c.names(t, fresh, others); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// identify returns the objects of a render with their locations in the templates.
-func (c *check) identify(rendered *chart.Rendered, r release, clusterScoped func(schema.GroupKind) bool) []foundObject {
-	objects := slices.Concat(rendered.Objects, rendered.Hooks)
+// identify returns objects with their locations in the templates.
+func (c *check) identify(of chart.Found, r release, clusterScoped func(schema.GroupKind) bool) []foundObject {
+	objects := slices.Concat(of.Objects, of.Hooks)
 	found := make([]foundObject, 0, len(objects))
 	counts := map[string]int{}
 	for i, o := range objects {
-		s := foundObject{RenderedObject: o, hook: i >= len(rendered.Objects)}
+		s := foundObject{RenderedObject: o, hook: i >= len(of.Objects)}
 		s.kind = o.GroupVersionKind().GroupKind()
 		s.name = o.GetName()
 		s.cluster = clusterScoped(s.kind)
@@ -93,13 +93,12 @@ func (c *check) identify(rendered *chart.Rendered, r release, clusterScoped func
 
 // names compares the objects with those of two other releases with the same values:
 // one in the same namespace, and one with the same name in another namespace.
-func (c *check) names(t trial, objects []foundObject, clusterScoped func(schema.GroupKind) bool) error {
+func (c *check) names(t trial, objects []foundObject, others []*survey) error {
 	if len(objects) == 0 {
 		return nil
 	}
-	others := map[release]map[identity]bool{}
-	for _, r := range []release{neighbor, namesake} {
-		rendered, err := c.render(t, r)
+	for _, other := range others {
+		_, err := other.fresh(t)
 		if errors.Is(err, chart.ErrRender) {
 			// The chart depends on the name of its release and cannot be compared.
 			return nil
@@ -107,13 +106,9 @@ func (c *check) names(t trial, objects []foundObject, clusterScoped func(schema.
 		if err != nil {
 			return err
 		}
-		others[r] = map[identity]bool{}
-		for _, o := range c.identify(rendered, r, clusterScoped) {
-			others[r][o.identity] = true
-		}
 	}
 	for _, o := range objects {
-		c.shared(o, others[neighbor][o.identity], others[namesake][o.identity])
+		c.shared(o, others[0].known[o.identity], others[1].known[o.identity])
 	}
 	return nil
 }

@@ -8,12 +8,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
-// trial is a set of values with which the chart renders.
+// trial is a set of values to render the chart with.
 type trial struct {
 	// values include the overrides of the watches entry.
 	values map[string]any
@@ -21,6 +22,9 @@ type trial struct {
 	authored bool
 	// unchecked is set if the schema rejects the values.
 	unchecked bool
+	// variant is set for variants of the first trial. The chart may not render with
+	// them.
+	variant bool
 }
 
 // copy returns a copy of the values, because a render may change them.
@@ -30,7 +34,7 @@ func (t trial) copy() map[string]any { return runtime.DeepCopyJSON(t.values) }
 const maxFlips = 100
 
 // values collects the values with which the chart renders: its defaults, its
-// examples, and the first of these with each boolean inverted.
+// examples, and variants of the first of these with one boolean inverted.
 func (c *check) values() error {
 	examples, err := c.Kind.Chart.Examples()
 	if err != nil {
@@ -60,11 +64,12 @@ func (c *check) values() error {
 // with them.
 func (c *check) addTrial(vals map[string]any) error {
 	t := trial{values: values.Merge(values.Normalize(vals), c.Kind.Overrides), authored: true}
-	_, err := c.render(t, first)
-	if err == nil {
-		c.trials = append(c.trials, t)
+	rendered, err := c.render(t, first)
+	if err != nil {
+		return err
 	}
-	return err
+	c.trials = append(c.trials, t)
+	return c.size(rendered)
 }
 
 // bare returns the defaults, which the schema may reject.
@@ -72,8 +77,7 @@ func (c *check) bare() trial {
 	return trial{values: values.Merge(map[string]any{}, c.Kind.Overrides), unchecked: true}
 }
 
-// flip adds variants of the first trial, each with one boolean inverted, if the chart
-// renders with them.
+// flip adds variants of the first trial, each with one boolean inverted.
 func (c *check) flip() error {
 	if len(c.trials) == 0 {
 		return nil
@@ -85,12 +89,10 @@ func (c *check) flip() error {
 	}
 	switches := switchesOf(values.Coalesce(defaults, base.values), nil)
 	for _, at := range switches[:min(len(switches), maxFlips)] {
-		turned := trial{values: base.copy(), unchecked: base.unchecked}
+		variant := trial{values: base.copy(), unchecked: base.unchecked, variant: true}
 		// The path comes from the values, so every field on it is a map or missing.
-		_ = unstructured.SetNestedField(turned.values, !at.on, at.path...)
-		if _, err := c.render(turned, first); err == nil {
-			c.trials = append(c.trials, turned)
-		}
+		_ = unstructured.SetNestedField(variant.values, !at.on, at.path...)
+		c.trials = append(c.trials, variant)
 	}
 	return nil
 }
@@ -126,8 +128,65 @@ var (
 )
 
 func (c *check) render(t trial, r release) (*chart.Rendered, error) {
-	return c.Kind.Chart.Render(chart.Offline{
+	return c.Kind.Chart.Render(c.offline(t, r))
+}
+
+func (c *check) offline(t trial, r release) chart.Offline {
+	return chart.Offline{
 		Release: r.name, Namespace: r.namespace, Values: t.copy(), Unchecked: t.unchecked,
 		APIVersions: c.Kind.Chart.Features.APIs,
-	})
+	}
+}
+
+// survey renders trials for one release.
+type survey struct {
+	*check
+	release
+	survey *chart.Survey
+	// base is the render of the first trial.
+	base *chart.Base
+	// known holds the objects of all renders.
+	known         map[identity]bool
+	clusterScoped func(schema.GroupKind) bool
+}
+
+func (c *check) survey(r release) (*survey, error) {
+	clusterScoped, err := c.Kind.Chart.ClusterScoped()
+	if err != nil {
+		return nil, err
+	}
+	of, err := c.Kind.Chart.Survey(c.offline(c.trials[0], r))
+	if err != nil {
+		return nil, err
+	}
+	return &survey{check: c, release: r, survey: of, known: map[identity]bool{}, clusterScoped: clusterScoped}, nil
+}
+
+// fresh renders a trial and returns the objects that no earlier render contained. The
+// error wraps chart.ErrRender or chart.ErrInvalidValues.
+func (s *survey) fresh(t trial) (fresh []foundObject, err error) {
+	var found chart.Found
+	if s.base == nil {
+		s.base, found, err = s.survey.Base(s.trials[0].copy())
+		fresh = s.add(found)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if t.variant {
+		found, err = s.base.Change(t.copy())
+	} else {
+		found, err = s.survey.Render(t.copy())
+	}
+	return append(fresh, s.add(found)...), err
+}
+
+func (s *survey) add(found chart.Found) (fresh []foundObject) {
+	for _, o := range s.identify(found, s.release, s.clusterScoped) {
+		if !s.known[o.identity] {
+			s.known[o.identity] = true
+			fresh = append(fresh, o)
+		}
+	}
+	return fresh
 }

@@ -32,22 +32,35 @@ func renderAll(kind catalog.Kind, apiVersions []string) (rendered, error) {
 	if err != nil {
 		return rendered{}, err
 	}
-	survey, err := kind.Chart.Survey(apiVersions)
+	survey, err := kind.Chart.Survey(chart.Offline{Release: probeRelease, Namespace: probeNamespace, APIVersions: apiVersions})
 	if err != nil {
 		return rendered{}, err
 	}
 	var r rendered
 	seen := map[string]bool{}
-	for _, probe := range all {
-		objects, hooks, err := survey.Render(probeRelease, probeNamespace, over(probe, kind.Overrides))
-		if err != nil {
-			if !errors.Is(err, chart.ErrRender) && !errors.Is(err, chart.ErrInvalidValues) {
-				return rendered{}, err
-			}
-			continue
+	add := func(found chart.Found, err error) error {
+		if errors.Is(err, chart.ErrRender) || errors.Is(err, chart.ErrInvalidValues) {
+			return nil
 		}
-		r.objects = unseen(r.objects, objects, seen)
-		r.hooks = unseen(r.hooks, hooks, seen)
+		r.objects = unseen(r.objects, found.Objects, seen)
+		r.hooks = unseen(r.hooks, found.Hooks, seen)
+		return err
+	}
+	bases := make([]*chart.Base, len(all))
+	for i, probe := range all {
+		vals := over(probe.values, kind.Overrides)
+		var found chart.Found
+		switch {
+		case probe.changes >= 0:
+			found, err = bases[probe.changes].Change(vals)
+		case probe.changed:
+			bases[i], found, err = survey.Base(vals)
+		default:
+			found, err = survey.Render(vals)
+		}
+		if err := add(found, err); err != nil {
+			return rendered{}, err
+		}
 	}
 	return r, nil
 }
@@ -72,10 +85,19 @@ func unseen(to, from []chart.RenderedObject, seen map[string]bool) []chart.Rende
 // objects.
 const maxProbes = 256
 
+// probe holds values for a test render.
+type probe struct {
+	values map[string]any
+	// changes is the index of the probe from which the values differ at one path, or -1.
+	changes int
+	// changed is true if other probes differ from this one at one path.
+	changed bool
+}
+
 // probes returns values for test renders: the defaults, the examples in ci/, all booleans
 // true or false, and each possible value of each leaf of the defaults and the schema, in
 // combination with the defaults, the examples and all booleans true.
-func probes(loaded *chart.Chart) ([]map[string]any, error) {
+func probes(loaded *chart.Chart) ([]probe, error) {
 	defaults, err := loaded.Values()
 	if err != nil {
 		return nil, err
@@ -89,22 +111,23 @@ func probes(loaded *chart.Chart) ([]map[string]any, error) {
 	if err := leaves.ofSchema(loaded.Schema(), false); err != nil {
 		return nil, err
 	}
-	bases := []map[string]any{{}}
-	for _, name := range slices.Sorted(maps.Keys(examples)) {
-		bases = append(bases, examples[name])
-	}
 	on, off := leaves.switched(true), leaves.switched(false)
-	all := append(slices.Clone(bases), on, off)
-	for _, example := range bases[1:] {
-		all = append(all, over(on, example))
+	all := []probe{{map[string]any{}, -1, true}}
+	for _, name := range slices.Sorted(maps.Keys(examples)) {
+		all = append(all, probe{examples[name], -1, true})
 	}
-	for _, base := range append(bases, on) {
+	bases := len(all)
+	all = append(all, probe{on, -1, true}, probe{off, -1, false})
+	for _, example := range all[1:bases] {
+		all = append(all, probe{over(on, example.values), -1, false})
+	}
+	for i, base := range all[:bases+1] {
 		for _, leaf := range leaves.list {
 			for _, value := range leaf.values {
 				if len(all) == maxProbes {
 					return all, nil
 				}
-				all = append(all, over(base, nest(leaf.path, value)))
+				all = append(all, probe{over(base.values, nest(leaf.path, value)), i, false})
 			}
 		}
 	}

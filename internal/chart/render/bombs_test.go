@@ -75,7 +75,7 @@ func exponential(call string) string {
 // one parses and renders one template.
 func one(t testing.TB, renderer *Renderer, text string, values map[string]any) (string, error) {
 	t.Helper()
-	set, err := Parse([]File{{Name: "web/templates/bomb.yaml", Text: text}})
+	set, err := Parse([]File{{Name: "web/templates/bomb.yaml", Text: text}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,10 @@
 //   - The sizes of all outputs and function results are added up.
 //   - The depth of nested template calls is limited.
 //
+// A Trace (trace.go) records which values each file reads, by further calls in the parsed
+// trees (observe.go). Only the commands use it: it finds the templates that can change when
+// values change.
+//
 // When a render becomes large, it waits until it is the only large render of the process.
 // So the total cost is limited to one large render and some small ones.
 //

@@ -16,7 +16,7 @@ func FuzzRender(f *testing.F) {
 	limits := Defaults()
 	limits.Steps, limits.Time = 20_000, 2*time.Second
 	renderer := New(limits)
-	set, err := Parse([]File{{Name: "web/templates/all.yaml", Text: "{{ tpl .text . }}"}})
+	set, err := Parse([]File{{Name: "web/templates/all.yaml", Text: "{{ tpl .text . }}"}}, false)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -24,14 +24,17 @@ type Set struct {
 	names []string
 	// used are the functions that the templates call.
 	used map[string]bool
+	// traced is true if the templates contain the calls that a Trace needs.
+	traced bool
 }
 
 // missingKey is the template option for missing values: they have the zero value, and are
 // not errors.
 const missingKey = "missingkey=zero"
 
-// Parse parses and instruments the templates of a chart.
-func Parse(files []File) (*Set, error) {
+// Parse parses and instruments the templates of a chart. If traced is true, renders of the
+// result need a Trace.
+func Parse(files []File, traced bool) (*Set, error) {
 	// As in Helm's engine, outer files come last, so that their definitions have
 	// precedence.
 	files = slices.Clone(files)
@@ -41,9 +44,9 @@ func Parse(files []File) (*Set, error) {
 		}
 		return strings.Compare(b.Name, a.Name)
 	})
-	set := &Set{root: template.New("gotpl"), used: map[string]bool{}}
+	set := &Set{root: template.New("gotpl"), used: map[string]bool{}, traced: traced}
 	for _, file := range files {
-		if err := parseInto(set.root.New(file.Name), file.Text, set.used); err != nil {
+		if err := parseInto(set.root.New(file.Name), file.Text, set.used, traced); err != nil {
 			return nil, parseError(file.Name, err)
 		}
 		set.names = append(set.names, file.Name)
@@ -53,13 +56,16 @@ func Parse(files []File) (*Set, error) {
 
 // parseInto parses a text as Template.Parse does, instruments it, and adds the functions
 // that it calls to used, unless used is nil.
-func parseInto(t *template.Template, text string, used map[string]bool) error {
+func parseInto(t *template.Template, text string, used map[string]bool, traced bool) error {
 	trees, err := parse.Parse(t.Name(), text, "", "", functions, builtins)
 	if err != nil {
 		return err
 	}
 	for name, tree := range trees {
 		instrument(tree)
+		if traced {
+			observe(tree)
+		}
 		if used != nil && tree.Root != nil {
 			noteUsed(tree.Root, used)
 		}

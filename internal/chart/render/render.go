@@ -9,6 +9,8 @@ import (
 	"sync"
 	"text/template"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 )
 
@@ -48,7 +50,10 @@ func (r *Renderer) Files(ctx context.Context, set *Set, dot func(name string) an
 	*k.budget = *newBudget(ctx, r.limits, r.largeLock)
 	k.budget.lend = options.Lend
 	defer k.budget.end()
-	e := execution{budget: k.budget, functions: k.functions, including: map[string]int{}, options: options}
+	e := execution{budget: k.budget, functions: k.functions, including: map[string]int{}, options: options, traced: set.traced}
+	if options.Trace != nil {
+		e.functions = options.Trace.functions(k.functions)
+	}
 	rendered, err := e.render(set, dot)
 	if k.budget.err != nil {
 		return nil, k.budget.err
@@ -71,6 +76,11 @@ type Options struct {
 	// large one. Its result acquires a slot again and is called when the render ends.
 	// Lend is nil if there is no slot.
 	Lend func() (resume func())
+	// Trace records which values each file reads. It is for sets that are parsed as
+	// traced.
+	Trace *Trace
+	// Only limits the render to some files. If it is nil, all files are rendered.
+	Only sets.Set[string]
 }
 
 // execution is one render.
@@ -78,6 +88,8 @@ type execution struct {
 	budget    *budget
 	functions template.FuncMap
 	options   Options
+	// traced is true if texts are parsed as traced.
+	traced bool
 	// including counts the active inclusions of each template.
 	including map[string]int
 }
@@ -104,10 +116,13 @@ func (e *execution) render(set *Set, dot func(name string) any) (rendered map[st
 	rendered = make(map[string]string, len(set.names))
 	output, size := 0, 0
 	for _, name := range set.names {
-		if strings.HasPrefix(path.Base(name), "_") {
+		if strings.HasPrefix(path.Base(name), "_") || e.options.Only != nil && !e.options.Only.Has(name) {
 			continue
 		}
 		e.budget.file = name
+		if e.options.Trace != nil {
+			e.options.Trace.begin(name)
+		}
 		to := &writer{budget: e.budget}
 		if err := root.ExecuteTemplate(to, name, dot(name)); err != nil {
 			return nil, executionError(name, err)
@@ -195,7 +210,7 @@ func (e *execution) tpl(parent *template.Template, text string, data any) (strin
 		t.Funcs(e.own(noLookup))
 	}
 	t = t.New(parent.Name())
-	if err := parseInto(t, text, nil); err != nil {
+	if err := parseInto(t, text, nil, e.traced); err != nil {
 		return "", fmt.Errorf("cannot parse template %s: %w", quoted(text), err)
 	}
 	to := &writer{budget: e.budget}

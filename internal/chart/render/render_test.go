@@ -22,7 +22,7 @@ func TestFiles_EndsWithContext(t *testing.T) {
 	limits.Steps = 1 << 60
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("the operator stops")
-	set, err := Parse([]File{{Name: "web/templates/endless.yaml", Text: "{{ lookup `v1` `Pod` `` `` }}{{ range 1000000000000000 }}{{ end }}"}})
+	set, err := Parse([]File{{Name: "web/templates/endless.yaml", Text: "{{ lookup `v1` `Pod` `` `` }}{{ range 1000000000000000 }}{{ end }}"}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestFiles_EndsWithContext(t *testing.T) {
 // A second large render must wait, and small renders must not.
 func TestFiles_OneLargeRenderAtATime(t *testing.T) {
 	renderer := New(Defaults())
-	set, err := Parse([]File{{Name: "web/templates/large.yaml", Text: "{{ range 90000 }}{{ end }}{{ lookup `v1` `Pod` `` `` }}{{ range 90000 }}{{ end }}done"}})
+	set, err := Parse([]File{{Name: "web/templates/large.yaml", Text: "{{ range 90000 }}{{ end }}{{ lookup `v1` `Pod` `` `` }}{{ range 90000 }}{{ end }}done"}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestFiles_CountsLookups(t *testing.T) {
 		"{{ range 100 }}{{ $_ := lookup `v1` `Pod` `` `` }}{{ end }}":    "128 MiB of memory",
 		"{{ range 100 }}{{ toYaml (lookup `v1` `Pod` `` ``) }}{{ end }}": "toYaml creates or reads",
 	} {
-		set, err := Parse([]File{{Name: "web/templates/lookup.yaml", Text: text}})
+		set, err := Parse([]File{{Name: "web/templates/lookup.yaml", Text: text}}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestTpl_LooksUpOnlyWhereAllowed(t *testing.T) {
 		{"a file of the chart in a text", `{{ tpl .file . }}`, ofChart, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			set, err := Parse([]File{{Name: "web/templates/a.yaml", Text: chart}})
+			set, err := Parse([]File{{Name: "web/templates/a.yaml", Text: chart}}, false)
 			if err != nil {
 				t.Fatal(err)
 			}
