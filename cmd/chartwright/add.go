@@ -15,6 +15,7 @@ func newAdd() *cobra.Command {
 	var project scaffold.Project
 	var add scaffold.Add
 	var finish planFlags
+	var analysis analysisFlags
 	cmd := &cobra.Command{
 		Use:   "add [CHART]",
 		Short: "Add a kind for a chart",
@@ -36,6 +37,7 @@ files in the copy are not changed.`,
 			if len(args) == 1 {
 				add.Chart = args[0]
 			}
+			project.Analyzer = analysis.analyzer(cmd)
 			plan, err := project.Add(add)
 			if err != nil {
 				return err
@@ -59,5 +61,6 @@ files in the copy are not changed.`,
 	plugin.ChoiceFlag(cmd, &add.Scope, "scope", "", "scope of the kind (default Namespaced)", "Namespaced", "Cluster")
 	flags.StringVar(&add.ReleaseNamespace, "release-namespace", "", "namespace of the releases, can be a template (required for --scope Cluster)")
 	finish.dryRunFlag(cmd)
+	analysis.add(cmd)
 	return cmd
 }

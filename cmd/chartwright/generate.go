@@ -15,6 +15,7 @@ import (
 func newGenerate() *cobra.Command {
 	var project scaffold.Project
 	var finish planFlags
+	var analysis analysisFlags
 	cmd := &cobra.Command{
 		Use:   "generate",
 		Short: "Generate the manifests of a project",
@@ -32,6 +33,7 @@ files are not changed.`,
   chartwright generate --check`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			project.Analyzer = analysis.analyzer(cmd)
 			plan, err := project.Generate()
 			if err != nil {
 				return err
@@ -41,6 +43,7 @@ files are not changed.`,
 	}
 	projectFlags(cmd, &project)
 	finish.checkFlags(cmd)
+	analysis.add(cmd)
 	plugin.OutputFlag(cmd, &finish.output)
 	return cmd
 }

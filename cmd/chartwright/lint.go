@@ -5,18 +5,21 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/chartwright/chartwright/internal/authoring/lint"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/permissions"
 	"github.com/chartwright/chartwright/internal/plugin"
 )
 
 func newLint() *cobra.Command {
 	var watchesFile, output string
 	var strict, list bool
+	var analysis analysisFlags
 	cmd := &cobra.Command{
 		Use:   "lint [CHART...]",
 		Short: "Find problems in charts",
@@ -36,7 +39,7 @@ The exit code is 1 if there are errors or, with --strict, warnings.`,
 			if list {
 				return printRules(cmd, output)
 			}
-			findings, err := lintAll(charts, watchesFile)
+			findings, err := lintAll(charts, watchesFile, analysis.analyzer(cmd))
 			if err != nil {
 				return err
 			}
@@ -51,6 +54,7 @@ The exit code is 1 if there are errors or, with --strict, warnings.`,
 	flags := cmd.Flags()
 	flags.StringVar(&watchesFile, "watches-file", "", "watches file with the charts (default: "+defaultWatches+")")
 	plugin.OutputFlag(cmd, &output)
+	analysis.add(cmd)
 	flags.BoolVar(&strict, "strict", false, "fail on warnings")
 	flags.BoolVar(&list, "rules", false, "list the rules, with reasons and fixes")
 	cmd.MarkFlagsMutuallyExclusive("rules", "watches-file")
@@ -58,7 +62,7 @@ The exit code is 1 if there are errors or, with --strict, warnings.`,
 }
 
 // lintAll lints the charts, by default those of the watches file.
-func lintAll(charts []string, watchesFile string) ([]lint.Finding, error) {
+func lintAll(charts []string, watchesFile string, analyzer *permissions.Analyzer) ([]lint.Finding, error) {
 	var targets []lint.Target
 	findings := []lint.Finding{}
 	for _, path := range charts {
@@ -82,14 +86,12 @@ func lintAll(charts []string, watchesFile string) ([]lint.Finding, error) {
 			targets = append(targets, lint.Target{Path: path, Kind: kind})
 		}
 	}
-	for _, target := range targets {
-		found, err := lint.Run(target)
-		if err != nil {
-			return nil, err
-		}
-		findings = append(findings, found...)
-	}
-	return findings, nil
+	found := make([][]lint.Finding, len(targets))
+	err := analyzer.Each(len(targets), func(i int) (err error) {
+		found[i], err = lint.Run(targets[i], analyzer.Store)
+		return err
+	})
+	return append(findings, slices.Concat(found...)...), err
 }
 
 // lintError returns the error for findings that make lint fail.

@@ -24,7 +24,20 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(withCache(m))
+}
+
+// withCache runs the tests with a cache folder of their own.
+func withCache(m *testing.M) int {
+	folder, err := os.MkdirTemp("", "chartwright-cache-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(folder)
+	if err := os.Setenv("XDG_CACHE_HOME", folder); err != nil {
+		panic(err)
+	}
+	return m.Run()
 }
 
 // program runs chartwright as a process, without a cluster.

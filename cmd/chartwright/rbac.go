@@ -19,6 +19,7 @@ func newRBAC() *cobra.Command {
 	var watchesFile, chartsDir, file, name, output string
 	var options permissions.Options
 	var check, strict bool
+	var analysis analysisFlags
 	cmd := &cobra.Command{
 		Use:   "rbac",
 		Short: "Generate the RBAC role of the operator",
@@ -46,6 +47,7 @@ which no rules can be derived: add these rules to the key rbac of the entry.`,
 					return err
 				}
 			}
+			options.Analyzer = analysis.analyzer(cmd)
 			report, err := permissions.Derive(kinds, options)
 			if err != nil {
 				return err
@@ -71,6 +73,7 @@ which no rules can be derived: add these rules to the key rbac of the entry.`,
 	flags.BoolVar(&options.Namespaced, "namespaced", false, "generate a Role, for an operator limited to some namespaces")
 	flags.BoolVar(&options.InstallCRDs, "install-crds", false, "add the rules for 'chartwright run --install-crds'")
 	flags.BoolVar(&check, "check", false, "write nothing; fail if --output-file is missing or outdated")
+	analysis.add(cmd)
 	flags.BoolVar(&strict, "strict", false, "fail if rules cannot be derived for a line of a template")
 	return cmd
 }

@@ -197,6 +197,16 @@ func digestFiles(files []*loader.BufferedFile) string {
 	return values.DigestOf(parts...)
 }
 
+// FilesDigest returns a digest of all files of the chart and its subcharts.
+func (c *Chart) FilesDigest() string {
+	parts := make([]string, 0, len(c.chart.Raw))
+	for _, f := range c.chart.Raw {
+		parts = append(parts, values.DigestOf(f.Name, string(f.Data)))
+	}
+	slices.Sort(parts)
+	return values.DigestOf(parts...)
+}
+
 // unread reports whether a file of a chart is irrelevant for renders: an example, a
 // README or a license.
 func unread(name string) bool {

@@ -115,6 +115,7 @@ func (s *Survey) prepare(values map[string]any) (*execution, error) {
 
 // run executes templates, and decodes outputs that differ from all earlier ones.
 func (s *Survey) run(e *execution, options render.Options) (Found, error) {
+	options.Reused = &reused
 	files, err := e.run(context.Background(), offline, options)
 	if err != nil {
 		return Found{}, fmt.Errorf("%w: %w", ErrRender, err)
@@ -138,6 +139,10 @@ func (s *Survey) run(e *execution, options render.Options) (Found, error) {
 	}
 	return found, nil
 }
+
+// reused holds the certificates and keys in renders of surveys, because creating them takes
+// most of the time of such a render.
+var reused render.Reused
 
 // readFile decodes the objects and hooks in the output of a template.
 func readFile(chartName, file, text string) (objects, hooks []RenderedObject, err error) {

@@ -67,7 +67,7 @@ func TestLint_ReportsUnusableSchema(t *testing.T) {
 }
 
 func TestText_WritesLocationsAndEachRuleOnce(t *testing.T) {
-	findings, err := lint.Run(lint.Standalone("charts/box", load(t, files{"templates/b.yaml": "# {{ now }}\n# {{ now }}\n", "values.schema.json": ""})))
+	findings, err := lint.Run(lint.Standalone("charts/box", load(t, files{"templates/b.yaml": "# {{ now }}\n# {{ now }}\n", "values.schema.json": ""})), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func (c *check) permissions() error {
 		// These are already reported, and no permissions can be derived.
 		return nil
 	}
-	report, err := permissions.Derive([]catalog.Kind{c.Kind}, permissions.Options{})
+	report, err := permissions.Derive([]catalog.Kind{c.Kind}, permissions.Options{Analyzer: &permissions.Analyzer{Store: c.store}})
 	if err != nil {
 		return err
 	}

@@ -2,16 +2,20 @@ package lint
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
+	"github.com/chartwright/chartwright/internal/chart/permissions"
+	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -54,21 +58,63 @@ type check struct {
 	findings []Finding
 	// trials are the sets of values with which the chart is rendered.
 	trials []trial
+	store  permissions.Store
 }
 
 // Run checks a chart. The findings are sorted by file and line. An error means that
-// the chart could not be checked.
-func Run(target Target) ([]Finding, error) {
-	c := &check{Target: target, files: target.Kind.Chart.Templates()}
+// the chart could not be checked. The store keeps findings for later runs, unless it is
+// nil.
+func Run(target Target, store permissions.Store) ([]Finding, error) {
+	key, err := target.key()
+	if err != nil {
+		return nil, err
+	}
+	findings, known := stored(store, key)
+	if !known {
+		c := &check{Target: target, files: target.Kind.Chart.Templates(), store: store}
+		if findings, err = c.run(); err != nil {
+			return nil, fmt.Errorf("%s: %w", target.Path, err)
+		}
+		if data, err := json.Marshal(findings); err == nil && store != nil {
+			store.Put(key, data)
+		}
+	}
+	for i := range findings {
+		findings[i].File = path.Join(target.Path, findings[i].File)
+	}
+	return findings, nil
+}
+
+// key identifies the findings about a chart, without its path.
+func (t Target) key() (string, error) {
+	entry, err := json.Marshal(t.Kind.Watch)
+	if err != nil {
+		return "", err
+	}
+	overrides, err := json.Marshal(t.Kind.Overrides)
+	if err != nil {
+		return "", err
+	}
+	return "lint " + values.DigestOf(t.Kind.Chart.FilesDigest(), string(entry), string(overrides), strconv.FormatBool(t.Standalone)), nil
+}
+
+// stored returns the findings in a store, and false if there are none.
+func stored(store permissions.Store, key string) (findings []Finding, known bool) {
+	if store == nil {
+		return nil, false
+	}
+	data, ok := store.Get(key)
+	return findings, ok && json.Unmarshal(data, &findings) == nil
+}
+
+// run returns the findings, with files relative to the chart.
+func (c *check) run() ([]Finding, error) {
 	for _, step := range []func() error{c.values, c.helm, c.schema, c.calls, c.passwords, c.objects, c.permissions} {
 		if err := step(); err != nil {
-			return nil, fmt.Errorf("%s: %w", target.Path, err)
+			return nil, err
 		}
 	}
 	c.silence()
-	for i := range c.findings {
-		c.findings[i].File = path.Join(target.Path, c.findings[i].File)
-	}
 	slices.SortFunc(c.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Message, b.Message))
 	})

@@ -59,7 +59,7 @@ func load(t *testing.T, changed files) *chart.Chart {
 // run returns the findings as "severity rule file:line".
 func run(t *testing.T, target lint.Target) []string {
 	t.Helper()
-	findings, err := lint.Run(target)
+	findings, err := lint.Run(target, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -126,7 +126,7 @@ var reportedElsewhere = map[string]bool{"not-allowed": true, "lookup-elsewhere":
 
 // chartFindings adds the lint findings and other problems of the chart.
 func (p *Project) chartFindings(f *finder, kind catalog.Kind) error {
-	found, err := lint.Run(lint.Target{Path: path.Clean(kind.Watch.Chart), Kind: kind})
+	found, err := lint.Run(lint.Target{Path: path.Clean(kind.Watch.Chart), Kind: kind}, nil)
 	if err != nil {
 		f.addf(Unknown, path.Clean(kind.Watch.Chart), "the chart cannot be checked: %v", err).Do = "fix this first"
 		return nil

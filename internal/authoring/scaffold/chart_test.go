@@ -156,7 +156,7 @@ func TestAdd_NewChartHasNoLintFindings(t *testing.T) {
 	if err != nil || len(kinds) != 1 || kinds[0].Kind != "ApiGateway" {
 		t.Fatalf("%v, %v", kinds, err)
 	}
-	findings, err := lint.Run(lint.Target{Kind: kinds[0], Path: "charts/api-gateway"})
+	findings, err := lint.Run(lint.Target{Kind: kinds[0], Path: "charts/api-gateway"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,7 +114,7 @@ func (p Project) generateCRDs(plan *Plan, kinds []kind) error {
 }
 
 func (p Project) generateRoles(plan *Plan, name string, served []catalog.Kind, kinds []kind) error {
-	report, err := permissions.Derive(served, permissions.Options{Operator: name})
+	report, err := permissions.Derive(served, permissions.Options{Operator: name, Analyzer: p.Analyzer})
 	if err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func (p Project) generateNamespaced(plan *Plan, name string, served []catalog.Ki
 	if err != nil || overlay == nil {
 		return err
 	}
-	report, err := permissions.Derive(served, permissions.Options{Operator: name, Namespaced: true})
+	report, err := permissions.Derive(served, permissions.Options{Operator: name, Namespaced: true, Analyzer: p.Analyzer})
 	if err != nil {
 		return err
 	}

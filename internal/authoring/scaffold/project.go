@@ -16,12 +16,15 @@ import (
 
 	"github.com/chartwright/chartwright/internal/authoring/bundle"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
 // Project locates the files of an operator project.
 type Project struct {
 	// Watches is the path of the watches file, and Config the folder of the manifests.
 	Watches, Config string
+	// Analyzer keeps the results of analyses of charts. It can be nil.
+	Analyzer *permissions.Analyzer
 }
 
 // charts returns the folder of the charts.

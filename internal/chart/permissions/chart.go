@@ -21,9 +21,9 @@ type chartNeeds struct {
 	*needs
 	kind      catalog.Kind
 	resources resources
-	crds      []chart.RenderedObject
-	templates *templates
-	rendered  rendered
+	facts     *facts
+	// crds, objects and hooks are those of the facts.
+	crds, objects, hooks []chart.RenderedObject
 	// uses holds the uses of kinds by the chart.
 	uses map[schema.GroupKind]*use
 }
@@ -38,20 +38,14 @@ type use struct {
 	sources []string
 }
 
-// chart adds the permissions that the chart of a kind needs.
-func (n *needs) chart(kind catalog.Kind, served resources) (err error) {
-	c := &chartNeeds{needs: n, kind: kind, resources: maps.Clone(served), uses: map[schema.GroupKind]*use{}}
-	if c.crds, err = kind.Chart.CRDs(); err != nil {
-		return err
-	}
-	if c.templates, err = readTemplates(kind.Chart); err != nil {
-		return err
-	}
-	if c.rendered, err = renderAll(kind, c.templates.apiVersions()); err != nil {
-		return err
+// chart adds the permissions that the chart of a kind needs, by the facts about it.
+func (n *needs) chart(kind catalog.Kind, f *facts, served resources) error {
+	c := &chartNeeds{
+		needs: n, kind: kind, resources: maps.Clone(served), facts: f, uses: map[schema.GroupKind]*use{},
+		crds: restored(f.CRDs), objects: restored(f.Objects), hooks: restored(f.Hooks),
 	}
 	// Templates can render CRDs, too.
-	for _, object := range slices.Concat(c.crds, c.rendered.objects) {
+	for _, object := range slices.Concat(c.crds, c.objects) {
 		if object.GroupVersionKind().GroupKind() == definitionKind {
 			if err := c.resources.define(object.Unstructured); err != nil {
 				return fmt.Errorf("%s: %w", object.Source, err)
@@ -59,16 +53,16 @@ func (n *needs) chart(kind catalog.Kind, served resources) (err error) {
 		}
 	}
 	c.ownCRDs()
-	for _, object := range c.rendered.objects {
+	for _, object := range c.objects {
 		c.use(object.GroupVersionKind().GroupKind(), object.Source).plain = true
 	}
-	for _, object := range c.rendered.hooks {
+	for _, object := range c.hooks {
 		u := c.use(object.GroupVersionKind().GroupKind(), object.Source)
 		u.hook = true
 		u.logged = u.logged || logged(object.Unstructured)
 	}
 	c.addDocuments()
-	c.objects()
+	c.addUses()
 	c.diagnosis()
 	c.grants()
 	c.lookups()
@@ -144,8 +138,8 @@ func (c *chartNeeds) ownCRDs() {
 // service account.
 func (c *chartNeeds) impersonates() bool { return c.kind.ServiceAccountName != "" }
 
-// objects adds the permissions on the objects of the chart.
-func (c *chartNeeds) objects() {
+// addUses adds the permissions on the objects of the chart.
+func (c *chartNeeds) addUses() {
 	kinds := slices.SortedFunc(maps.Keys(c.uses), func(a, b schema.GroupKind) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
 	})

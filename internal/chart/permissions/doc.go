@@ -11,6 +11,10 @@
 //   - the syntax of the templates (templates.go), analyzed by package analysis: objects
 //     behind conditions that no tested values satisfy, and lookups.
 //
+// The objects of a chart are facts (facts.go) that depend only on its files and on the
+// overrides of the watches entry. An Analyzer (analyzer.go) keeps them, also between
+// processes.
+//
 // chart.go maps objects to verbs, and resources.go maps kinds to resources. needs.go
 // collects the rules, and role.go formats them. A line of a template that the analysis
 // cannot resolve becomes an Unresolved with file and line. The user then declares its

@@ -33,10 +33,10 @@ func (c *chartNeeds) grants() {
 			c.binding(object)
 		}
 	}
-	for _, d := range c.templates.documents {
-		for _, o := range d.Objects() {
-			if grantingKind(o.Kind) && strings.HasPrefix(o.APIVersion, rbacv1.GroupName) && !shown[o.Kind+" "+d.File.Path] {
-				c.unresolvedf(d.File.Path, o.File, o.Line, "none of the tested values render this %s, so its rules are unknown: add a file ci/*-values.yaml to the chart that renders it", o.Kind)
+	for _, d := range c.facts.Documents {
+		for _, o := range d.Objects {
+			if grantingKind(o.Kind) && strings.HasPrefix(o.APIVersion, rbacv1.GroupName) && !shown[o.Kind+" "+d.Path] {
+				c.unresolvedf(d.Path, o.File, o.Line, "none of the tested values render this %s, so its rules are unknown: add a file ci/*-values.yaml to the chart that renders it", o.Kind)
 			}
 		}
 	}
@@ -48,7 +48,7 @@ func grantingKind(kind string) bool {
 
 // granting returns the rendered roles and bindings.
 func (c *chartNeeds) granting() []chart.RenderedObject {
-	all := slices.Concat(c.rendered.objects, c.rendered.hooks)
+	all := slices.Concat(c.objects, c.hooks)
 	return slices.DeleteFunc(all, func(o chart.RenderedObject) bool {
 		return o.GroupVersionKind().Group != rbacv1.GroupName || !grantingKind(o.GetKind()) ||
 			c.namespaced && strings.HasPrefix(o.GetKind(), "Cluster")

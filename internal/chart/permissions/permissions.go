@@ -19,6 +19,8 @@ type Options struct {
 	Namespaced bool
 	// InstallCRDs is true if the operator installs the CRDs of its kinds.
 	InstallCRDs bool
+	// Analyzer keeps the results of analyses. If it is nil, every chart is analyzed.
+	Analyzer *Analyzer
 }
 
 // Rule is a rule of the operator's role, and a short reason: "chart podset:
@@ -60,8 +62,12 @@ type Report struct {
 // Derive derives the rules of an operator that serves the kinds.
 func Derive(kinds []catalog.Kind, o Options) (*Report, error) {
 	needs, served := deriveOwn(kinds, o)
-	for _, kind := range kinds {
-		if err := needs.chart(kind, served); err != nil {
+	all, err := o.Analyzer.analyze(kinds)
+	if err != nil {
+		return nil, err
+	}
+	for i, kind := range kinds {
+		if err := needs.chart(kind, all[i], served); err != nil {
 			return nil, fmt.Errorf("%s: %w", kind.Kind, err)
 		}
 	}

@@ -20,34 +20,19 @@ const (
 	probeNamespace = "rbac-probe-namespace"
 )
 
-// rendered holds the objects of all successful renders.
-type rendered struct {
-	objects, hooks []chart.RenderedObject
-}
-
 // renderAll renders the chart of a kind with all probe values, and ignores those that
 // the chart rejects.
-func renderAll(kind catalog.Kind, apiVersions []string) (rendered, error) {
-	all, err := probes(kind.Chart)
+func renderAll(kind catalog.Kind, apiVersions []string) (all chart.Found, err error) {
+	probes, err := probes(kind.Chart)
 	if err != nil {
-		return rendered{}, err
+		return all, err
 	}
 	survey, err := kind.Chart.Survey(chart.Offline{Release: probeRelease, Namespace: probeNamespace, APIVersions: apiVersions})
 	if err != nil {
-		return rendered{}, err
+		return all, err
 	}
-	var r rendered
-	seen := map[string]bool{}
-	add := func(found chart.Found, err error) error {
-		if errors.Is(err, chart.ErrRender) || errors.Is(err, chart.ErrInvalidValues) {
-			return nil
-		}
-		r.objects = unseen(r.objects, found.Objects, seen)
-		r.hooks = unseen(r.hooks, found.Hooks, seen)
-		return err
-	}
-	bases := make([]*chart.Base, len(all))
-	for i, probe := range all {
+	bases := make([]*chart.Base, len(probes))
+	for i, probe := range probes {
 		vals := over(probe.values, kind.Overrides)
 		var found chart.Found
 		switch {
@@ -58,27 +43,12 @@ func renderAll(kind catalog.Kind, apiVersions []string) (rendered, error) {
 		default:
 			found, err = survey.Render(vals)
 		}
-		if err := add(found, err); err != nil {
-			return rendered{}, err
+		if err != nil && !errors.Is(err, chart.ErrRender) && !errors.Is(err, chart.ErrInvalidValues) {
+			return all, err
 		}
+		all.Objects, all.Hooks = append(all.Objects, found.Objects...), append(all.Hooks, found.Hooks...)
 	}
-	return r, nil
-}
-
-// unseen adds the objects that no earlier render returned.
-func unseen(to, from []chart.RenderedObject, seen map[string]bool) []chart.RenderedObject {
-	for _, object := range from {
-		data, err := object.MarshalJSON()
-		if err != nil {
-			// The object has no kind, and the API server rejects it.
-			continue
-		}
-		if key := object.Source + string(data); !seen[key] {
-			seen[key] = true
-			to = append(to, object)
-		}
-	}
-	return to
+	return all, nil
 }
 
 // maxProbes limits the number of renders. The analysis of the templates finds other

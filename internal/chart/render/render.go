@@ -51,8 +51,11 @@ func (r *Renderer) Files(ctx context.Context, set *Set, dot func(name string) an
 	k.budget.lend = options.Lend
 	defer k.budget.end()
 	e := execution{budget: k.budget, functions: k.functions, including: map[string]int{}, options: options, traced: set.traced}
+	if options.Reused != nil {
+		e.functions = options.Reused.functions(e.functions)
+	}
 	if options.Trace != nil {
-		e.functions = options.Trace.functions(k.functions)
+		e.functions = options.Trace.functions(e.functions)
 	}
 	rendered, err := e.render(set, dot)
 	if k.budget.err != nil {
@@ -79,6 +82,8 @@ type Options struct {
 	// Trace records which values each file reads. It is for sets that are parsed as
 	// traced.
 	Trace *Trace
+	// Reused holds results of slow functions. If it is nil, each call has its own result.
+	Reused *Reused
 	// Only limits the render to some files. If it is nil, all files are rendered.
 	Only sets.Set[string]
 }
