@@ -142,7 +142,7 @@ bench: build cluster-binaries $(BIN)/bench ## Measure speed and resource use of 
 	@$(BIN)/bench run --crs $(BENCH_CRS) $(BENCH_FLAGS)
 
 .PHONY: bench-check
-bench-check: build cluster-binaries $(BIN)/bench ## Fail if an install, an idle operator or a restart exceeds its limits.
+bench-check: build cluster-binaries $(BIN)/bench ## Fail if an install, an idle operator, an idle kind or a restart exceeds its limits.
 	@$(BIN)/bench check
 
 FUZZ_TIME ?= 1m

@@ -164,7 +164,7 @@ func (t template) of(cr *unstructured.Unstructured) []byte {
 }
 
 func (f *floor) run(ctx context.Context) error {
-	return watchAll(ctx, f.client, func(cr *unstructured.Unstructured, gone bool) {
+	return watchAll(ctx, f.client.Resource(benches), func(cr *unstructured.Unstructured, gone bool) {
 		if !gone {
 			f.reconcile(ctx, cr)
 		}

@@ -35,7 +35,7 @@ func (r *repairer) run(ctx context.Context) error {
 	if err := r.watch(ctx); err != nil {
 		return err
 	}
-	return watchAll(ctx, r.client, func(cr *unstructured.Unstructured, gone bool) {
+	return watchAll(ctx, r.client.Resource(benches), func(cr *unstructured.Unstructured, gone bool) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if about := (name{cr.GetNamespace(), cr.GetName()}); gone {

@@ -20,6 +20,9 @@ const (
 	// takes over two seconds because of others in the queue makes an additional
 	// request to report that.
 	checkConcurrency = 5
+	// checkKinds is the number of kinds of which maxMemoryPerKind, in KiB, is the budget.
+	checkKinds       = 40
+	maxMemoryPerKind = 1024
 	// signatureRate is the maximum rate, per second, at which the operator
 	// signs release records without a signature of the current key, and
 	// signatureBurst the maximum burst.
@@ -30,7 +33,7 @@ const (
 // check runs `bench check`: a short run that fails if a guard rail is exceeded.
 // No guard rail is a time, because machines differ.
 func check(ctx context.Context, out io.Writer, o options) error {
-	o.checking, o.idle, o.concurrency, o.scenarios = true, checkIdle, checkConcurrency, []string{scenarioFloor, scenarioIdle, scenarioRestart, scenarioSign}
+	o.checking, o.idle, o.concurrency, o.scenarios = true, checkIdle, checkConcurrency, []string{scenarioFloor, scenarioIdle, scenarioRestart, scenarioSign, scenarioKinds}
 	report, err := measure(ctx, out, o)
 	if err != nil {
 		return err
@@ -55,8 +58,9 @@ func guardRails(r Report, cpuRatio float64) []string {
 	idle, rested := r.find(operatorAccount, scenarioIdle)
 	restart, restarted := r.find(operatorAccount, scenarioRestart)
 	sign, signed := r.find(operatorAccount, scenarioSign)
-	if !installed || !based || !rested || !restarted || !signed {
-		return []string{"Measurements are missing: the check needs install, the floor's install, idle, restart and sign."}
+	kinds, many := r.find(operatorAccount, scenarioKinds)
+	if !installed || !based || !rested || !restarted || !signed || !many {
+		return []string{"Measurements are missing: the check needs install, the floor's install, idle, restart, sign and kinds."}
 	}
 	// Some installs may still have taken over two seconds.
 	if most := 2*r.Objects + 5; math.Round(install.requests()) > float64(most) {
@@ -78,6 +82,15 @@ func guardRails(r Report, cpuRatio float64) []string {
 	}
 	if soonest := float64(sign.CRs-signatureBurst) / signatureRate; sign.Seconds < soonest {
 		say("An operator signed %d release records within %.1f s, want at least %.1f s, at %d per second.", sign.CRs, sign.Seconds, soonest, signatureRate)
+	}
+	if memory := kinds.number(memoryPerKind); memory > maxMemoryPerKind {
+		say("An idle kind takes %.0f KiB of memory, want at most %d KiB.", memory, maxMemoryPerKind)
+	}
+	if watches := kinds.number(watchesPerKind); watches != 1 {
+		say("An idle kind has %.2f watches, want 1.", watches)
+	}
+	if n := kinds.number(requestsAtRest); n > 0 {
+		say("An operator with %d idle kinds made %.0f requests within %s, want only watches and leases.", checkKinds, n, checkIdle)
 	}
 	return broken
 }

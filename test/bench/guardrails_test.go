@@ -14,6 +14,7 @@ func TestGuardRails(t *testing.T) {
 			{Scenario: scenarioIdle, Subject: operatorAccount, CRs: 50, Seconds: 10, Requests: counts{Standing: 7}},
 			{Scenario: scenarioRestart, Subject: operatorAccount, CRs: 50, Requests: counts{Total: 20, Verbs: map[string]int{"list": 20}}},
 			{Scenario: scenarioSign, Subject: operatorAccount, CRs: 50, Seconds: 4.5, Requests: counts{Total: 120, Writes: 50}},
+			{Scenario: scenarioKinds, Subject: operatorAccount, Numbers: []Number{{memoryPerKind, 600, "KiB"}, {watchesPerKind, 1, ""}, {requestsAtRest, 0, ""}}},
 		}}
 	}
 	for _, test := range []struct {
@@ -31,6 +32,9 @@ func TestGuardRails(t *testing.T) {
 		{"two at once", func(r *Report) { r.Results[2].Requests.Total, r.Results[3].Requests.Writes = 1, 1 }, []string{"made 1 requests", "made 1 writes"}},
 		{"two writes per signature", func(r *Report) { r.Results[4].Requests.Writes = 51 }, []string{"made 51 writes"}},
 		{"all signatures at once", func(r *Report) { r.Results[4].Seconds = 3 }, []string{"within 3.0 s, want at least 4.0 s"}},
+		{"a kind takes too much memory", func(r *Report) { r.Results[5].Numbers[0].Value = 1100 }, []string{"takes 1100 KiB of memory, want at most 1024 KiB"}},
+		{"two watches per kind", func(r *Report) { r.Results[5].Numbers[1].Value = 2 }, []string{"has 2.00 watches, want 1"}},
+		{"requests of idle kinds", func(r *Report) { r.Results[5].Numbers[2].Value = 3 }, []string{"made 3 requests within 10s"}},
 		{"a missing measurement", func(r *Report) { r.Results = slices.Delete(r.Results, 2, 3) }, []string{"Measurements are missing"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

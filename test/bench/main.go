@@ -45,6 +45,10 @@ type options struct {
 	json        string
 	markdown    string
 	ratio       float64
+	// kinds is the number of kinds in the scenarios kinds and authoring, and chart the
+	// folder of their chart.
+	kinds int
+	chart string
 	// checking restricts the run to measurements for guard rails.
 	checking bool
 }
@@ -83,6 +87,8 @@ docs/performance.md explains the numbers. Requires Linux.`,
 	flags.IntVar(&o.rollout, "rollout-max-concurrent", 0, "maximum number of concurrent upgrades in the scenario rollout (default: the operator's default)")
 	flags.StringSliceVar(&o.scenarios, "scenarios", scenarioNames(), "scenarios to run, in addition to install and delete")
 	flags.StringVar(&o.subject, "subject", "", "measure another operator with this `command line`; it is split at spaces, and {watches} and {kubeconfig} are replaced by paths")
+	flags.IntVar(&o.kinds, "kinds", 160, "number of kinds in the scenarios kinds and authoring")
+	flags.StringVar(&o.chart, "chart", "", "`folder` of the chart in the scenarios kinds and authoring (default: the chart of the other scenarios)")
 	flags.StringVar(&o.markdown, "markdown", "", "write the table between the marks in this `file`")
 
 	var few int
@@ -91,13 +97,14 @@ docs/performance.md explains the numbers. Requires Linux.`,
 		Short: "Run a few scenarios and fail if a guard rail is exceeded",
 		Long: `Run a few scenarios and fail if a guard rail is exceeded.
 
-The guard rails are numbers of requests, and the ratio of an install's CPU time
-to that of the benchmark floor. No guard rail is a time.`,
+The guard rails are numbers of requests, the ratio of an install's CPU time to
+that of the benchmark floor, and the memory of an idle kind. No guard rail is a
+time.`,
 		Example: `  bench check
   bench check --crs 100 --cpu-ratio 8`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.crs = few
+			o.crs, o.kinds = few, checkKinds
 			return check(cmd.Context(), cmd.OutOrStdout(), o)
 		},
 	}

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 )
 
@@ -25,7 +26,7 @@ type observation struct {
 	ready, gone bool
 }
 
-// observations watches all custom resources with one request.
+// observations watches all custom resources, with one request for each kind.
 type observations struct {
 	mu     sync.Mutex
 	seen   map[name]observation
@@ -43,13 +44,16 @@ type await struct {
 	last time.Time
 }
 
-// newObservations starts to watch until the context ends.
-func newObservations(ctx context.Context, client dynamic.Interface) *observations {
+// newObservations starts to watch resources until the context ends. No two custom resources
+// may have the same name.
+func newObservations(ctx context.Context, client dynamic.Interface, resources ...schema.GroupVersionResource) *observations {
 	s := &observations{seen: map[name]observation{}, awaits: map[*await]bool{}}
-	go func() {
-		err := watchAll(ctx, client, func(cr *unstructured.Unstructured, gone bool) { s.record(cr, gone, time.Now()) })
-		s.end(err)
-	}()
+	for _, resource := range resources {
+		go func() {
+			err := watchAll(ctx, client.Resource(resource), func(cr *unstructured.Unstructured, gone bool) { s.record(cr, gone, time.Now()) })
+			s.end(err)
+		}()
+	}
 	return s
 }
 

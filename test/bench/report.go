@@ -81,6 +81,16 @@ func (r Result) with(name string, value float64, unit string) Result {
 	return r
 }
 
+// number returns a number of this scenario, or 0.
+func (r Result) number(name string) float64 {
+	for _, n := range r.Numbers {
+		if n.Name == name {
+			return n.Value
+		}
+	}
+	return 0
+}
+
 // find returns the result of a scenario, of the floor or of the operator.
 func (r Report) find(subject, scenario string) (Result, bool) {
 	for _, result := range r.Results {

@@ -29,12 +29,16 @@ const (
 	scenarioSign    = "sign"
 	scenarioBehind  = "one-behind-many"
 	scenarioRollout = "rollout"
+	scenarioKinds   = "kinds"
 	scenarioCRDs    = "crds"
+	// scenarioAuthoring needs no cluster.
+	scenarioAuthoring = "authoring"
 )
 
 func scenarioNames() []string {
 	return []string{
-		scenarioFloor, scenarioIdle, scenarioUpgrade, scenarioDrift, scenarioRestart, scenarioSign, scenarioBehind, scenarioRollout, scenarioCRDs,
+		scenarioFloor, scenarioIdle, scenarioUpgrade, scenarioDrift, scenarioRestart, scenarioSign, scenarioBehind, scenarioRollout,
+		scenarioKinds, scenarioCRDs, scenarioAuthoring,
 	}
 }
 
@@ -102,7 +106,7 @@ func measure(ctx context.Context, out io.Writer, o options) (report Report, err 
 	b.cluster = c
 	watching, end := context.WithCancel(ctx)
 	defer end()
-	b.observations = newObservations(watching, c.dynamic)
+	b.observations = newObservations(watching, c.dynamic, benches)
 	if b.first, err = writeChart(o.cluster, firstVersion, o.rollout); err != nil {
 		return report, err
 	}
@@ -136,7 +140,7 @@ func (b *bench) all(ctx context.Context) error {
 	// A check compares CPU time, which hardly depends on that.
 	if b.checking {
 		b.report.Results = append(b.report.Results, before...)
-		return nil
+		return b.afterwards(ctx)
 	}
 	after, err := b.floor(ctx)
 	if err != nil {
@@ -145,10 +149,17 @@ func (b *bench) all(ctx context.Context) error {
 	for i := range after {
 		b.report.Results = append(b.report.Results, mean(before[i], after[i]))
 	}
-	// At the end, because so many kinds keep the cluster busy for a long time.
+	return b.afterwards(ctx)
+}
+
+// afterwards measures what needs other kinds. It is at the end, because so many kinds keep
+// the cluster busy for a long time.
+func (b *bench) afterwards(ctx context.Context) error {
 	return b.on(ctx, operatorAccount, b.subject, func(s *stage) error {
 		return b.each(&b.report.Results, []scenario{
+			{name: scenarioKinds, do: func() (Result, error) { return s.kinds(ctx, b.first, b.options) }},
 			{name: scenarioCRDs, do: func() (Result, error) { return s.crds(ctx, b.first) }},
+			{name: scenarioAuthoring, do: func() (Result, error) { return b.authoring(ctx) }},
 		}, "")
 	})
 }

@@ -18,8 +18,7 @@ const watchLimit = 24 * time.Hour
 // API server closes a watch that is too slow, for example on a busy machine;
 // watchAll resumes it immediately from the last event. An informer would resume
 // after a delay, which would be part of the measurement.
-func watchAll(ctx context.Context, client dynamic.Interface, observe func(cr *unstructured.Unstructured, gone bool)) error {
-	all := client.Resource(benches)
+func watchAll(ctx context.Context, all dynamic.NamespaceableResourceInterface, observe func(cr *unstructured.Unstructured, gone bool)) error {
 	list, err := all.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
