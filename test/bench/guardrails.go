@@ -20,7 +20,7 @@ const (
 	// takes over two seconds because of others in the queue makes an additional
 	// request to report that.
 	checkConcurrency = 5
-	// checkKinds is the number of kinds of which maxMemoryPerKind, in KiB, is the budget.
+	// checkKinds is the number of kinds, and maxMemoryPerKind the budget of each, in KiB.
 	checkKinds       = 40
 	maxMemoryPerKind = 1024
 	// signatureRate is the maximum rate, per second, at which the operator

@@ -98,7 +98,7 @@ func (t Target) key() (string, error) {
 	return "lint " + values.DigestOf(t.Kind.Chart.FilesDigest(), string(entry), string(overrides), strconv.FormatBool(t.Standalone)), nil
 }
 
-// stored returns the findings in a store, and false if there are none.
+// stored returns the findings in a store, and false without findings.
 func stored(store permissions.Store, key string) (findings []Finding, known bool) {
 	if store == nil {
 		return nil, false

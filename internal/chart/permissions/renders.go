@@ -58,9 +58,9 @@ const maxProbes = 256
 // probe holds values for a test render.
 type probe struct {
 	values map[string]any
-	// changes is the index of the probe from which the values differ at one path, or -1.
+	// changes is the index of the probe that has other values at one path only, or -1.
 	changes int
-	// changed is true if other probes differ from this one at one path.
+	// changed is true if it is such a probe of others.
 	changed bool
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Reused holds results of slow template functions, such as certificates, so that equal
 // calls of several renders return the same result. It is only for renders whose objects
-// nobody creates. It is safe for concurrent use.
+// are not created in a cluster. It is safe for concurrent use.
 type Reused struct {
 	mu      sync.Mutex
 	results map[string][]reflect.Value
