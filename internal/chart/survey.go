@@ -102,6 +102,37 @@ func (b *Base) Change(values map[string]any) (Found, error) {
 	return found, err
 }
 
+// Traced reports whether the render of the base succeeded and its templates changed no
+// values.
+func (b *Base) Traced() bool { return b.traced }
+
+// ChangeEach renders templates with values that differ from those of a traced base, each
+// template on its own, so that the error of one does not affect the others. It renders those
+// of the templates in only that can depend on the difference, or all of them if only is nil.
+// The error is that of the values.
+func (b *Base) ChangeEach(values map[string]any, only sets.Set[string], do func(template string, found Found, err error)) error {
+	e, err := b.survey.prepare(values)
+	if err != nil {
+		return err
+	}
+	templates := sets.New[string]()
+	if slices.Equal(b.files, e.files) {
+		templates = b.trace.Affected(b.values, e.in.values)
+	} else {
+		for _, file := range e.files {
+			templates.Insert(file.Name)
+		}
+	}
+	for _, template := range sets.List(templates) {
+		if only != nil && !only.Has(template) || path.Base(template) == "NOTES.txt" {
+			continue
+		}
+		found, err := b.survey.run(e, render.Options{Only: sets.New(template)})
+		do(template, found, err)
+	}
+	return nil
+}
+
 func (s *Survey) prepare(values map[string]any) (*execution, error) {
 	in, err := s.chart.prepare(values, s.of.Unchecked)
 	if err != nil {

@@ -29,7 +29,7 @@ type Folder struct {
 const limit = 64 << 20
 
 // Open opens the folder chartwright in the cache folder of the user (os.UserCacheDir). It
-// returns nil if there is none, or if the program cannot be identified.
+// returns nil without such a folder, or if the program cannot be identified.
 func Open() *Folder {
 	parent, err := os.UserCacheDir()
 	if err != nil {
@@ -64,7 +64,7 @@ func (f *Folder) file(key string) string {
 	return filepath.Join(f.path, prefix+hex.EncodeToString(sum[:]))
 }
 
-// Get returns the data of a key, and false if there is none.
+// Get returns the data of a key, and false without data.
 func (f *Folder) Get(key string) ([]byte, bool) {
 	name := f.file(key)
 	data, err := os.ReadFile(name)

@@ -34,6 +34,8 @@ func TestAPIServer(t *testing.T) {
 	t.Run("explain", func(t *testing.T) { testExplain(t, env, c) })
 	t.Run("versions", func(t *testing.T) { testVersions(t, c) })
 	t.Run("inferred schemas", func(t *testing.T) { testInferred(t, c) })
+	t.Run("values that land", func(t *testing.T) { testLanded(t, c) })
+	t.Run("public charts", func(t *testing.T) { testPublic(t, c) })
 	t.Run("constructs", func(t *testing.T) { testConstructs(t, c) })
 	t.Run("raw constructs", func(t *testing.T) { testRaw(t, c) })
 	t.Run("random schemas", func(t *testing.T) { testRandom(t, c) })

@@ -14,6 +14,8 @@ import (
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
+	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/chart/landing"
 )
 
 // Generate returns the CRD of a kind, and warnings for the parts of the chart's schema
@@ -41,13 +43,23 @@ func specSchema(kind catalog.Kind) (apiextensionsv1.JSONSchemaProps, []Warning, 
 	}
 	schema := kind.Chart.Schema()
 	if len(schema) == 0 {
-		return inferSpec(defaults, readTexts(kind.Chart.ValuesFile()), keptKeys(kind)), nil, nil
+		spec, err := inferChart(kind.Chart, defaults)
+		return spec, nil, err
 	}
-	spec, warnings, err := convertSpec(schema, defaults, keptKeys(kind))
+	spec, warnings, err := convertSpec(schema, defaults, keptKeys(kind.Chart))
 	if err != nil {
 		return spec, nil, fmt.Errorf("values.schema.json: %w", err)
 	}
 	return spec, warnings, nil
+}
+
+// inferChart returns the schema of spec for a chart without values.schema.json.
+func inferChart(c *chart.Chart, defaults map[string]any) (apiextensionsv1.JSONSchemaProps, error) {
+	landings, err := landing.Find(c)
+	if err != nil {
+		return apiextensionsv1.JSONSchemaProps{}, fmt.Errorf("find the fields in which the chart's default values land: %w", err)
+	}
+	return inferSpec(defaults, readTexts(c.ValuesFile()), keptKeys(c), landings), nil
 }
 
 // rootSchema returns the schema of a whole custom resource.
@@ -72,12 +84,12 @@ func rootSchema(kind catalog.Kind, spec apiextensionsv1.JSONSchemaProps) *apiext
 
 // keptKeys returns the keys of the values that Helm uses even if the chart's schema
 // does not declare them, with their descriptions.
-func keptKeys(kind catalog.Kind) map[string]string {
+func keptKeys(c *chart.Chart) map[string]string {
 	keys := map[string]string{"global": "Values that the chart shares with its subcharts."}
-	for _, name := range kind.Chart.Subcharts() {
+	for _, name := range c.Subcharts() {
 		keys[name] = fmt.Sprintf("Values of the subchart %s.", name)
 	}
-	if kind.Chart.HasTags() {
+	if c.HasTags() {
 		keys["tags"] = "Tags that enable or disable groups of subcharts."
 	}
 	return keys

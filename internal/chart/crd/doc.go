@@ -1,8 +1,11 @@
 // Package crd derives the CRD of a kind from its chart.
 //
 // The schema of spec is converted from the chart's values.schema.json. If a chart has
-// none, the schema is inferred from the default values and accepts undeclared keys.
-// Generate is pure: equal charts give equal CRDs.
+// none, the schema is inferred from the default values and accepts undeclared keys
+// (infer.go). Values that land in fields of Kubernetes, as package landing finds out, get
+// the types of these fields (kubernetes.go): then the API server refuses a value that it
+// would refuse in the rendered object. ValuesSchema returns the same as a
+// values.schema.json. Generate is pure: equal charts give equal CRDs.
 //
 // # Guarantees
 //

@@ -1,12 +1,15 @@
 package crd
 
 import (
+	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/chartwright/chartwright/internal/chart/landing"
 )
 
 // aboutSpec is the description of spec if the chart's schema has none.
@@ -15,10 +18,35 @@ const aboutSpec = "Values of the chart. Omitted values default to those of the c
 // inferSpec returns the schema of spec for a chart without values.schema.json, from its
 // default values and their comments. Helm accepts any values then, and so must the
 // schema: no field is required, no object is closed, and a field only has a type if
-// another type is very unlikely.
-func inferSpec(defaults map[string]any, comments *texts, kept map[string]string) apiextensionsv1.JSONSchemaProps {
-	i := &inferrer{}
-	spec := i.object(defaults, comments, location{path: "spec", value: defaults})
+// another type is very unlikely, or if the API server refuses other types where the value
+// lands.
+func inferSpec(defaults map[string]any, comments *texts, kept map[string]string, landings landing.Landings) apiextensionsv1.JSONSchemaProps {
+	for depth := maxTypeDepth; ; depth-- {
+		i := &inferrer{landings: landings, depth: depth}
+		spec := i.spec(defaults, comments, kept)
+		if data, err := json.Marshal(spec); err != nil || len(data) <= maxSpec || depth == 0 {
+			return spec
+		}
+	}
+}
+
+// maxSpec limits the size of a schema with types of Kubernetes, so that kubectl apply can
+// store the CRD in an annotation.
+const maxSpec = 96 << 10
+
+// maxTypeDepth is the maximum depth of the schemas of types of Kubernetes.
+const maxTypeDepth = 3
+
+// inferrer counts the schemas that it creates, up to maxNodes.
+type inferrer struct {
+	nodes    int
+	landings landing.Landings
+	// depth is the depth of the schemas of types of Kubernetes.
+	depth int
+}
+
+func (i *inferrer) spec(defaults map[string]any, comments *texts, kept map[string]string) apiextensionsv1.JSONSchemaProps {
+	spec := i.object(defaults, comments, location{path: "spec", value: defaults}, nil)
 	spec.Description = aboutSpec
 	for key, about := range kept {
 		field, shown := spec.Properties[key]
@@ -33,10 +61,7 @@ func inferSpec(defaults map[string]any, comments *texts, kept map[string]string)
 	return spec
 }
 
-// inferrer counts the schemas that it creates, up to maxNodes.
-type inferrer struct{ nodes int }
-
-func (i *inferrer) value(value any, comments *texts, at location) apiextensionsv1.JSONSchemaProps {
+func (i *inferrer) value(value any, comments *texts, at location, path []string) apiextensionsv1.JSONSchemaProps {
 	i.nodes++
 	if i.nodes > maxNodes {
 		return anything()
@@ -46,7 +71,7 @@ func (i *inferrer) value(value any, comments *texts, at location) apiextensionsv
 	case map[string]any:
 		kinds = "A map, empty by default."
 		if len(v) > 0 {
-			s = i.object(v, comments, at)
+			s = i.object(v, comments, at, path)
 		}
 	case []any:
 		kinds = "A list, empty by default."
@@ -61,17 +86,42 @@ func (i *inferrer) value(value any, comments *texts, at location) apiextensionsv
 	case string:
 		s = inferText(v, at)
 	}
+	lands, landed := i.landings[landing.Key(path)]
+	if landed {
+		i.land(&s, lands)
+	}
 	switch {
 	case s.Type != "":
 		kinds = ""
 	case s.XIntOrString:
 		kinds = types{names: []string{"integer", "string"}, known: true}.sentence()
 	}
+	if landed {
+		kinds = strings.TrimSpace(kinds + " Field of " + lands.Field + ".")
+	}
 	s.Description = describe(node{"description": comments.about}, kinds, at)
 	return s
 }
 
-func (i *inferrer) object(values map[string]any, comments *texts, at location) apiextensionsv1.JSONSchemaProps {
+// land narrows the schema of a value to that of a field where the value lands.
+func (i *inferrer) land(s *apiextensionsv1.JSONSchemaProps, lands landing.Landing) {
+	of := i.kubernetesType(lands.Type, lands.Templated, i.depth)
+	switch {
+	case s.XIntOrString && isInteger(lands.Type):
+		s.Pattern = notWord
+	case s.Type == "object":
+		for name, field := range of.Properties {
+			if _, has := s.Properties[name]; !has {
+				s.Properties[name] = field
+			}
+		}
+	case isAnything(*s):
+		// The chart can omit values of other types that are empty, such as "".
+		s.Properties, s.Items = of.Properties, of.Items
+	}
+}
+
+func (i *inferrer) object(values map[string]any, comments *texts, at location, path []string) apiextensionsv1.JSONSchemaProps {
 	s := object("", props{})
 	s.Nullable, s.XPreserveUnknownFields = true, new(true)
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -79,7 +129,7 @@ func (i *inferrer) object(values map[string]any, comments *texts, at location) a
 			// Helm adds the empty map.
 			continue
 		}
-		s.Properties[key] = i.value(values[key], comments.at(key), at.child(key))
+		s.Properties[key] = i.value(values[key], comments.at(key), at.child(key), append(slices.Clip(path), key))
 	}
 	return s
 }

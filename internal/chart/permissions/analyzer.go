@@ -14,7 +14,7 @@ import (
 
 // Store keeps results of analyses between processes. It is safe for concurrent use.
 type Store interface {
-	// Get returns the data of a key, and false if there is none.
+	// Get returns the data of a key, and false without data.
 	Get(key string) ([]byte, bool)
 	// Put stores data.
 	Put(key string, data []byte)

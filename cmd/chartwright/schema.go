@@ -1,0 +1,35 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/crd"
+)
+
+func newSchema() *cobra.Command {
+	return &cobra.Command{
+		Use:   "schema CHART",
+		Short: "Print a values.schema.json for a chart",
+		Long: `Print a values.schema.json for a chart, a folder or a .tgz: the types of its default
+values, the descriptions from the comments in values.yaml, and the types of the
+Kubernetes fields in which the chart writes the values. Undeclared keys are valid.
+
+Use it as a draft: narrow it, for example by enum, required and
+additionalProperties: false, and save it in the chart.`,
+		Example: `  chartwright schema ./web > web/values.schema.json`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			loaded, err := catalog.OpenChart(args[0])
+			if err != nil {
+				return err
+			}
+			data, err := crd.ValuesSchema(loaded)
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(data)
+			return err
+		},
+	}
+}
