@@ -37,7 +37,7 @@ files in the copy are not changed.`,
 			if len(args) == 1 {
 				add.Chart = args[0]
 			}
-			project.Analyzer = analysis.analyzer(cmd)
+			analysis.project(cmd, &project)
 			plan, err := project.Add(add)
 			if err != nil {
 				return err

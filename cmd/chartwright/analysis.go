@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chartwright/chartwright/internal/authoring/cache"
+	"github.com/chartwright/chartwright/internal/authoring/scaffold"
+	"github.com/chartwright/chartwright/internal/chart/landing"
 	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
@@ -29,6 +31,12 @@ func (f *analysisFlags) analyzer(cmd *cobra.Command) *permissions.Analyzer {
 		a.Store = folder
 	}
 	return a
+}
+
+// project sets what a project needs for analyses.
+func (f *analysisFlags) project(cmd *cobra.Command, project *scaffold.Project) {
+	project.Analyzer = f.analyzer(cmd)
+	project.Finder = &landing.Finder{Store: project.Analyzer.Store}
 }
 
 // progress reports the number of analyzed charts after firstReport, and then after each

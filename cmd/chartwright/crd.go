@@ -18,12 +18,15 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart/compat"
 	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/chart/landing"
+	"github.com/chartwright/chartwright/internal/chart/permissions"
 	"github.com/chartwright/chartwright/internal/plugin"
 )
 
 func newCRD() *cobra.Command {
 	var watchesFile, chartsDir, dir, old, output string
 	var check bool
+	var analysis analysisFlags
 	cmd := &cobra.Command{
 		Use:   "crd",
 		Short: "Generate the CustomResourceDefinitions",
@@ -48,7 +51,7 @@ code is 1 if a change breaks existing custom resources.`,
 			if err != nil {
 				return err
 			}
-			definitions, err := generateCRDs(cmd, kinds)
+			definitions, err := generateCRDs(cmd, kinds, analysis.analyzer(cmd))
 			if err != nil {
 				return err
 			}
@@ -68,28 +71,33 @@ code is 1 if a change breaks existing custom resources.`,
 	flags.StringVar(&watchesFile, "watches-file", "", "watches file (default: "+defaultWatches+")")
 	chartsDirFlag(cmd, &chartsDir)
 	flags.StringVar(&dir, "output-dir", "", "folder for the files (default: print the CRDs)")
+	analysis.add(cmd)
 	flags.BoolVar(&check, "check", false, "write nothing; fail if a file in --output-dir is missing, outdated, or of a removed kind")
 	flags.StringVar(&old, "diff", "", "folder or file with earlier CRDs, - for standard input (default: no comparison)")
 	plugin.ChoiceFlag(cmd, &output, "output", "o", "output format (default: yaml; with --diff: text)", "json", "yaml")
 	return cmd
 }
 
-func generateCRDs(cmd *cobra.Command, kinds []catalog.Kind) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	definitions := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(kinds))
+func generateCRDs(cmd *cobra.Command, kinds []catalog.Kind, analyzer *permissions.Analyzer) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	definitions, warnings := make([]*apiextensionsv1.CustomResourceDefinition, len(kinds)), make([][]crd.Warning, len(kinds))
+	finder := &landing.Finder{Store: analyzer.Store}
+	err := analyzer.Each(len(kinds), func(i int) (err error) {
+		definitions[i], warnings[i], err = crd.GenerateWith(kinds[i], finder)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	seen := map[string]string{}
-	for _, kind := range kinds {
-		definition, warnings, err := crd.Generate(kind)
-		if err != nil {
-			return nil, err
-		}
+	for i, kind := range kinds {
+		definition := definitions[i]
 		if other, exists := seen[definition.Name]; exists {
 			return nil, fmt.Errorf("kinds %s and %s have the same CustomResourceDefinition %s: change the plural of one of them", other, kind.Kind, definition.Name)
 		}
 		seen[definition.Name] = kind.Kind
-		for _, warning := range warnings {
+		for _, warning := range warnings[i] {
 			cmd.PrintErrf("Warning: %s: %s\n", kind.Kind, warning)
 		}
-		definitions = append(definitions, definition)
 	}
 	return definitions, nil
 }

@@ -33,7 +33,7 @@ files are not changed.`,
   chartwright generate --check`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			project.Analyzer = analysis.analyzer(cmd)
+			analysis.project(cmd, &project)
 			plan, err := project.Generate()
 			if err != nil {
 				return err

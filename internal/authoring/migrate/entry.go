@@ -155,7 +155,7 @@ func (p *Project) chartFindings(f *finder, kind catalog.Kind) error {
 // allowFindings compares the allow block of the entry with what the chart needs, for the
 // values of the samples and additional values.
 func (p *Project) allowFindings(f *finder, kind catalog.Kind, given []map[string]any) error {
-	need, notes, err := scaffold.Allow(kind, slices.Concat(p.sampleValues(kind), given)...)
+	need, notes, err := scaffold.Allow(kind, nil, slices.Concat(p.sampleValues(kind), given)...)
 	if err != nil {
 		// Reported by definitionFindings.
 		return nil //nolint:nilerr // see above

@@ -17,6 +17,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/chart/landing"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -63,7 +64,7 @@ func (p Project) Add(a Add) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if text, err = plan.bind(file, index, a, source.entry, loaded); err != nil {
+	if text, err = plan.bind(file, index, a, source.entry, loaded, p.Finder); err != nil {
 		return nil, err
 	}
 	if err := plan.write(p.Watches, text); err != nil {
@@ -168,8 +169,8 @@ func (p Project) importChart(plan *Plan, s source, file *watchesFile, index int)
 }
 
 // bind returns the watches file with a new or changed entry for the kind.
-func (p *Plan) bind(file *watchesFile, index int, a Add, chart string, loaded *chart.Chart) ([]byte, error) {
-	allow, notes, err := Allow(catalog.Kind{Watch: watches.Watch{Group: a.Group, Version: a.Version, Kind: a.Kind}, Chart: loaded})
+func (p *Plan) bind(file *watchesFile, index int, a Add, chart string, loaded *chart.Chart, finder *landing.Finder) ([]byte, error) {
+	allow, notes, err := Allow(catalog.Kind{Watch: watches.Watch{Group: a.Group, Version: a.Version, Kind: a.Kind}, Chart: loaded}, finder)
 	if err != nil {
 		return nil, err
 	}

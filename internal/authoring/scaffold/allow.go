@@ -12,6 +12,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/chart/landing"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -25,8 +26,8 @@ const (
 // Allow returns the allow block that a kind needs for the objects that its chart renders
 // with four kinds of values: the defaults, the minimal spec, the examples of the chart,
 // and the given values. The kind's overrides apply to all of them. It also returns
-// notes about access that cannot be determined.
-func Allow(served catalog.Kind, given ...map[string]any) (watches.Allow, []string, error) {
+// notes about access that cannot be determined. The finder can be nil.
+func Allow(served catalog.Kind, finder *landing.Finder, given ...map[string]any) (watches.Allow, []string, error) {
 	loaded := served.Chart
 	var allow watches.Allow
 	clusterScoped, err := loaded.ClusterScoped()
@@ -37,7 +38,7 @@ func Allow(served catalog.Kind, given ...map[string]any) (watches.Allow, []strin
 	if err != nil {
 		return allow, nil, err
 	}
-	definition, _, err := crd.Generate(served)
+	definition, _, err := crd.GenerateWith(served, finder)
 	if err != nil {
 		return allow, nil, err
 	}

@@ -37,7 +37,7 @@ type kind struct {
 func (k kind) plural() string { return k.definition.Spec.Names.Plural }
 
 func (p Project) generate(plan *Plan, name string, served []catalog.Kind) error {
-	kinds, err := plan.derive(served)
+	kinds, err := plan.derive(served, p)
 	if err != nil {
 		return err
 	}
@@ -51,20 +51,25 @@ func (p Project) generate(plan *Plan, name string, served []catalog.Kind) error 
 }
 
 // derive derives the CRD of each kind, and chooses the names of its files.
-func (p *Plan) derive(served []catalog.Kind) ([]kind, error) {
+func (p *Plan) derive(served []catalog.Kind, project Project) ([]kind, error) {
+	definitions, warnings := make([]*apiextensionsv1.CustomResourceDefinition, len(served)), make([][]crd.Warning, len(served))
+	err := project.Analyzer.Each(len(served), func(i int) (err error) {
+		definitions[i], warnings[i], err = crd.GenerateWith(served[i], project.Finder)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	kinds := make([]kind, 0, len(served))
 	first := map[string]string{}
 	roles, samples := map[string]int{}, map[string]int{}
-	for _, one := range served {
-		definition, warnings, err := crd.Generate(one)
-		if err != nil {
-			return nil, err
-		}
+	for i, one := range served {
+		definition := definitions[i]
 		if other, exists := first[definition.Name]; exists {
 			return nil, fmt.Errorf("the kinds %s and %s have the same CustomResourceDefinition %s: set another plural for one of them", other, one.Kind, definition.Name)
 		}
 		first[definition.Name] = one.Kind
-		for _, warning := range warnings {
+		for _, warning := range warnings[i] {
 			if warning.Checked {
 				p.remarkf("%s: %s", one.Kind, warning)
 			} else {

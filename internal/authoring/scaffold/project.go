@@ -16,6 +16,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/authoring/bundle"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/landing"
 	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
 
@@ -25,6 +26,8 @@ type Project struct {
 	Watches, Config string
 	// Analyzer keeps the results of analyses of charts. It can be nil.
 	Analyzer *permissions.Analyzer
+	// Finder keeps where the values of charts land. It can be nil.
+	Finder *landing.Finder
 }
 
 // charts returns the folder of the charts.

@@ -21,7 +21,12 @@ import (
 // Generate returns the CRD of a kind, and warnings for the parts of the chart's schema
 // that the API server does not check.
 func Generate(kind catalog.Kind) (*apiextensionsv1.CustomResourceDefinition, []Warning, error) {
-	spec, warnings, err := specSchema(kind)
+	return GenerateWith(kind, nil)
+}
+
+// GenerateWith is Generate with a Finder that keeps the landings of charts without a schema.
+func GenerateWith(kind catalog.Kind, finder *landing.Finder) (*apiextensionsv1.CustomResourceDefinition, []Warning, error) {
+	spec, warnings, err := specSchema(kind, finder)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", kind.Kind, err)
 	}
@@ -36,14 +41,14 @@ func Generate(kind catalog.Kind) (*apiextensionsv1.CustomResourceDefinition, []W
 }
 
 // specSchema converts the chart's schema, or infers one if the chart has none.
-func specSchema(kind catalog.Kind) (apiextensionsv1.JSONSchemaProps, []Warning, error) {
+func specSchema(kind catalog.Kind, finder *landing.Finder) (apiextensionsv1.JSONSchemaProps, []Warning, error) {
 	defaults, err := kind.Chart.Values()
 	if err != nil {
 		return apiextensionsv1.JSONSchemaProps{}, nil, fmt.Errorf("compute the chart's default values: %w", err)
 	}
 	schema := kind.Chart.Schema()
 	if len(schema) == 0 {
-		spec, err := inferChart(kind.Chart, defaults)
+		spec, err := inferChart(kind.Chart, defaults, finder)
 		return spec, nil, err
 	}
 	spec, warnings, err := convertSpec(schema, defaults, keptKeys(kind.Chart))
@@ -54,8 +59,8 @@ func specSchema(kind catalog.Kind) (apiextensionsv1.JSONSchemaProps, []Warning, 
 }
 
 // inferChart returns the schema of spec for a chart without values.schema.json.
-func inferChart(c *chart.Chart, defaults map[string]any) (apiextensionsv1.JSONSchemaProps, error) {
-	landings, err := landing.Find(c)
+func inferChart(c *chart.Chart, defaults map[string]any, finder *landing.Finder) (apiextensionsv1.JSONSchemaProps, error) {
+	landings, err := finder.Find(c)
 	if err != nil {
 		return apiextensionsv1.JSONSchemaProps{}, fmt.Errorf("find the fields in which the chart's default values land: %w", err)
 	}

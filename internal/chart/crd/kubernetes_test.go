@@ -275,7 +275,7 @@ func testPublic(t *testing.T, c client.Client) {
 		}
 		roundTrip(t, c, definition, loaded.Name()+" defaults", defaults)
 		if len(loaded.Schema()) == 0 {
-			landings, err := landing.Find(loaded)
+			landings, err := new(landing.Finder).Find(loaded)
 			if err != nil {
 				t.Fatal(err)
 			}

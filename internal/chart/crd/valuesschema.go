@@ -18,7 +18,7 @@ func ValuesSchema(c *chart.Chart) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compute the chart's default values: %w", err)
 	}
-	spec, err := inferChart(c, defaults)
+	spec, err := inferChart(c, defaults, nil)
 	if err != nil {
 		return nil, err
 	}

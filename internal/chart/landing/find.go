@@ -3,7 +3,6 @@ package landing
 import (
 	"errors"
 	"maps"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,26 +15,10 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
-// Landing describes the fields that a value becomes. All of them have the same type.
-type Landing struct {
-	// Type is the Go type of the fields.
-	Type reflect.Type
-	// Field is one of the fields, such as "Deployment spec.replicas".
-	Field string
-	// Templated is true if the chart executes texts in the value as templates.
-	Templated bool
-}
-
-// Landings holds landings by path, see Key.
-type Landings map[string]Landing
-
-// Key returns the key of a path in Landings.
-func Key(path []string) string { return strings.Join(path, "\x00") }
-
-// Find returns where the numbers, maps and lists in the default values of a chart land. It
+// find returns where the numbers, maps and lists in the default values of a chart land. It
 // renders the chart with its defaults, with its examples, and with all booleans true, and
 // ignores values with which it cannot be rendered.
-func Find(c *chart.Chart) (Landings, error) {
+func find(c *chart.Chart) (stored, error) {
 	defaults, err := c.Values()
 	if err != nil {
 		return nil, err
@@ -232,12 +215,12 @@ func nest(path []string, value any) map[string]any {
 	return map[string]any{path[0]: value}
 }
 
-// landings returns the landings of the markers that were found.
-func (s *search) landings(templates []analysis.File) Landings {
-	all := Landings{}
+// landings returns the fields of the markers that were found.
+func (s *search) landings(templates []analysis.File) stored {
+	all := stored{}
 	for _, m := range s.markers {
 		if f, ok := m.landing(); ok && (m.kind != aNumber || m.refused && !comparedToWord(templates, m.path)) {
-			all[Key(m.path)] = Landing{Type: f.of, Field: f.name, Templated: m.templated}
+			all[Key(m.path)] = storedLanding{f, m.templated}
 		}
 	}
 	return all

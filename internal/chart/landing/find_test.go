@@ -39,6 +39,18 @@ func indent(lines []string) (all []string) {
 	return all
 }
 
+// store is for one goroutine at a time.
+type store map[string][]byte
+
+func (s store) Get(key string) ([]byte, bool) { data, ok := s[key]; return data, ok }
+
+func (s store) Put(key string, data []byte) {
+	if _, twice := s[key]; twice {
+		panic("the chart was analyzed twice")
+	}
+	s[key] = data
+}
+
 func TestFind(t *testing.T) {
 	const resources = "limits: ResourceRequirements of Deployment spec.template.spec.containers.resources"
 	for _, test := range []struct {
@@ -83,9 +95,14 @@ func TestFind(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			landings, err := Find(loaded)
+			kept := store{}
+			landings, err := (&Finder{Store: kept}).Find(loaded)
 			if err != nil {
 				t.Fatal(err)
+			}
+			again, err := (&Finder{Store: kept}).Find(loaded)
+			if err != nil || !maps.Equal(again, landings) || len(kept) != 1 {
+				t.Errorf("from the store: got %v, error %v; want %v", again, err, landings)
 			}
 			var got []string
 			for _, key := range slices.Sorted(maps.Keys(landings)) {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/chartwright/chartwright/internal/chart"
 )
 
@@ -37,8 +39,11 @@ type marker struct {
 
 // field is a field of an object of Kubernetes.
 type field struct {
-	of   reflect.Type
-	name string
+	Kind schema.GroupVersionKind `json:"kind"`
+	// Path consists of keys (string) and indices of lists (int).
+	Path []any `json:"path"`
+
+	of reflect.Type
 }
 
 type markerKind int
@@ -209,7 +214,7 @@ func (m *marker) add(o chart.RenderedObject, path []any) {
 		return
 	}
 	if !slices.ContainsFunc(m.found, func(f field) bool { return f.of == t }) {
-		m.found = append(m.found, field{t, o.GetKind() + " " + readable(path)})
+		m.found = append(m.found, field{o.GroupVersionKind(), path, t})
 	}
 }
 
@@ -227,13 +232,13 @@ func (m *marker) landing() (field, bool) {
 	return fields[0], true
 }
 
-// readable formats a path as in the documentation of Kubernetes, without indices.
-func readable(path []any) string {
+// String formats the field as in the documentation of Kubernetes, without indices.
+func (f field) String() string {
 	var keys []string
-	for _, step := range path {
+	for _, step := range f.Path {
 		if key, ok := step.(string); ok {
 			keys = append(keys, key)
 		}
 	}
-	return strings.Join(keys, ".")
+	return f.Kind.Kind + " " + strings.Join(keys, ".")
 }

@@ -49,10 +49,11 @@ func (a *Analyzer) analyze(kinds []catalog.Kind) ([]*facts, error) {
 }
 
 // Each calls a function for each of several charts, for as many at once as there are
-// processors, and reports the progress. The error is the first one.
+// processors, and reports the progress. The error is the first one. A nil Analyzer reports
+// no progress.
 func (a *Analyzer) Each(total int, analyze func(i int) error) error {
 	report := func(done int) {
-		if a.Progress != nil {
+		if a != nil && a.Progress != nil {
 			a.Progress(done, total)
 		}
 	}
