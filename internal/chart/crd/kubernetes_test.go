@@ -90,7 +90,7 @@ spec: {ports: [{port: {{ .Values.port }}, targetPort: {{ .Values.port }}}]}
 `,
 }
 
-// fieldsOfLanded holds the types of the fields in which the values land.
+// fieldsOfLanded holds the types of the fields of each value.
 var fieldsOfLanded = map[string]reflect.Type{
 	"resources": reflect.TypeFor[corev1.ResourceRequirements](), "affinity": reflect.TypeFor[corev1.Affinity](),
 	"tolerations": reflect.TypeFor[[]corev1.Toleration](), "nodeSelector": reflect.TypeFor[map[string]string](),

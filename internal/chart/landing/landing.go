@@ -43,7 +43,7 @@ type Finder struct {
 	known map[string]Landings
 }
 
-// stored are landings in the form in which a Store keeps them.
+// stored are landings in the format of a Store.
 type stored map[string]storedLanding
 
 type storedLanding struct {

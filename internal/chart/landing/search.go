@@ -193,7 +193,9 @@ func (s *search) text(text string) {
 // named returns the marker whose word is in a text, or nil.
 func (s *search) named(text string) *marker {
 	for _, match := range words.FindAllStringSubmatch(text, 1) {
-		return s.marked(match[1])
+		if match[1] != "" {
+			return s.marked(match[1])
+		}
 	}
 	return nil
 }

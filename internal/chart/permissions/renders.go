@@ -36,9 +36,9 @@ func renderAll(kind catalog.Kind, apiVersions []string) (all chart.Found, err er
 		vals := over(probe.values, kind.Overrides)
 		var found chart.Found
 		switch {
-		case probe.changes >= 0:
-			found, err = bases[probe.changes].Change(vals)
-		case probe.changed:
+		case probe.base >= 0:
+			found, err = bases[probe.base].Change(vals)
+		case probe.isBase:
 			bases[i], found, err = survey.Base(vals)
 		default:
 			found, err = survey.Render(vals)
@@ -58,10 +58,10 @@ const maxProbes = 256
 // probe holds values for a test render.
 type probe struct {
 	values map[string]any
-	// changes is the index of the probe that has other values at one path only, or -1.
-	changes int
-	// changed is true if it is such a probe of others.
-	changed bool
+	// base is the index of the probe that differs only at one path, or -1.
+	base int
+	// isBase is true if this probe is the base of others.
+	isBase bool
 }
 
 // probes returns values for test renders: the defaults, the examples in ci/, all booleans

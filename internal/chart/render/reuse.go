@@ -20,7 +20,7 @@ type Reused struct {
 // maxReused is the maximum number of results in a Reused.
 const maxReused = 256
 
-// functions returns template functions of which the slow ones reuse results.
+// functions returns template functions. The slow ones reuse results.
 func (r *Reused) functions(all template.FuncMap) template.FuncMap {
 	reusing := maps.Clone(all)
 	for _, name := range slow {
@@ -31,10 +31,7 @@ func (r *Reused) functions(all template.FuncMap) template.FuncMap {
 
 func (r *Reused) function(name string, f any) any {
 	called := reflect.ValueOf(f)
-	call := called.Call
-	if called.Type().IsVariadic() {
-		call = called.CallSlice
-	}
+	call := caller(called)
 	return reflect.MakeFunc(called.Type(), func(arguments []reflect.Value) []reflect.Value {
 		var key strings.Builder
 		key.WriteString(name)

@@ -234,10 +234,7 @@ func (t *Trace) functions(all template.FuncMap) template.FuncMap {
 // function returns a function that records what it reads of its arguments.
 func (t *Trace) function(name string, f any) any {
 	called := reflect.ValueOf(f)
-	call := called.Call
-	if called.Type().IsVariadic() {
-		call = called.CallSlice
-	}
+	call := caller(called)
 	return reflect.MakeFunc(called.Type(), func(arguments []reflect.Value) []reflect.Value {
 		if name == "get" || name == "hasKey" {
 			t.readKey(arguments[0], arguments[1].String())

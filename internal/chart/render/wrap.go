@@ -58,6 +58,7 @@ func wrapAll[A, R any](b *budget, f func(...A) R, before func([]A)) func(...A) R
 // long strings.
 func wrapAny(b *budget, f any, before func(arguments []reflect.Value)) any {
 	called := reflect.ValueOf(f)
+	call := caller(called)
 	return reflect.MakeFunc(called.Type(), func(arguments []reflect.Value) []reflect.Value {
 		b.step()
 		for _, argument := range arguments {
@@ -68,16 +69,21 @@ func wrapAny(b *budget, f any, before func(arguments []reflect.Value)) any {
 		if before != nil {
 			before(arguments)
 		}
-		call := called.Call
-		if called.Type().IsVariadic() {
-			call = called.CallSlice
-		}
 		results := call(arguments)
 		if called.Type().Out(0).Kind() != reflect.Interface {
 			b.result(results[0].Interface())
 		}
 		return results
 	}).Interface()
+}
+
+// caller returns the method that calls a function with the arguments that
+// reflect.MakeFunc passes.
+func caller(f reflect.Value) func([]reflect.Value) []reflect.Value {
+	if f.Type().IsVariadic() {
+		return f.CallSlice
+	}
+	return f.Call
 }
 
 // shallow holds the functions that never traverse their arguments, not even to format an
