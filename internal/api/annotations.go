@@ -54,7 +54,8 @@ const AnnotationRolloutPaused = Domain + "/rollout-paused"
 // signing key. The operator removes the annotation when the new key is stored.
 const AnnotationRotate = Domain + "/rotate"
 
-// Annotations on managed resources. The operator adds them, as it adds the labels.
+// Annotations on managed resources. The operator adds the first two, as it adds the labels.
+// Charts and users add the others.
 const (
 	// AnnotationOwner names the custom resource in readable form:
 	// "<kind>.<group>/<namespace>/<name>".
@@ -66,6 +67,14 @@ const (
 	AnnotationDrift = Domain + "/drift"
 	// DriftIgnore disables drift correction for the resource.
 	DriftIgnore = "ignore"
+	// AnnotationClaims on a StatefulSet sets what happens to the claims that Kubernetes
+	// creates from its volumeClaimTemplates when the release is uninstalled. The only value
+	// is ClaimsDelete. Without it, Kubernetes decides, by the field
+	// persistentVolumeClaimRetentionPolicy.
+	AnnotationClaims = Domain + "/claims"
+	// ClaimsDelete deletes the claims when the release is uninstalled, and only then: not
+	// when the StatefulSet is deleted or recreated, or no longer rendered.
+	ClaimsDelete = "delete"
 )
 
 // AnnotationAnsibleReconcilePeriod is the reconcile period annotation of the operator-sdk's

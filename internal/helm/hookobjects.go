@@ -56,7 +56,7 @@ func (r *run) deleteHookObjects(history []release.Record) error {
 		live, err := r.kube.objects.Get(r.kube.ctx, o)
 		if err == nil && live != nil && r.kube.madeByHook(live) {
 			if err = r.kube.objects.DeleteUID(r.kube.ctx, o, live.GetUID(), metav1.DeletePropagationBackground); err == nil {
-				r.kube.deletedHookObjects = append(r.kube.deletedHookObjects, o)
+				r.kube.deletedObjects = append(r.kube.deletedObjects, o)
 			}
 		}
 		switch {

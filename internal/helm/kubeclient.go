@@ -100,8 +100,9 @@ type kubeClient struct {
 	kinds   []schema.GroupVersionKind
 	// finished holds the Jobs that have finished and must not run again.
 	finished map[apply.Key]apply.State
-	// deletedHookObjects holds the hook objects that an uninstall has deleted.
-	deletedHookObjects []apply.Object
+	// deletedObjects holds what an uninstall has deleted and neither the manifest nor the
+	// inventory contains: objects of hooks, and claims.
+	deletedObjects []apply.Object
 	// remaining lists the objects that still exist after the wait for their deletion.
 	remaining []string
 	// hookLeftovers holds hook objects that the chart now renders as plain objects.
@@ -219,14 +220,17 @@ func (k *kubeClient) Delete(resources helmkube.ResourceList) (*helmkube.Result, 
 // DeleteWithPropagationPolicy deletes the objects of a release that is uninstalled,
 // including objects that are not in its manifest.
 func (k *kubeClient) DeleteWithPropagationPolicy(resources helmkube.ResourceList, policy metav1.DeletionPropagation) (*helmkube.Result, []error) {
-	result, errs := k.deleteAll(resources, policy)
 	if !k.uninstalls {
-		return result, errs
+		return k.deleteAll(resources, policy)
 	}
+	// Helm's error does not contain the causes.
+	if k.deleteErr = k.deleteClaims(resources); k.deleteErr != nil {
+		return &helmkube.Result{}, []error{k.deleteErr}
+	}
+	result, errs := k.deleteAll(resources, policy)
 	if err := k.sweep(nil); err != nil {
 		errs = append(errs, err)
 	}
-	// Helm's error does not contain the causes.
 	k.deleteErr = errors.Join(errs...)
 	return result, errs
 }
@@ -267,10 +271,10 @@ func (k *kubeClient) WaitForDelete(resources helmkube.ResourceList, timeout time
 	return k.waitGone(objects, timeout)
 }
 
-// waitUntilGone waits for the deletion of objects from the inventory and of hook
-// objects.
+// waitUntilGone waits for the deletion of objects from the inventory, of hook objects and
+// of claims.
 func (k *kubeClient) waitUntilGone(states []apply.State, timeout time.Duration) error {
-	objects := slices.Clone(k.deletedHookObjects)
+	objects := slices.Clone(k.deletedObjects)
 	for _, state := range states {
 		if state.Kept {
 			continue

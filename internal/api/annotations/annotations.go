@@ -135,7 +135,7 @@ var readers = map[string]func(*Annotations, string) error{
 
 // foreignKeys are Chartwright's annotations on managed resources. A custom resource that is
 // itself a managed resource of another release has them, too.
-var foreignKeys = []string{api.AnnotationOwner, api.AnnotationApplied, api.AnnotationDrift}
+var foreignKeys = []string{api.AnnotationOwner, api.AnnotationApplied, api.AnnotationDrift, api.AnnotationClaims}
 
 // aliases maps annotations of the operator-sdk to Chartwright's annotations with the same
 // meaning.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
@@ -55,6 +56,9 @@ func (n *needs) chart(kind catalog.Kind, f *facts, served resources) error {
 	c.ownCRDs()
 	for _, object := range c.objects {
 		c.use(object.GroupVersionKind().GroupKind(), object.Source).plain = true
+		if object.GetAnnotations()[api.AnnotationClaims] != "" && !c.impersonates() {
+			c.add("claims of StatefulSets", claims, "list", "delete")
+		}
 	}
 	for _, object := range c.hooks {
 		u := c.use(object.GroupVersionKind().GroupKind(), object.Source)

@@ -8,6 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
@@ -91,8 +92,14 @@ func reduced(objects []chart.RenderedObject) []object {
 				}
 			}
 		}
-		if logged(o.Unstructured) {
-			metadata["annotations"] = map[string]any{analysis.HookLogPolicy: o.GetAnnotations()[analysis.HookLogPolicy]}
+		annotations := map[string]any{}
+		for _, name := range []string{analysis.HookLogPolicy, api.AnnotationClaims} {
+			if value := o.GetAnnotations()[name]; value != "" {
+				annotations[name] = value
+			}
+		}
+		if len(annotations) > 0 {
+			metadata["annotations"] = annotations
 		}
 		content["metadata"] = metadata
 		one := object{o.Source, content}

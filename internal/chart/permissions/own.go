@@ -20,6 +20,7 @@ var (
 	events          = schema.GroupResource{Resource: "events"}
 	pods            = schema.GroupResource{Resource: "pods"}
 	podLogs         = schema.GroupResource{Resource: "pods/log"}
+	claims          = schema.GroupResource{Resource: "persistentvolumeclaims"}
 	serviceAccounts = schema.GroupResource{Resource: "serviceaccounts"}
 	namespaces      = schema.GroupResource{Resource: "namespaces"}
 	replicaSets     = schema.GroupResource{Group: "apps", Resource: "replicasets"}
