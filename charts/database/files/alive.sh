@@ -1,6 +1,7 @@
 #!/bin/sh
-# Liveness: the server of this pod answers and, on a standby, replication can continue. A standby whose WAL the
-# primary has removed never catches up; a restart makes it take a new copy.
+# Liveness: the server of this pod answers, and has the right role. A standby whose WAL the primary has removed never
+# catches up; a restart makes it take a new copy. A primary that another pod has replaced becomes a standby by a
+# restart.
 set -eu
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -15,10 +16,24 @@ case $status in
   *) die "no server answers" ;;
 esac
 ordinal=${POD_NAME##*-}
-if [ "$ordinal" = 0 ]; then exit 0; fi
-export PGHOST="$PRIMARY_HOST" PGUSER=replicator PGPASSFILE="$RUN/pgpass" PGCONNECT_TIMEOUT=3
-lost=$(query -v slot="standby_$ordinal" 2>/dev/null <<'SQL'
-SELECT count(*) FROM pg_replication_slots WHERE slot_name = :'slot' AND wal_status = 'lost';
+state=$(query -h "$RUN" -U postgres << 'SQL'
+SELECT CASE WHEN NOT pg_is_in_recovery() THEN 'primary' ELSE coalesce((SELECT status FROM pg_stat_wal_receiver), '') END;
 SQL
 ) || exit 0
-[ "$lost" = 0 ] || die "the primary has let go of what this standby would need to follow"
+export PGUSER=replicator PGPASSFILE="$RUN/pgpass" PGCONNECT_TIMEOUT=3
+case $state in
+  streaming) ;;
+  primary)
+    if [ "$(cat "$CLUSTER/primary")" != "$ordinal" ] || [ -n "$(cat "$DATABASE_HOME/data/fresh" 2> /dev/null)" ]; then
+      if primary=$(find_primary "$ordinal"); then die "pod ${POD_NAME%-*}-$primary is the primary"; fi
+    fi
+    ;;
+  *)
+    primary=$(find_primary "$ordinal") || exit 0
+    lost=$(query -h "$(host_of "$primary")" -v slot="standby_$ordinal" 2> /dev/null << 'SQL'
+SELECT count(*) FROM pg_replication_slots WHERE slot_name = :'slot' AND wal_status = 'lost';
+SQL
+    ) || exit 0
+    [ "$lost" = 0 ] || die "the primary has removed WAL that this standby needs"
+    ;;
+esac

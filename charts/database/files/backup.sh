@@ -1,23 +1,56 @@
 #!/bin/sh
-# Takes a backup of all databases into the kept claim: "scheduled" backups, of which the newest KEEP are kept, or a
-# "final" one before the volumes are deleted, which is never removed automatically.
+# Takes a backup of all databases into the kept claim: "scheduled" or "requested", of which the newest KEEP each are
+# kept, or "final" before the volumes are deleted, which is never removed automatically. Before a final backup it
+# locks the server, so that the backup contains every write; after a failure it unlocks the server.
 set -eu
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-kind=${1:?scheduled or final}
-: "${KEEP:=7}"
+kind=${1:?scheduled, requested or final}
+: "${KEEP:=7}" "${INCARNATION:=}"
+
+# Prints the newest backups, the newest first, into the pod's status, from which the custom resource reports them.
+report() {
+  for folder in "$BACKUPS"/scheduled/*Z "$BACKUPS"/requested/*Z "$BACKUPS"/final/*Z; do
+    if [ -d "$folder" ]; then say "${folder##*/} ${folder#"$BACKUPS"/}"; fi
+  done | sort -r | head -n 20 | cut -d ' ' -f 2 > "${TERMINATION_LOG:-/dev/termination-log}"
+}
+
+undo() {
+  status=$?
+  trap - EXIT
+  if [ "$status" != 0 ]; then
+    unlock || say "the server could not be unlocked: the next attempt unlocks it"
+  fi
+  exit "$status"
+}
 
 wait_for_server "$(major_of pg_dump)" "${WAIT:-60}"
+if [ -n "$(mark fresh)" ]; then
+  if [ "$kind" = final ] && [ "$(cat "$BACKUPS/identity" 2> /dev/null)" != "$INCARNATION" ]; then
+    say "the database was never configured: there is nothing to back up"
+    exit 0
+  fi
+  die "the server has an empty volume, so a backup would replace good backups by an empty one: restore the database first"
+fi
 find "$BACKUPS" -mindepth 2 -maxdepth 2 -name '*.partial' -mmin +1440 -exec rm -rf {} +
+if [ "$kind" = final ]; then
+  trap undo EXIT
+  trap 'exit 143' TERM INT
+  lock
+fi
 dump_all "$kind/$(date -u +%Y%m%dT%H%M%SZ)"
 
-if [ "$kind" = scheduled ]; then
+if [ "$kind" = final ]; then
+  # A later Database of this name is another one.
+  rm -f "$BACKUPS/identity"
+else
   # Names are timestamps, so the oldest backup comes first.
-  set -- "$BACKUPS/scheduled"/*Z
+  set -- "$BACKUPS/$kind"/*Z
   while [ "$#" -gt "$KEEP" ]; do
     rm -rf "$1"
     say "removed ${1##*/}"
     shift
   done
 fi
+report || say "the list of backups could not be reported"

@@ -1,15 +1,21 @@
 #!/bin/sh
-# Checks, before an upgrade or a rollback to another image, that its programs can read the existing data. Changes
-# nothing. If the image cannot be pulled, the check fails and the pods keep running.
-# With the argument "answers", before a snapshot: checks that a server answers.
+# Checks, before an upgrade to another image, that its programs can read the existing data. Changes nothing. If the
+# image cannot be pulled, the check fails and the pods keep running. With an argument:
+#   answers    before a snapshot: checks that a server answers
+#   rollback   before a rollback: also makes the pod PRIMARY the primary, as it was in that revision
 set -eu
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
 own=$(major_of pg_dump)
+if [ "${1:-}" = rollback ]; then
+  # The other image may have no programs for the data, so check first.
+  sh "$0"
+  exec sh "$(dirname "$0")/switch.sh"
+fi
 if ! server=$(server_major); then
-  [ "${1:-}" != answers ] || die "$PGHOST does not answer, so that there can be no snapshot. snapshotOnDelete is what asks for one"
-  say "$PGHOST does not answer, so that nothing can be said; data of another major version will be left as they are"
+  [ "${1:-}" != answers ] || die "$PGHOST does not answer, so there can be no snapshot. The value snapshotOnDelete requests it"
+  say "$PGHOST does not answer, so its version is unknown; data of another major version will be left as it is"
   exit 0
 fi
 if [ "${1:-}" = answers ]; then
@@ -17,7 +23,7 @@ if [ "${1:-}" = answers ]; then
   exit 0
 fi
 if [ "$server" = "$own" ]; then
-  say "PostgreSQL $own follows PostgreSQL $server: nothing to do"
+  say "the data and the image are of PostgreSQL $own: nothing to do"
   exit 0
 fi
 case $(mark restore) in
@@ -28,13 +34,13 @@ case $(mark restore) in
       say "the upgrade to PostgreSQL $server is not finished: going back"
       exit 0
     fi
-    die "the upgrade to PostgreSQL $server is not finished: let it, or go back, before PostgreSQL $own"
+    die "the upgrade to PostgreSQL $server is not finished: wait for it, or go back, before PostgreSQL $own"
     ;;
 esac
 if [ "$own" -lt "$server" ]; then
-  die "the data are of PostgreSQL $server, and PostgreSQL $own cannot read them: restore a dump into a database of its own"
+  die "the data is of PostgreSQL $server, and PostgreSQL $own cannot read it: restore a backup into another database"
 fi
 if [ "${MAJOR_UPGRADE:-}" != DumpAndRestore ]; then
-  die "the data are of PostgreSQL $server, and the image is of PostgreSQL $own: majorUpgrade is ${MAJOR_UPGRADE:-not set}"
+  die "the data is of PostgreSQL $server, and the image is of PostgreSQL $own: majorUpgrade is ${MAJOR_UPGRADE:-not set}"
 fi
-say "PostgreSQL $server is to become PostgreSQL $own, by a dump of all databases"
+say "PostgreSQL $server can become PostgreSQL $own, by a dump of all databases"

@@ -1,37 +1,31 @@
 #!/bin/sh
-# The initial configuration, after every install, upgrade and rollback: restores a pending backup, creates the role
-# and the database if they do not exist, and takes a first backup.
+# The initial configuration, after every install, upgrade and rollback: restores a backup if one is pending, creates
+# the role and the database if they do not exist, and takes a first backup.
+# With the argument "if-needed", on a schedule while restoreFrom is set: does nothing unless a restore is pending.
+#
+# Data that prepare.sh has initialized is fresh, and closed for applications. If the database was configured before,
+# which the file identity of the backups' claim records, the volume of the primary was lost. Then the script never
+# opens an empty database, unless restoreFrom is "none".
 set -eu
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-: "${DATABASE:?}" "${OWNER:?}" "${REPLICAS:?}"
+: "${DATABASE:?}" "${OWNER:?}" "${PODS:?}" "${PRIMARY:?}" "${INCARNATION:?}"
 own=$(major_of pg_dump)
 
-# Prints the newest backup. Backups taken at a deletion come first.
-latest() {
-  for set in final scheduled; do
-    newest=
-    for folder in "$BACKUPS/$set"/*Z; do
-      if [ -d "$folder" ]; then newest=$set/${folder##*/}; fi
-    done
-    if [ -n "$newest" ]; then
-      say "$newest"
-      return 0
-    fi
-  done
-  return 1
-}
-
+# Restores roles and databases. Roles that the chart creates keep their passwords, which always come from the Secret.
 restore() {
   from=$1
-  if [ "$from" = latest ]; then from=$(latest) || die "there is no backup in the claim: set restoreFrom to nothing"; fi
+  if [ "$from" = latest ]; then from=$(latest_backup) || die "restoreFrom is latest, but the claim contains no backup: remove restoreFrom"; fi
   folder=$BACKUPS/$from
-  [ -e "$folder/databases.txt" ] || die "the dump $from is not in the backups' claim"
+  [ -e "$folder/databases.txt" ] || die "the backup $from is not in the claim"
   say "restoring $from"
+  roles=$(mktemp)
+  sed -E '/^(CREATE|ALTER) ROLE (postgres|replicator|exporter)[ ;]/d' "$folder/roles.sql" > "$roles"
   # Some roles already exist. Only error codes are printed, and statements are not logged, because they contain passwords.
-  errors=$(PGOPTIONS='-c log_statement=none -c log_min_duration_statement=-1 -c log_min_error_statement=panic' psql -X -q -w -v VERBOSITY=sqlstate -d postgres -f "$folder/roles.sql" 2>&1 >/dev/null) || die "psql: $errors"
-  if others=$(printf '%s\n' "$errors" | grep -F ERROR | grep -v 42710); then die "roles could not be restored: $others"; fi
+  errors=$(PGOPTIONS='-c log_statement=none -c log_min_duration_statement=-1 -c log_min_error_statement=panic' psql -X -q -w -v VERBOSITY=sqlstate -d postgres -f "$roles" 2>&1 > /dev/null) || die "psql: $errors"
+  rm -f "$roles"
+  if failed=$(printf '%s\n' "$errors" | grep -F ERROR | grep -v 42710); then die "roles could not be restored: $failed"; fi
   while IFS='|' read -r file database; do
     if [ "$database" = postgres ]; then
       pg_restore -w --clean --if-exists --exit-on-error -d postgres "$folder/$file.dump"
@@ -40,30 +34,39 @@ restore() {
     fi
     say "restored database $database"
   done < "$folder/databases.txt"
-  # From here on, a rollback to the old data and a second restore are refused: both would lose new writes.
-  set_mark restore "restored $from"
 }
 
-finish_restore() {
-  # Only databases in a dump of upgrade.sh have connections disabled.
-  case $1 in upgrade/*) lift_limits ;; esac
-  set_mark restore 'done'
-  vacuumdb -w --all --analyze-only --quiet || say "the planner's statistics could not be made; autovacuum will make them"
+# Refuses to replace data that exists elsewhere.
+check_copies() {
+  if [ "${RESTORE_FROM:-}" = none ]; then return 0; fi
+  for other in $(others "$PRIMARY"); do
+    if role=$(role_of "$other"); then
+      die "the volume of pod $PRIMARY is empty, and pod $other has data as a $role: set primary to $other. To discard that data, set restoreFrom to none"
+    fi
+  done
+  if [ -z "${RESTORE_FROM:-}" ] && [ "$(cat "$BACKUPS/identity" 2> /dev/null)" = "$INCARNATION" ]; then
+    die "the volume of pod $PRIMARY is empty, but this database was configured before: set restoreFrom to latest or to a backup. To start with an empty database, set restoreFrom to none"
+  fi
 }
 
 wait_for_server "$own" "${WAIT:-240}"
-waits=$(mark restore)
-case $waits in
-  '' | done) unlock ;;
-  'restored '*) finish_restore "${waits#restored }" ;;
-  *)
-    restore "$waits"
-    waits=$(mark restore)
-    finish_restore "${waits#restored }"
-    ;;
-esac
+fresh=$(mark fresh)
+pending=$(mark restore)
+case $pending in '' | done | 'restored '*) pending_restore= ;; *) pending_restore=$pending ;; esac
+if [ "${1:-}" = if-needed ] && [ -z "$fresh$pending_restore" ]; then
+  say "nothing to restore"
+  exit 0
+fi
+if [ -n "$fresh" ]; then
+  check_copies
+  case ${RESTORE_FROM:-none} in none) ;; *) restore "$RESTORE_FROM" ;; esac
+elif [ -n "$pending_restore" ]; then
+  restore "$pending_restore"
+  # From here on, a rollback to the old data and a second restore are refused: both would lose new writes.
+  set_mark restore "restored $pending_restore"
+fi
 
-query -v owner="$OWNER" -v database="$DATABASE" <<'SQL'
+query -v owner="$OWNER" -v database="$DATABASE" << 'SQL'
 SET log_statement = 'none';
 SET log_min_duration_statement = -1;
 SET log_min_error_statement = 'panic';
@@ -74,35 +77,43 @@ SELECT format('CREATE DATABASE %I OWNER %I', :'database', :'owner')
   WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = :'database') \gexec
 SQL
 for extension in ${EXTENSIONS:-}; do
-  query -d "$DATABASE" -v extension="$extension" <<'SQL'
+  query -d "$DATABASE" -v extension="$extension" << 'SQL'
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS :"extension";
 SQL
 done
 
 # The database's comment records that the statements ran. Both happen in one transaction.
-done_before=$(query -v database="$DATABASE" <<'SQL'
+done_before=$(query -v database="$DATABASE" << 'SQL'
 SELECT count(*) FROM pg_database WHERE datname = :'database' AND shobj_description(oid, 'pg_database') IS NOT NULL;
 SQL
 )
 if [ "$done_before" = 0 ]; then
-  query -d "$DATABASE" -v owner="$OWNER" -v database="$DATABASE" -v file="${INIT_SQL:-/dev/null}" --single-transaction -f - > /dev/null <<'SQL'
+  query -d "$DATABASE" -v owner="$OWNER" -v database="$DATABASE" -v file="${INIT_SQL:-/dev/null}" --single-transaction -f - > /dev/null << 'SQL'
 SET ROLE :"owner";
 \i :file
 SET ROLE :"owner";
 COMMENT ON DATABASE :"database" IS 'initial configuration done';
 SQL
-  say "database $DATABASE is made, and belongs to $OWNER"
+  say "database $DATABASE was created; its owner is $OWNER"
 fi
 
-# Standbys that a scale-down removed need no replication slot.
-query -v replicas="$REPLICAS" > /dev/null <<'SQL'
+# The primary, and standbys that a scale-down removed, need no replication slot.
+query -v pods="$PODS" -v primary="$PRIMARY" > /dev/null << 'SQL'
 SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots
-  WHERE NOT active AND slot_name ~ '^standby_[0-9]+$' AND substr(slot_name, 9)::int >= :replicas;
+  WHERE NOT active AND slot_name ~ '^standby_[0-9]+$' AND (substr(slot_name, 9)::int >= :pods OR substr(slot_name, 9)::int = :primary);
 SQL
 
+if [ -d "$BACKUPS" ]; then say "$INCARNATION" > "$BACKUPS/identity"; fi
+if [ -n "$fresh" ]; then set_mark fresh ''; fi
+if [ "$(mark access)" != open ]; then unlock; fi
+if [ -n "$fresh$pending" ] && [ "$pending" != 'done' ]; then
+  set_mark restore 'done'
+  vacuumdb -w --all --analyze-only --quiet || say "the planner has no statistics yet; autovacuum will create them"
+fi
+
 # The first backup proves that backups work, and binds a claim whose StorageClass waits for the first consumer.
-if ! latest > /dev/null; then
+if [ -d "$BACKUPS" ] && ! latest_backup > /dev/null; then
   sh "$(dirname "$0")/backup.sh" scheduled
 fi
-say "database $DATABASE is as asked for"
+say "database $DATABASE is configured"

@@ -1,34 +1,39 @@
 #!/bin/sh
-# Prepares the data of a pod before its server starts.
+# Prepares the data of a pod before its server starts, and decides whether the server is the primary or a standby.
 #
-# Pod 0 is the primary. The script initializes its data if there is none, and sets the passwords of its roles from
-# the Secret. All other pods are standbys: if a standby's data is not a copy of the primary that can catch up, the
-# script takes a new copy. If the primary runs another major version, the script keeps the data and writes the state
-# file "waiting". The script can be interrupted at any point and run again.
+# A folder of data with standby.signal belongs to a standby; only switch.sh turns it into a primary. A pod without
+# data becomes the primary only if the setting "primary" names it and no other pod has data. New data is closed
+# until init.sh has configured it, because the volume may have been lost, and a backup may have to be restored.
+# A pod whose data is not a copy of the primary that can catch up takes a new copy. It deletes only data of which
+# the primary's data is a continuation, and moves everything else aside.
 #
 # The programs of one major version cannot read data of another. Such data is changed only if upgrade.sh recorded
-# that it dumped the data and blocked connections for this very version. The data is then moved to old/ and replaced
-# by new data, into which init.sh restores the dump.
+# that it dumped the data and locked the server for this very version. The data is then moved to old/ and replaced
+# by new data, into which init.sh restores the dump. The script can be interrupted at any point and run again.
 set -eu
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 trap 'exit 143' TERM INT
 
-: "${POD_NAME:?}" "${DATABASE_HOME:?}" "${CONFIG:?}"
+: "${POD_NAME:?}" "${PEER:?}" "${DATABASE_HOME:?}" "${CONFIG:?}"
 PGDATA=$DATABASE_HOME/data
 OLD=$DATABASE_HOME/old
 export PGDATA
 own=$(major_of postgres)
+ordinal=${POD_NAME##*-}
 
 data_major() { if [ -e "$1/PG_VERSION" ]; then cat "$1/PG_VERSION"; fi; }
 
 note() { if [ -e "$PGDATA/$1" ]; then cat "$PGDATA/$1"; fi; }
+
+system_of() { pg_controldata -D "$1" | sed -n 's/^Database system identifier: *//p'; }
 
 # Initializes data.new, so that data is always complete.
 new_data() {
   rm -rf "$PGDATA.new"
   initdb -D "$PGDATA.new" -U postgres --pwfile="$SECRETS/superuser-password" \
     --auth-local=trust --auth-host=scram-sha-256 --encoding=UTF8 --locale="${DATABASE_LOCALE:-C}" --data-checksums
+  say closed > "$PGDATA.new/access"
 }
 
 # Between the two moves there is no data folder, only old/: see prepare_primary.
@@ -53,56 +58,55 @@ change_major() {
   dump=$(note upgrade)
   case $dump in
     "$own "*) ;;
-    *) die "the data are of PostgreSQL $there and the programs of PostgreSQL $own, and there is no dump for this change: the data are left as they are. Set the image back to one of PostgreSQL $there" ;;
+    *) die "the data is of PostgreSQL $there and the programs are of PostgreSQL $own, and there is no dump for this change: the data is left as it is. Set the image back to one of PostgreSQL $there" ;;
   esac
-  say "putting the data of PostgreSQL $there aside; a dump of them waits to be restored: ${dump#* }"
+  say "moving the data of PostgreSQL $there aside; its dump will be restored: ${dump#* }"
   new_data
-  printf '%s\n' "${dump#* }" > "$PGDATA.new/restore"
+  say "${dump#* }" > "$PGDATA.new/restore"
+  { note predecessors; system_of "$PGDATA"; } > "$PGDATA.new/predecessors"
   rm -rf "$OLD"
   put_aside
 }
 
-# The Secret is the source of truth: each start sets the roles' passwords from it. Meanwhile only this script can
-# reach the server, and its statements are not logged.
+# The Secret is the source of truth: each start of a pod sets the roles' passwords from it. Meanwhile only this script
+# can reach the server, and its statements are not logged.
 set_roles() {
   # Left by a killed server. No other server uses this volume, and the process ID in the file may by now belong to
   # another process.
   rm -f "$PGDATA/postmaster.pid"
-  pg_ctl -D "$PGDATA" -w -t 86400 -o "-c config_file=$CONFIG/postgresql.conf -c hba_file=$CONFIG/pg_hba.conf -c listen_addresses= -c unix_socket_directories=$RUN" start
+  pg_ctl -D "$PGDATA" -w -t 86400 -o "-c config_file=$CONFIG/postgresql.conf -c hba_file=$CONFIG/pg_hba.closed.conf -c listen_addresses= -c unix_socket_directories=$RUN" start
   PGHOST=$RUN
   PGUSER=postgres
   PGOPTIONS='-c synchronous_commit=local -c log_statement=none -c log_min_duration_statement=-1 -c log_min_error_statement=panic'
   export PGHOST PGUSER PGOPTIONS
   status=0
-  query <<'SQL' || status=$?
+  # The role exporter exists also without metrics, because grants in backups may name it.
+  query << 'SQL' || status=$?
 \set superuser `cat "$SECRETS/superuser-password"`
 \set replication `cat "$SECRETS/replication-password"`
 \set metrics `if [ -e "$SECRETS/metrics-password" ]; then cat "$SECRETS/metrics-password"; fi`
 ALTER ROLE postgres PASSWORD :'superuser';
 SELECT 'CREATE ROLE replicator' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'replicator') \gexec
 ALTER ROLE replicator LOGIN REPLICATION PASSWORD :'replication';
+SELECT 'CREATE ROLE exporter' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'exporter') \gexec
+ALTER ROLE exporter NOLOGIN PASSWORD NULL;
 SELECT :'metrics' <> '' AS monitored \gset
 \if :monitored
-SELECT 'CREATE ROLE exporter' WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'exporter') \gexec
 ALTER ROLE exporter LOGIN PASSWORD :'metrics';
 GRANT pg_monitor TO exporter;
 \endif
 SQL
   pg_ctl -D "$PGDATA" -m fast -w -t 86400 stop
-  [ "$status" = 0 ] || die "the roles could not be given their passwords"
+  [ "$status" = 0 ] || die "the passwords of the roles could not be set"
 }
 
 prepare_primary() {
-  if [ ! -e "$PGDATA" ] && [ -e "$OLD/PG_VERSION" ]; then
-    say "going on with the data in old/, which were being moved"
-    mv "$OLD" "$PGDATA"
-  fi
   rm -rf "$PGDATA.discarded"
   case $(data_major "$PGDATA") in
     '')
-      if [ -e "$PGDATA" ]; then rmdir "$PGDATA" || die "$PGDATA holds something that is no data of PostgreSQL: it is left as it is"; fi
+      if [ -e "$PGDATA" ]; then rmdir "$PGDATA" || die "$PGDATA contains no data of PostgreSQL: it is left as it is"; fi
       new_data
-      if [ -n "${RESTORE_FROM:-}" ]; then printf '%s\n' "$RESTORE_FROM" > "$PGDATA.new/restore"; fi
+      say yes > "$PGDATA.new/fresh"
       mv "$PGDATA.new" "$PGDATA"
       ;;
     "$own")
@@ -113,25 +117,22 @@ prepare_primary() {
   esac
   # Mounting a volume may make it group-writable, which PostgreSQL rejects.
   chmod 0700 "$PGDATA"
-  set_roles
-}
-
-# Connects as for replication, which works also while upgrade.sh blocks connections.
-primary_major() {
-  version=$(query -d 'dbname=postgres replication=true' -c 'SHOW server_version_num' 2>/dev/null) || return 1
-  say $((version / 10000))
+  if [ ! -e "$RUN/roles-set" ]; then
+    set_roles
+    : > "$RUN/roles-set"
+  fi
 }
 
 # The replication slot keeps WAL on the primary that this standby has not read yet. The status "lost" means that
 # the primary removed the WAL because it exceeded the limit.
 slot_state() {
-  query -v slot="$slot" <<'SQL'
+  query -v slot="$slot" << 'SQL'
 SELECT coalesce(wal_status, 'unreserved') FROM pg_replication_slots WHERE slot_name = :'slot';
 SQL
 }
 
 new_slot() {
-  query -v slot="$slot" > /dev/null <<'SQL'
+  query -v slot="$slot" > /dev/null << 'SQL'
 SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = :'slot';
 SELECT pg_create_physical_replication_slot(:'slot', true);
 SQL
@@ -140,46 +141,108 @@ SQL
 # Reports whether the data belongs to a standby of this major version.
 usable() { [ -e "$PGDATA/standby.signal" ] && [ "$(data_major "$PGDATA")" = "$own" ]; }
 
+# Reports whether the volume has space for a second copy of the data.
+room() {
+  used=$(du -sk "$PGDATA" | cut -f 1)
+  free=$(df -Pk "$DATABASE_HOME" | awk 'END { print $4 }')
+  [ "$free" -gt $((used + used / 5)) ]
+}
+
+# Takes a copy of the primary's data. The previous data remains until the copy is complete, if the volume has space.
+copy_data() {
+  say "taking a copy of the data of $PGHOST"
+  new_slot
+  rm -rf "$PGDATA.new"
+  here=
+  if [ -e "$PGDATA/PG_VERSION" ]; then here=$(system_of "$PGDATA"); fi
+  if usable && [ "$here" = "$there" ] && ! room; then
+    say "the volume has no space for two copies: removing the outdated copy first"
+    rm -rf "$PGDATA"
+  fi
+  pg_basebackup -w -D "$PGDATA.new" -X stream -S "$slot" -c fast
+  for file in access fresh restore upgrade; do rm -f "$PGDATA.new/$file"; done
+  : > "$PGDATA.new/standby.signal"
+  if [ -n "$(note fresh)" ]; then
+    rm -rf "$PGDATA"
+  elif [ -e "$PGDATA/standby.signal" ] && { [ "$here" = "$there" ] || grep -qxF "$here" "$PGDATA.new/predecessors" 2> /dev/null; }; then
+    rm -rf "$PGDATA"
+  elif [ -e "$PGDATA" ]; then
+    aside=$DATABASE_HOME/aside-$(date -u +%Y%m%dT%H%M%SZ)
+    mv "$PGDATA" "$aside"
+    say "the previous data is not part of the primary's data. It is kept in $aside; remove it when it is not needed"
+  fi
+  mv "$PGDATA.new" "$PGDATA"
+}
+
 prepare_standby() {
-  : "${PRIMARY_HOST:?}"
-  slot=standby_${POD_NAME##*-}
-  umask 077
-  printf '*:*:*:replicator:%s\n' "$(sed 's/[\\:]/\\&/g' "$SECRETS/replication-password")" > "$RUN/pgpass"
-  PGHOST=$PRIMARY_HOST
-  PGUSER=replicator
-  PGPASSFILE=$RUN/pgpass
-  PGCONNECT_TIMEOUT=5
-  export PGHOST PGUSER PGPASSFILE PGCONNECT_TIMEOUT
+  slot=standby_$ordinal
   tries=0
-  until primary=$(primary_major); do
+  until primary=$(find_primary "$ordinal"); do
     tries=$((tries + 1))
-    # A standby serves reads also while its primary is down.
+    # A standby serves reads also while there is no primary, and switch.sh can make it the primary.
     if [ "$tries" -ge "${TRIES:-5}" ] && usable; then
-      say "$PRIMARY_HOST does not answer: starting with what is here"
+      say "no other pod answers as a primary: starting with the existing data"
       return 0
     fi
-    [ $((tries % 30)) -ne 1 ] || say "waiting for $PRIMARY_HOST to answer"
+    [ $((tries % 30)) -ne 1 ] || say "waiting for a primary to answer"
     sleep "${PAUSE:-2}"
   done
+  PGHOST=$(host_of "$primary")
+  export PGHOST
+  version=$(query -d 'dbname=postgres replication=database' -c 'SHOW server_version_num')
+  primary=$((version / 10000))
   if [ "$primary" != "$own" ]; then
-    [ -e "$RUN/waiting" ] || say "the primary runs PostgreSQL $primary and this standby PostgreSQL $own: it follows once they are of one version"
+    [ -e "$RUN/waiting" ] || say "the primary runs PostgreSQL $primary and this standby PostgreSQL $own: waiting until both have the same version"
     : > "$RUN/waiting"
     return 0
   fi
   rm -f "$RUN/waiting"
-  # A copy can catch up with its own primary while the primary keeps the missing WAL.
-  if usable; then
-    here=$(pg_controldata -D "$PGDATA" | sed -n 's/^Database system identifier: *//p')
-    there=$(query -c 'SELECT system_identifier FROM pg_control_system()')
+  there=$(query -c 'SELECT system_identifier FROM pg_control_system()')
+  if usable && [ "$(system_of "$PGDATA")" = "$there" ]; then
     state=$(slot_state)
-    if [ "$here" = "$there" ] && [ -n "$state" ] && [ "$state" != lost ]; then return 0; fi
+    if [ -n "$state" ] && [ "$state" != lost ]; then
+      rm -rf "$OLD"
+      rm -f "$PGDATA/access"
+      return 0
+    fi
   fi
-  say "taking a copy of the primary's data"
-  new_slot
-  rm -rf "$PGDATA" "$PGDATA.new"
-  pg_basebackup -w -D "$PGDATA.new" -X stream -S "$slot" -c fast
-  : > "$PGDATA.new/standby.signal"
-  mv "$PGDATA.new" "$PGDATA"
+  copy_data
 }
 
-if [ "${POD_NAME##*-}" = 0 ]; then prepare_primary; else prepare_standby; fi
+# Prints the role of this pod. A pod without data waits while another pod has data.
+decide() {
+  tries=0
+  while [ ! -e "$PGDATA/standby.signal" ] && [ "$(cat "$CLUSTER/primary")" = "$ordinal" ]; do
+    copy=
+    for other in $(others "$ordinal"); do
+      case $(role_of "$other") in
+        primary) say standby && return 0 ;;
+        standby) copy=$other ;;
+      esac
+    done
+    if [ -e "$PGDATA/PG_VERSION" ]; then say primary && return 0; fi
+    tries=$((tries + 1))
+    if [ -z "$copy" ]; then
+      if [ "$tries" -ge "${EMPTY_TRIES:-2}" ]; then say primary && return 0; fi
+    elif [ $((tries % 30)) -eq 1 ]; then
+      printf '%s\n' "the volume of this pod is empty, and pod ${POD_NAME%-*}-$copy has the data: set the value primary to $copy, or to another standby" >&2
+    fi
+    sleep "${PAUSE:-2}"
+  done
+  say standby
+}
+
+umask 077
+printf '*:*:*:replicator:%s\n' "$(sed 's/[\\:]/\\&/g' "$SECRETS/replication-password")" > "$RUN/pgpass"
+if [ ! -e "$PGDATA" ] && [ -e "$OLD/PG_VERSION" ]; then
+  say "continuing with the data in old/, which was being moved"
+  mv "$OLD" "$PGDATA"
+fi
+(
+  # For all requests to other pods.
+  export PGUSER=replicator PGPASSFILE="$RUN/pgpass" PGCONNECT_TIMEOUT=5
+  role=$(decide)
+  say "$role" > "$RUN/role"
+  if [ "$role" = standby ]; then prepare_standby; fi
+)
+if [ "$(cat "$RUN/role")" = primary ]; then prepare_primary; fi

@@ -1,31 +1,39 @@
 #!/bin/sh
 # Starts the server of a pod after prepare.sh.
 #
-# A standby checks its data again: it takes a new copy if alive.sh found that it cannot catch up, and waits while the
-# primary runs another major version. A StatefulSet updates pod 0 last, and only when all other pods are ready, so a
-# waiting pod must count as ready.
+# Prepares the data again, because the container may have restarted alone: the pod may have another role now, or
+# alive.sh found that it cannot catch up. A standby waits while the primary runs another major version. A StatefulSet
+# updates pods one after another, and only when all others are ready, so a waiting pod must count as ready.
 set -eu
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
 trap 'exit 143' TERM INT
 
-: "${POD_NAME:?}" "${DATABASE_HOME:?}" "${CONFIG:?}"
+: "${POD_NAME:?}" "${PEER:?}" "${DATABASE_HOME:?}" "${CONFIG:?}"
 PGDATA=$DATABASE_HOME/data
 export PGDATA
 
-set -- -D "$PGDATA" -c "config_file=$CONFIG/postgresql.conf" -c "hba_file=$CONFIG/pg_hba.conf" -c "unix_socket_directories=$RUN"
-ordinal=${POD_NAME##*-}
-if [ "$ordinal" != 0 ]; then
-  : > "$RUN/preparing"
+: > "$RUN/preparing"
+sh "$(dirname "$0")/prepare.sh"
+while [ -e "$RUN/waiting" ]; do
+  # In the background, so that the shell handles signals.
+  sleep "${PAUSE:-5}" &
+  wait "$!"
   sh "$(dirname "$0")/prepare.sh"
-  while [ -e "$RUN/waiting" ]; do
-    # In the background, so that the shell handles signals.
-    sleep "${PAUSE:-5}" &
-    wait "$!"
-    sh "$(dirname "$0")/prepare.sh"
-  done
-  rm -f "$RUN/preparing"
-  set -- "$@" -c "primary_conninfo=host=$PRIMARY_HOST port=${PGPORT:-5432} user=replicator passfile=$RUN/pgpass application_name=$POD_NAME" \
+done
+rm -f "$RUN/preparing"
+
+set -- -D "$PGDATA" -c "config_file=$CONFIG/postgresql.conf" -c "hba_file=$RUN/pg_hba.conf" -c "unix_socket_directories=$RUN"
+level=open
+if [ "$(cat "$RUN/role")" = primary ]; then
+  if [ -s "$PGDATA/access" ]; then level=$(cat "$PGDATA/access"); fi
+else
+  # The server follows whichever pod is the primary.
+  ordinal=${POD_NAME##*-}
+  hosts=
+  for other in $(others "$ordinal"); do hosts=${hosts:+$hosts,}$(host_of "$other"); done
+  set -- "$@" -c "primary_conninfo=host=$hosts port=${PGPORT:-5432} user=replicator passfile=$RUN/pgpass application_name=$POD_NAME target_session_attrs=primary connect_timeout=5" \
     -c "primary_slot_name=standby_$ordinal"
 fi
+cp "$CONFIG/pg_hba.$level.conf" "$RUN/pg_hba.conf"
 exec postgres "$@"

@@ -12,5 +12,5 @@ SQL
 )
 [ "$got" = 42 ] || die "wrote 42 and read $got"
 got=$(PGHOST=$READ_HOST PGPORT=$READ_PORT psql -X -A -t -q -w -c 'SELECT 42')
-[ "$got" = 42 ] || die "asked for 42 and read $got"
-say "$PGDATABASE takes what is written and answers"
+[ "$got" = 42 ] || die "expected 42 and read $got"
+say "$PGDATABASE accepts writes and answers"

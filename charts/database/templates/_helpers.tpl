@@ -95,21 +95,48 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 {{ .Values.existingSecret | default (include "database.part" (list . "credentials")) }}
 {{- end }}
 
-{{/* Host of the primary. It resolves also while the primary is not ready. The port is 5432. */}}
+{{/* Ordinal of the pod that is the primary. */}}
 {{- define "database.primary" -}}
-{{- $name := include "database.fullname" . -}}
-{{ $name }}-0.{{ include "database.part" (list . "pods") }}.{{ .Release.Namespace }}.svc
+{{- $primary := .Values.primary | default 0 | int64 -}}
+{{- if ge $primary (include "database.replicas" . | int64) }}{{ fail (printf "primary: there is no pod %d: replicas is %s" $primary (include "database.replicas" .)) }}{{ end -}}
+{{ $primary }}
 {{- end }}
 
+{{/* Format of the hosts of the pods by ordinal. They resolve also while a pod is not ready. The port is 5432. */}}
+{{- define "database.peer" -}}
+{{ include "database.fullname" . }}-%d.{{ include "database.part" (list . "pods") }}.{{ .Release.Namespace }}.svc
+{{- end }}
+
+{{- define "database.primaryHost" -}}
+{{ printf (include "database.peer" .) (include "database.primary" . | int) }}
+{{- end }}
+
+{{/* "true" if a backup is to be restored into an empty volume. */}}
+{{- define "database.restores" -}}
+{{- if ne (.Values.restoreFrom | default "none") "none" }}true{{ end -}}
+{{- end }}
+
+{{/* "true" if the release needs the claim for backups. */}}
+{{- define "database.hasBackups" -}}
+{{- $backup := .Values.backup | default dict -}}
+{{- $enabled := ternary $backup.enabled true (kindIs "bool" $backup.enabled) -}}
+{{- $snapshot := ternary .Values.snapshotOnDelete true (kindIs "bool" .Values.snapshotOnDelete) -}}
+{{- if or $enabled $snapshot $backup.request (include "database.restores" .) }}true{{ end -}}
+{{- end }}
+
+{{/* OpenShift assigns the IDs itself. */}}
 {{- define "database.user" -}}
-{{ .Values.runAsUser | default 999 | int64 }}
+{{- if not .Values.openShift }}{{ .Values.runAsUser | default 999 | int64 }}{{ end -}}
 {{- end }}
 
 {{- define "database.podSecurity" -}}
+{{- $user := include "database.user" . -}}
 runAsNonRoot: true
-runAsUser: {{ include "database.user" . }}
-runAsGroup: {{ include "database.user" . }}
-fsGroup: {{ include "database.user" . }}
+{{- if $user }}
+runAsUser: {{ $user }}
+runAsGroup: {{ $user }}
+fsGroup: {{ $user }}
+{{- end }}
 # Changes the group of the volume once, not of each file at every start.
 fsGroupChangePolicy: OnRootMismatch
 seccompProfile:
@@ -178,7 +205,7 @@ template:
         terminationMessagePolicy: FallbackToLogsOnError
         env:
           - name: PGHOST
-            value: {{ include "database.primary" $root | quote }}
+            value: {{ include "database.primaryHost" $root | quote }}
           - name: PGPORT
             value: "5432"
           - name: PGUSER
@@ -190,6 +217,12 @@ template:
                 key: superuser-password
           - name: PGCONNECT_TIMEOUT
             value: "10"
+          - name: PEER
+            value: {{ include "database.peer" $root | quote }}
+          - name: PRIMARY
+            value: {{ include "database.primary" $root | quote }}
+          - name: PODS
+            value: {{ .pods | default (include "database.maxReplicas" $root) | quote }}
           {{- with .env }}
           {{- toYaml . | nindent 10 }}
           {{- end }}
@@ -198,12 +231,10 @@ template:
           - configMapRef:
               name: {{ . }}
         {{- end }}
+        {{- with ($root.Values.jobs | default dict).resources }}
         resources:
-          requests:
-            cpu: 50m
-            memory: 64Mi
-          limits:
-            memory: 512Mi
+          {{- toYaml . | nindent 10 }}
+        {{- end }}
         securityContext:
           {{- include "database.containerSecurity" $root | nindent 10 }}
         volumeMounts:
@@ -271,8 +302,8 @@ template:
   value: {{ (.Values.init | default dict).locale | default "C" | quote }}
 - name: CONFIG
   value: /etc/database
-- name: PRIMARY_HOST
-  value: {{ include "database.primary" . | quote }}
+- name: PEER
+  value: {{ include "database.peer" . | quote }}
 {{- end }}
 
 {{/* Volume mounts of a server's pod. */}}
@@ -284,6 +315,9 @@ template:
   readOnly: true
 - name: config
   mountPath: /etc/database
+  readOnly: true
+- name: cluster
+  mountPath: /etc/cluster
   readOnly: true
 - name: credentials
   mountPath: /run/secrets/database

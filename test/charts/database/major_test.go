@@ -55,8 +55,8 @@ func TestPostgreSQL_MajorUpgrade(t *testing.T) {
 	}
 
 	primary, standby := p.pod(0), p.pod(1)
-	started(primary, oldPath)
-	mustJob(oldPath, "init.sh")
+	in(oldPath)
+	primary.configure()
 	started(standby, oldPath)
 	in(newPath)
 	for _, sql := range []string{
@@ -77,19 +77,19 @@ func TestPostgreSQL_MajorUpgrade(t *testing.T) {
 		t.Helper()
 		in(newPath)
 		out, err := p.finish(primary.command("prepare.sh"))
-		if err == nil || !strings.Contains(out, "there is no dump for this change: the data are left as they are") {
+		if err == nil || !strings.Contains(out, "there is no dump for this change: the data is left as it is") {
 			t.Fatalf("newer programs accept older data: %v\n%s", err, out)
 		}
 	}
 	shutOut := func() {
 		t.Helper()
-		if out, err := primary.query("SELECT 1"); err == nil || !strings.Contains(out, "too many connections") {
+		if out, err := primary.query("SELECT 1"); err == nil || !strings.Contains(out, "no pg_hba.conf entry") {
 			t.Fatalf("the owner can connect: %v %s", err, out)
 		}
 	}
 
 	// Nothing is upgraded without a request.
-	contains(t, mustJob(newPath, "check.sh"), "is to become", "by a dump of all databases")
+	contains(t, mustJob(newPath, "check.sh"), "can become", "by a dump of all databases")
 	if out, err := job(newPath, "check.sh", "MAJOR_UPGRADE=Refuse"); err == nil || !strings.Contains(out, "majorUpgrade is Refuse") {
 		t.Errorf("the upgrade is not refused: %v\n%s", err, out)
 	}
@@ -106,7 +106,7 @@ func TestPostgreSQL_MajorUpgrade(t *testing.T) {
 	if err == nil || !strings.Contains(out, "no space left") {
 		t.Fatalf("a dump without space: %v\n%s", err, out)
 	}
-	contains(t, out, "take no connections", "take connections again")
+	contains(t, out, "accepts no connections", "accepts connections of applications again")
 	primary.expect("SELECT n FROM kept", "1")
 
 	// A dump is useless once clients can write again.
@@ -125,7 +125,7 @@ func TestPostgreSQL_MajorUpgrade(t *testing.T) {
 		t.Error("a client is still connected")
 	}
 	shutOut()
-	contains(t, mustJob(oldPath, "init.sh"), "take connections again")
+	contains(t, mustJob(oldPath, "init.sh"), "accepts connections of applications again")
 	if out, err := primary.query("INSERT INTO kept VALUES (2)"); err != nil {
 		t.Fatal(out)
 	}
@@ -138,30 +138,32 @@ func TestPostgreSQL_MajorUpgrade(t *testing.T) {
 	mustJob(newPath, "upgrade.sh")
 	shutOut()
 	standby.stop(syscall.SIGINT)
-	contains(t, started(standby, newPath), "it follows once they are of one version")
+	contains(t, started(standby, newPath), "waiting until both have the same version")
 	if err := exec.CommandContext(t.Context(), "pg_isready", "-q", "-h", standby.address, "-p", p.port).Run(); err == nil {
 		t.Error("a waiting standby accepts connections")
 	}
 	primary.stop(syscall.SIGINT)
-	contains(t, started(primary, newPath), "putting the data of PostgreSQL "+old+" aside")
+	in(newPath)
+	contains(t, primary.boot(), "moving the data of PostgreSQL "+old+" aside")
 
 	// Before the restore, a rollback is possible and loses no data.
 	contains(t, mustJob(oldPath, "check.sh"), "is not finished: going back")
 	primary.stop(syscall.SIGINT)
 	contains(t, started(primary, oldPath), "going back to the data of PostgreSQL "+old)
-	contains(t, mustJob(oldPath, "init.sh"), "take connections again")
+	contains(t, mustJob(oldPath, "init.sh"), "accepts connections of applications again")
 	primary.expect("SELECT count(*) FROM kept", "2")
 
 	// Repeat the upgrade until the end. An interrupted restore is repeated.
 	mustJob(newPath, "upgrade.sh")
 	primary.stop(syscall.SIGINT)
-	started(primary, newPath)
+	in(newPath)
+	primary.boot()
 	p.shim("late", "pg_restore", `"$(PATH=${PATH#*:} command -v pg_restore)" "$@" || exit $?; case "$*" in *name-of-database.dump) exit 1 ;; esac`)
 	if out, err := job(p.at("late")+":"+newPath, "init.sh"); err == nil {
 		t.Errorf("no error for a failed restore:\n%s", out)
 	}
 	shutOut()
-	contains(t, mustJob(newPath, "init.sh"), "restoring upgrade/", "restored database name-of-database", "take connections again")
+	contains(t, mustJob(newPath, "init.sh"), "restoring upgrade/", "restored database name-of-database", "accepts connections of applications again")
 	primary.expect("SELECT count(*) FROM kept", "2")
 	if out, err := primary.queryAs("postgres", superuserPassword, "SELECT datconnlimit FROM pg_database WHERE datname IN ('an|other one', 'name-of-database') ORDER BY 1"); err != nil || out != "-1\n7" {
 		t.Errorf("limits are %q: %v", out, err)
@@ -173,18 +175,18 @@ func TestPostgreSQL_MajorUpgrade(t *testing.T) {
 	standby.waitReady()
 
 	// After the restore, a rollback is not possible.
-	if out, err := job(oldPath, "check.sh"); err == nil || !strings.Contains(out, "cannot read them") {
+	if out, err := job(oldPath, "check.sh"); err == nil || !strings.Contains(out, "cannot read it") {
 		t.Errorf("the rollback is not refused: %v\n%s", err, out)
 	}
 	primary.stop(syscall.SIGINT)
 	in(oldPath)
-	if out, err := p.finish(primary.command("prepare.sh")); err == nil || !strings.Contains(out, "left as they are") {
+	if out, err := p.finish(primary.command("prepare.sh")); err == nil || !strings.Contains(out, "left as it is") {
 		t.Errorf("older programs accept newer data: %v\n%s", err, out)
 	}
 	started(primary, newPath)
 	if _, err := os.Stat(p.at("db-0/home/old")); !os.IsNotExist(err) {
 		t.Errorf("the old data still exist: %v", err)
 	}
-	contains(t, mustJob(newPath, "init.sh"), "is as asked for")
+	contains(t, mustJob(newPath, "init.sh"), "is configured")
 	primary.expect("SELECT count(*) FROM kept", "2")
 }

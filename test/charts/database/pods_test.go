@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -12,8 +13,8 @@ import (
 	"time"
 )
 
-// pod is a pod of the StatefulSet: the primary listens on 127.0.0.1, standbys
-// on the next addresses, all on the same port.
+// pod is a pod of the StatefulSet: each listens on an address of its own, all
+// on the same port.
 type pod struct {
 	*postgres
 	name, address string
@@ -30,12 +31,15 @@ func (p *postgres) pod(ordinal int, env ...string) *pod {
 	for _, folder := range []string{"", "/home", "/run", "/config"} {
 		p.folder(name + folder)
 	}
-	q := &pod{postgres: p, name: name, address: fmt.Sprintf("127.0.0.%d", ordinal+1), env: env}
+	q := &pod{postgres: p, name: name, address: fmt.Sprintf(hosts, ordinal), env: env}
 	files := config(p.t)
 	conf := strings.ReplaceAll(files["postgresql.conf"], "listen_addresses = '*'", "listen_addresses = '"+q.address+"'")
 	conf = strings.ReplaceAll(conf, "port = 5432", "port = "+p.port)
 	p.write(name+"/config/postgresql.conf", conf)
-	p.write(name+"/config/pg_hba.conf", files["pg_hba.conf"])
+	for _, level := range []string{"open", "locked", "closed"} {
+		file := "pg_hba." + level + ".conf"
+		p.write(name+"/config/"+file, files[file])
+	}
 	return q
 }
 
@@ -47,7 +51,7 @@ func (q *pod) command(script string, args ...string) *exec.Cmd {
 	cmd.Dir = q.dir
 	cmd.Env = append([]string{
 		"PATH=" + q.path, "PAUSE=0.2", "TRIES=3",
-		"POD_NAME=" + q.name, "PRIMARY_HOST=127.0.0.1", "PGPORT=" + q.port,
+		"POD_NAME=" + q.name, "PEER=" + hosts, "CLUSTER=" + q.at("cluster"), "PGPORT=" + q.port,
 		"DATABASE_HOME=" + q.at(q.name+"/home"), "RUN=" + q.at(q.name+"/run"), "CONFIG=" + q.at(q.name+"/config"),
 		"SECRETS=" + q.at("secrets"),
 	}, q.env...)
@@ -81,11 +85,30 @@ func (q *pod) prepare() string {
 	return out
 }
 
-// start prepares the pod, starts its server and waits until it is ready.
-func (q *pod) start() string {
+// boot prepares the pod, starts its server and waits until it answers.
+func (q *pod) boot() string {
 	q.t.Helper()
 	out := q.prepare()
 	q.launch()
+	q.wait(q.name+" to answer", func() error {
+		return exec.CommandContext(q.t.Context(), "pg_isready", "-q", "-h", q.address, "-p", q.port).Run()
+	})
+	return out
+}
+
+// start boots the pod and waits until it is ready.
+func (q *pod) start() string {
+	q.t.Helper()
+	out := q.boot()
+	q.waitReady()
+	return out
+}
+
+// configure boots a new primary and runs the initial configuration.
+func (q *pod) configure(env ...string) string {
+	q.t.Helper()
+	q.boot()
+	out := q.mustJob("init.sh", nil, env...)
 	q.waitReady()
 	return out
 }
@@ -183,9 +206,10 @@ func (q *pod) waitReady() {
 func (p *postgres) job(script string, args []string, env ...string) (string, error) {
 	p.t.Helper()
 	q := &pod{postgres: p, name: "job", env: append([]string{
-		"PGHOST=127.0.0.1", "PGUSER=postgres", "PGPASSWORD=" + superuserPassword, "PGCONNECT_TIMEOUT=5",
-		"BACKUPS=" + p.at("backups"), "DATABASE=name-of-database", "OWNER=name-of-owner", "REPLICAS=2",
-		"MAJOR_UPGRADE=DumpAndRestore", "WAIT=20",
+		"PGHOST=" + fmt.Sprintf(hosts, p.primary), "PGUSER=postgres", "PGPASSWORD=" + superuserPassword, "PGCONNECT_TIMEOUT=5",
+		"BACKUPS=" + p.at("backups"), "DATABASE=name-of-database", "OWNER=name-of-owner",
+		"PODS=" + strconv.Itoa(p.pods), "PRIMARY=" + strconv.Itoa(p.primary), "INCARNATION=first",
+		"MAJOR_UPGRADE=DumpAndRestore", "WAIT=20", "TERMINATION_LOG=" + p.at("cluster/termination-log"),
 	}, env...)}
 	return p.finish(q.command(script, args...))
 }
@@ -208,12 +232,24 @@ func (q *pod) query(sql string) (string, error) {
 func (q *pod) queryAs(role, password, sql string) (string, error) {
 	q.t.Helper()
 	cmd := exec.CommandContext(q.t.Context(), "psql", "-XAtqw", "-v", "ON_ERROR_STOP=1", "-c", sql)
-	cmd.Env = []string{
+	cmd.Env = q.clientEnv(role, password)
+	out, err := cmd.CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+func (q *pod) clientEnv(role, password string) []string {
+	return []string{
 		"PATH=" + q.path, "PGHOST=" + q.address, "PGPORT=" + q.port, "PGUSER=" + role,
 		"PGDATABASE=name-of-database", "PGPASSWORD=" + password,
 	}
-	out, err := cmd.CombinedOutput()
-	return strings.TrimSpace(string(out)), err
+}
+
+// log returns the output of the pod's server.
+func (q *pod) log() string {
+	q.t.Helper()
+	text, err := os.ReadFile(q.at(q.name + "/log"))
+	q.must(err)
+	return string(text)
 }
 
 func (q *pod) expect(sql, want string) {

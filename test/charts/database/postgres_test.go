@@ -30,6 +30,19 @@ type postgres struct {
 	path    string
 	port    string
 	account *syscall.Credential
+	// primary is the value of this name, and pods is the number of pods.
+	primary, pods int
+}
+
+// hosts is the format of the pods' addresses.
+const hosts = "127.0.1.%d"
+
+// settings writes the settings that pods read without a restart.
+func (p *postgres) settings(primary, pods int) {
+	p.t.Helper()
+	p.primary, p.pods = primary, pods
+	p.write("cluster/primary", strconv.Itoa(primary)+"\n")
+	p.write("cluster/pods", strconv.Itoa(pods)+"\n")
 }
 
 // newPostgres skips the test if PostgreSQL is not installed.
@@ -62,6 +75,8 @@ func newPostgres(t *testing.T) *postgres {
 		p.write(filepath.Join("scripts", name), text)
 	}
 	p.folder("backups")
+	p.folder("cluster")
+	p.settings(0, 2)
 	p.folder("secrets")
 	p.secret(map[string]string{
 		"superuser-password": superuserPassword, "replication-password": replicationPassword, "password": ownerPassword,
@@ -147,8 +162,7 @@ func TestPostgreSQL_Scripts(t *testing.T) {
 
 	// A primary, configured by the init Job.
 	primary := p.pod(0)
-	primary.start()
-	contains(t, p.mustJob("init.sh", nil, statements), "database name-of-database is made, and belongs to name-of-owner", "dumped database name-of-database")
+	contains(t, primary.configure(statements), "database name-of-database was created; its owner is name-of-owner", "dumped database name-of-database")
 	primary.expect("SELECT text FROM greetings", "hello")
 	primary.expect("SELECT tableowner FROM pg_tables WHERE tablename = 'greetings'", "name-of-owner")
 	primary.expect("SELECT datcollate FROM pg_database WHERE datname = 'name-of-database'", "C")
@@ -156,7 +170,7 @@ func TestPostgreSQL_Scripts(t *testing.T) {
 	if len(first) != 1 {
 		t.Fatalf("backups are %v, want one", first)
 	}
-	if out := p.mustJob("init.sh", nil, statements); strings.Contains(out, "made") || strings.Contains(out, "dumped") {
+	if out := p.mustJob("init.sh", nil, statements); strings.Contains(out, "created") || strings.Contains(out, "dumped") {
 		t.Errorf("the second run changed something:\n%s", out)
 	}
 	primary.expect("SELECT count(*) FROM greetings", "1")
@@ -176,8 +190,8 @@ func TestPostgreSQL_Scripts(t *testing.T) {
 	if _, err := standby.query("INSERT INTO greetings VALUES ('here')"); err == nil {
 		t.Error("a standby accepts writes")
 	}
-	contains(t, p.mustJob("test.sh", nil, "PGHOST=127.0.0.1", "PGUSER=name-of-owner", "PGPASSWORD="+ownerPassword, "PGDATABASE=name-of-database",
-		"READ_HOST=127.0.0.2", "READ_PORT="+p.port), "takes what is written and answers")
+	contains(t, p.mustJob("test.sh", nil, "PGHOST=127.0.1.0", "PGUSER=name-of-owner", "PGPASSWORD="+ownerPassword, "PGDATABASE=name-of-database",
+		"READ_HOST=127.0.1.1", "READ_PORT="+p.port), "accepts writes and answers")
 
 	// Both servers are killed and find their data again. The remaining
 	// postmaster.pid contains the process ID of another process.
@@ -194,7 +208,7 @@ func TestPostgreSQL_Scripts(t *testing.T) {
 	p.must(err)
 	_, rest, _ := strings.Cut(string(left), "\n")
 	p.must(os.WriteFile(pid, []byte(strconv.Itoa(os.Getppid())+"\n"+rest), 0o600))
-	if out := standby.prepare(); !strings.Contains(out, "starting with what is here") {
+	if out := standby.prepare(); !strings.Contains(out, "starting with the existing data") {
 		t.Errorf("the output of a standby without a primary is\n%s", out)
 	}
 	primary.start()
@@ -224,11 +238,11 @@ func TestPostgreSQL_Scripts(t *testing.T) {
 	if now := p.backups("scheduled"); len(now) != 2 || slices.Contains(now, first[0]) {
 		t.Errorf("backups are %v, want two without %v", now, first)
 	}
-	contains(t, p.mustJob("backup.sh", []string{"final"}), "the dump is final/")
+	contains(t, p.mustJob("backup.sh", []string{"final"}), "the backup is final/")
 
 	// The slot of a standby that was scaled down is dropped.
 	standby.stop(syscall.SIGINT)
-	p.mustJob("init.sh", nil, statements, "REPLICAS=1")
+	p.mustJob("init.sh", nil, statements, "PODS=1")
 	if out, err := primary.queryAs("postgres", superuserPassword, "SELECT count(*) FROM pg_replication_slots"); err != nil || out != "0" {
 		t.Errorf("slots remain: %s", out)
 	}
@@ -242,19 +256,6 @@ func TestPostgreSQL_Scripts(t *testing.T) {
 		t.Errorf("with the new password: %s", out)
 	}
 	p.secret(map[string]string{"password": ownerPassword})
-
-	// Everything is lost except the backups, and the passwords are new.
-	primary.stop(syscall.SIGINT)
-	p.must(os.RemoveAll(p.at("db-0/home/data")))
-	primary.env = []string{"RESTORE_FROM=latest"}
-	primary.start()
-	contains(t, p.mustJob("init.sh", nil, statements), "restoring final/", "restored database name-of-database")
-	primary.expect("SELECT count(*) FROM greetings", "2")
-	if out := p.mustJob("init.sh", nil, statements); strings.Contains(out, "restor") {
-		t.Errorf("the backup was restored again:\n%s", out)
-	}
-	contains(t, standby.start(), "taking a copy")
-	standby.waitFor("SELECT count(*) FROM greetings", "2")
 
 	// A folder without a version of PostgreSQL is not deleted.
 	primary.stop(syscall.SIGINT)

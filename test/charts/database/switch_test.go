@@ -1,0 +1,111 @@
+package database
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A switchover under load and back loses no acknowledged row, and the previous
+// primary needs no new copy.
+func TestPostgreSQL_Switchover(t *testing.T) {
+	p := newPostgres(t)
+	p.settings(0, 3)
+	pods := []*pod{p.pod(0), p.pod(1), p.pod(2)}
+	pods[0].configure()
+	for _, standby := range pods[1:] {
+		standby.start()
+	}
+	var total int64
+	for _, to := range []int{1, 0} {
+		from := 1 - to
+		l := pods[from].startLoad()
+		l.more(500)
+		p.settings(to, 3)
+		contains(t, p.mustJob("switch.sh", nil, "OLD_PRIMARY="+string(rune('0'+from))), "accepts no connections", "is no longer the primary", "is the primary")
+		total += l.end()
+		pods[to].has(total)
+		p.mustJob("init.sh", nil)
+		p.sql(pods[to], "INSERT INTO load DEFAULT VALUES")
+		total++
+		// The previous primary and the other standby follow.
+		for _, standby := range []*pod{pods[from], pods[2]} {
+			standby.waitReady()
+			standby.waitFor("SELECT count(*) >= "+pods[to].rows()+" FROM load", "t")
+			standby.expect("SELECT pg_is_in_recovery()", "t")
+		}
+		if log := pods[from].log(); strings.Contains(log, "taking a copy") {
+			t.Errorf("the previous primary took a new copy:\n%s", log)
+		}
+		contains(t, p.mustJob("switch.sh", nil), "nothing to do")
+	}
+}
+
+// rows returns the number of rows of the load.
+func (q *pod) rows() string {
+	q.t.Helper()
+	out, err := q.query("SELECT count(*) FROM load")
+	if err != nil {
+		q.t.Fatal(out)
+	}
+	return out
+}
+
+// A switch that cannot be completed leaves the primary as it was.
+func TestPostgreSQL_SwitchoverIsRefused(t *testing.T) {
+	p := newPostgres(t)
+	primary, standby := p.copied()
+	refuses := func(want string, env ...string) {
+		t.Helper()
+		if out, err := p.job("switch.sh", nil, env...); err == nil || !strings.Contains(out, want) {
+			t.Errorf("the switch is not refused with %q: %v\n%s", want, err, out)
+		}
+		p.sql(primary, "INSERT INTO kept VALUES (0)")
+	}
+	p.settings(1, 2)
+
+	// The standby does not replay.
+	if out, err := standby.queryAs("postgres", superuserPassword, "SELECT pg_wal_replay_pause()"); err != nil {
+		t.Fatal(out)
+	}
+	p.sql(primary, "INSERT INTO kept VALUES (0)")
+	refuses("did not replay the WAL of pod 0", "WAIT=2", "OLD_PRIMARY=0")
+	if out, err := standby.queryAs("postgres", superuserPassword, "SELECT pg_wal_replay_resume()"); err != nil {
+		t.Fatal(out)
+	}
+
+	// The standby does not answer.
+	standby.stop(syscall.SIGINT)
+	refuses("the server of pod 1 does not answer", "OLD_PRIMARY=0")
+	standby.start()
+
+	// An interrupted switch turned the data of the running primary into that of
+	// a standby. The user sets primary back.
+	p.write("db-0/home/data/standby.signal", "")
+	p.settings(0, 2)
+	if out, err := primary.queryAs("postgres", superuserPassword, "COPY (SELECT 'locked') TO '"+p.at("db-0/home/data/access")+"'"); err != nil {
+		t.Fatal(out)
+	}
+	contains(t, p.mustJob("init.sh", nil), "accepts connections of applications again")
+	primary.stop(syscall.SIGINT)
+	primary.start()
+	primary.expect("SELECT pg_is_in_recovery()", "f")
+}
+
+// A primary that was replaced while it did not run does not return as a
+// primary, and its writes are kept.
+func TestPostgreSQL_ReplacedPrimary(t *testing.T) {
+	p := newPostgres(t)
+	primary, standby := p.copied()
+	standby.stop(syscall.SIGINT)
+	p.sql(primary, "INSERT INTO kept VALUES (1001)")
+	primary.stop(syscall.SIGKILL)
+	standby.boot()
+	p.settings(1, 2)
+	p.mustJob("switch.sh", nil, "OLD_PRIMARY=0", "OLD_STOPPED=yes")
+	p.sql(standby, "INSERT INTO kept VALUES (-1)")
+	p.mustJob("init.sh", nil)
+	contains(t, primary.start(), "taking a copy", "is kept in")
+	primary.waitFor("SELECT sum(n) FROM kept WHERE n < 0 OR n > 1000", "-1")
+	primary.expect("SELECT pg_is_in_recovery()", "t")
+}
