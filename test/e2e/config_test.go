@@ -97,7 +97,7 @@ func TestConfig_WithAddon(t *testing.T) {
 	}
 	expectTable(t, env, kind.Resource(), fmt.Sprintf(`
 NAME     VERSION   NAMESPACE%s   READY   REASON
-config   1.28      %s   True    Deployed
+config   1.30.5    %s   True    Deployed
 `, strings.Repeat(" ", len(target)-len("NAMESPACE")), target))
 	env.Kubectl("wait", name, "--for=jsonpath={.status.components[2]}=config-webhook", "--timeout=10s")
 	if described := env.Kubectl("describe", name); !strings.Contains(described, "config-dashboard") {

@@ -48,8 +48,27 @@ controller
 {{- if kindIs "invalid" .Values.replicas }}1{{ else }}{{ int64 .Values.replicas }}{{ end }}
 {{- end }}
 
-{{/* The image with its tag. */}}
+{{/* The image with its digest or tag. */}}
 {{- define "config.image" -}}
 {{- $image := .Values.image | default dict -}}
-{{- $image.repository | default "docker.io/nginxinc/nginx-unprivileged" }}:{{ $image.tag | default .Chart.AppVersion }}
+{{- $image.repository | default "docker.io/nginxinc/nginx-unprivileged" -}}
+{{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default .Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{/* runAsUser is null on OpenShift, which assigns user and group. */}}
+{{- define "config.podSecurity" -}}
+runAsNonRoot: true
+{{- with .Values.runAsUser }}
+runAsUser: {{ int64 . }}
+runAsGroup: {{ int64 . }}
+{{- end }}
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "config.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: ["ALL"]
 {{- end }}

@@ -63,8 +63,62 @@ true
 {{ int64 ((.Values.service | default dict).port | default 80) }}
 {{- end }}
 
-{{/* The image with its tag. */}}
+{{/* The image with its digest or tag. */}}
 {{- define "experimental.image" -}}
 {{- $image := .Values.image | default dict -}}
-{{- $image.repository | default "docker.io/nginxinc/nginx-unprivileged" }}:{{ $image.tag | default .Chart.AppVersion }}
+{{- $image.repository | default "docker.io/nginxinc/nginx-unprivileged" -}}
+{{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default .Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{/* Type of the Service. */}}
+{{- define "experimental.serviceType" -}}
+{{- $type := (.Values.service | default dict).type -}}
+{{- if $type }}{{ $type }}{{ else if include "experimental.public" . }}LoadBalancer{{ else }}ClusterIP{{ end -}}
+{{- end }}
+
+{{/* The files to serve. Their names are keys of a ConfigMap, and the shell's "*" matches them. */}}
+{{- define "experimental.content" -}}
+{{- range $name, $text := .Values.content }}
+{{- if not (regexMatch "^[A-Za-z0-9][-A-Za-z0-9_.]*$" $name) }}
+{{- fail (printf "content: got the file name %q, want letters, digits, '-', '_' and '.', starting with a letter or a digit" $name) }}
+{{- end }}
+{{ $name | quote }}: {{ $text | quote }}
+{{- end }}
+{{- end }}
+
+{{/* The port for HTTPS requests, or nothing. */}}
+{{- define "experimental.httpsPort" -}}
+{{- $tls := .Values.tls | default dict -}}
+{{- if $tls.secretName -}}
+{{- $port := $tls.port | default 443 | int64 -}}
+{{- if eq $port (include "experimental.port" . | int64) -}}
+{{- fail (printf "tls.port: got %d, which is also the port for HTTP requests; want another port" $port) -}}
+{{- end -}}
+{{ $port }}
+{{- end -}}
+{{- end }}
+
+{{/* Maximum number of replicas. */}}
+{{- define "experimental.maxReplicas" -}}
+{{- $autoscaling := .Values.autoscaling | default dict -}}
+{{- $replicas := include "experimental.replicas" . | int64 -}}
+{{- if and $autoscaling.enabled $replicas }}{{ max $replicas ($autoscaling.maxReplicas | default 5 | int64) }}{{ else }}{{ $replicas }}{{ end }}
+{{- end }}
+
+{{/* runAsUser is null on OpenShift, which assigns user and groups. */}}
+{{- define "experimental.podSecurity" -}}
+runAsNonRoot: true
+{{- with .Values.runAsUser }}
+runAsUser: {{ int64 . }}
+runAsGroup: {{ int64 . }}
+{{- end }}
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "experimental.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: ["ALL"]
 {{- end }}

@@ -26,8 +26,66 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
-{{/* The image with its tag. */}}
+{{/* The image with its digest or tag. */}}
 {{- define "ovhnginx.image" -}}
 {{- $image := .Values.image | default dict -}}
-{{- $image.repository | default "docker.io/nginxinc/nginx-unprivileged" }}:{{ $image.tag | default .Chart.AppVersion }}
+{{- $image.repository | default "docker.io/nginxinc/nginx-unprivileged" -}}
+{{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default .Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{- define "ovhnginx.serviceType" -}}
+{{ (.Values.service | default dict).type | default "LoadBalancer" }}
+{{- end }}
+
+{{/* The files to serve. Their names are keys of a ConfigMap, and the shell's "*" matches them. */}}
+{{- define "ovhnginx.content" -}}
+{{- range $name, $text := .Values.content }}
+{{- if not (regexMatch "^[A-Za-z0-9][-A-Za-z0-9_.]*$" $name) }}
+{{- fail (printf "content: got the file name %q, want letters, digits, '-', '_' and '.', starting with a letter or a digit" $name) }}
+{{- end }}
+{{ $name | quote }}: {{ $text | quote }}
+{{- end }}
+{{- end }}
+
+{{/* The port for HTTPS requests, or nothing. */}}
+{{- define "ovhnginx.httpsPort" -}}
+{{- $tls := .Values.tls | default dict -}}
+{{- if $tls.secretName -}}
+{{- $port := $tls.port | default 443 | int64 -}}
+{{- if eq $port (int64 .Values.port) -}}
+{{- fail (printf "tls.port: got %d, which is also the port for HTTP requests; want another port" $port) -}}
+{{- end -}}
+{{ $port }}
+{{- end -}}
+{{- end }}
+
+{{/* A page that exists: the readiness check requests it. */}}
+{{- define "ovhnginx.page" -}}
+{{- $content := .Values.content | default dict -}}
+/{{ if and $content (not (hasKey $content "index.html")) }}{{ keys $content | sortAlpha | first }}{{ end }}
+{{- end }}
+
+{{/* Maximum number of pods. */}}
+{{- define "ovhnginx.maxReplicas" -}}
+{{- $autoscaling := .Values.autoscaling | default dict -}}
+{{- $replicas := int64 .Values.replicaCount -}}
+{{- if and $autoscaling.enabled $replicas }}{{ max $replicas ($autoscaling.maxReplicas | default 5 | int64) }}{{ else }}{{ $replicas }}{{ end }}
+{{- end }}
+
+{{/* runAsUser is null on OpenShift, which assigns user and group. */}}
+{{- define "ovhnginx.podSecurity" -}}
+runAsNonRoot: true
+{{- with .Values.runAsUser }}
+runAsUser: {{ int64 . }}
+runAsGroup: {{ int64 . }}
+{{- end }}
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "ovhnginx.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: ["ALL"]
 {{- end }}

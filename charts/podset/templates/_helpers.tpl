@@ -30,8 +30,27 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if kindIs "invalid" .Values.replicas }}1{{ else }}{{ int64 .Values.replicas }}{{ end }}
 {{- end }}
 
-{{/* The image with its tag. */}}
+{{/* The image with its digest or tag. */}}
 {{- define "podset.image" -}}
 {{- $image := .Values.image | default dict -}}
-{{- $image.repository | default "docker.io/library/busybox" }}:{{ $image.tag | default .Chart.AppVersion }}
+{{- $image.repository | default "docker.io/library/busybox" -}}
+{{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default .Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{/* runAsUser is null on OpenShift, which assigns user and group. */}}
+{{- define "podset.podSecurity" -}}
+runAsNonRoot: true
+{{- with .Values.runAsUser }}
+runAsUser: {{ int64 . }}
+runAsGroup: {{ int64 . }}
+{{- end }}
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "podset.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: ["ALL"]
 {{- end }}

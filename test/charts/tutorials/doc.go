@@ -1,3 +1,3 @@
 // Package tutorials tests the rendered objects of the charts of the kinds
-// Experimental, VmGroup, Config and Addon.
+// PodSet, OvhNginx, Experimental, VmGroup, Config and Addon.
 package tutorials
