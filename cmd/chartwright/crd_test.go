@@ -32,8 +32,8 @@ func TestCRD_PrintsAllKinds(t *testing.T) {
 			t.Errorf("%s is missing", name)
 		}
 	}
-	if got := strings.Count(stdout, "\n---\n"); got != 7 {
-		t.Errorf("%d documents, want 7", got)
+	if got := strings.Count(stdout, "\n---\n"); got != 8 {
+		t.Errorf("%d documents, want 8", got)
 	}
 }
 
@@ -46,7 +46,7 @@ func TestCRD_JSONIsAList(t *testing.T) {
 	if err := errors.Join(err, json.Unmarshal([]byte(stdout), &list)); err != nil {
 		t.Fatal(err)
 	}
-	if list.Kind != "List" || len(list.Items) != 7 || list.Items[0].Kind != "CustomResourceDefinition" {
+	if list.Kind != "List" || len(list.Items) != 8 || list.Items[0].Kind != "CustomResourceDefinition" {
 		t.Errorf("got %+v", list)
 	}
 }

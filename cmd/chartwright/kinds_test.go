@@ -25,7 +25,7 @@ func TestFind_WorkingFolderBeforeEmbedded(t *testing.T) {
 		source     string
 		err        string
 	}{
-		{name: "none", kinds: "PodSet OvhNginx Experimental VmGroup Config Addon Database", source: "embedded"},
+		{name: "none", kinds: "PodSet OvhNginx Experimental VmGroup Config Addon ClusterAddon Database", source: "embedded"},
 		{name: "watches.yaml in the folder", files: map[string]string{
 			"watches.yaml":   "- {group: example.com, version: v1, kind: Box, chart: box}",
 			"box/Chart.yaml": "apiVersion: v2\nname: box\nversion: 1.0.0",
@@ -92,7 +92,7 @@ func charts(t *testing.T, files map[string]string, kinds ...string) string {
 
 func TestLoadKinds_AddsChartsDir(t *testing.T) {
 	file := filepath.Join(charts(t, map[string]string{"watches.yaml": "- {group: shop.example.com, version: v1, kind: Jar, chart: cup}"}, "Cup"), "watches.yaml")
-	embedded := []string{"Addon", "Config", "Database", "Experimental", "OvhNginx", "PodSet", "VmGroup"}
+	embedded := []string{"Addon", "ClusterAddon", "Config", "Database", "Experimental", "OvhNginx", "PodSet", "VmGroup"}
 	for _, test := range []struct {
 		name   string
 		args   []string

@@ -87,6 +87,7 @@ func TestFromFS_EmbeddedFiles(t *testing.T) {
 		"VmGroup.vm.codeconnect.vmworld.com":      "vmgroup",
 		"Config.operator.example.com":             "config",
 		"Addon.operator.example.com":              "addon",
+		"ClusterAddon.operator.example.com":       "addon",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

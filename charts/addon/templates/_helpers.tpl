@@ -3,7 +3,7 @@
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 app.kubernetes.io/name: {{ .Chart.Name }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/version: {{ include "addon.version" . | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
@@ -21,4 +21,37 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- fail "params: pipelineTemplates needs clusterTasks: the pipelines refer to the tasks" -}}
 {{- end -}}
 {{- toYaml $params -}}
+{{- end }}
+
+{{/* The release of the templates. */}}
+{{- define "addon.version" -}}
+{{ .Values.version | default .Chart.AppVersion }}
+{{- end }}
+
+{{/* "true" if the cluster serves Tekton's Tasks and Pipelines, otherwise nothing. */}}
+{{- define "addon.tekton" -}}
+{{- if and (.Capabilities.APIVersions.Has "tekton.dev/v1/Task") (.Capabilities.APIVersions.Has "tekton.dev/v1/Pipeline") }}true{{ end -}}
+{{- end }}
+
+{{/* Fails if the values name another namespace than that of the release. */}}
+{{- define "addon.checkNamespace" -}}
+{{- $target := .Values.targetNamespace -}}
+{{- if and $target (ne $target .Release.Namespace) -}}
+{{- fail (printf "targetNamespace: got %q, want %q: an Addon installs into its own namespace; use a ClusterAddon to install into another one" $target .Release.Namespace) -}}
+{{- end -}}
+{{- end }}
+
+{{/* Name of a Task or Pipeline: (list . "make"). It starts with the release's name and is shortened to 63 characters. */}}
+{{- define "addon.objectName" -}}
+{{- $name := printf "%s-%s" (index . 0).Release.Name (index . 1) -}}
+{{- if gt (len $name) 63 }}{{ printf "%s-%s" (trunc 54 $name | trimSuffix "-") (sha256sum $name | trunc 8) }}{{ else }}{{ $name }}{{ end -}}
+{{- end }}
+
+{{/* Text of a file, with the user of the values: (list . "files/1.0/tasks/make.yaml"). */}}
+{{- define "addon.file" -}}
+{{- $root := index . 0 -}}
+{{- $user := $root.Values.runAsUser -}}
+{{- $line := "" -}}
+{{- if $user }}{{ $line = printf "${1}runAsUser: %d\n" (int64 $user) }}{{ end -}}
+{{- regexReplaceAll "(?m)^( *)runAsUser: .*\n" ($root.Files.Get (index . 1)) $line -}}
 {{- end }}

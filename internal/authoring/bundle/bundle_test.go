@@ -168,6 +168,7 @@ func TestMake_PermissionsEqualRoles(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{
+		"clusteraddons.operator.example.com", "clusteraddons/status.operator.example.com",
 		"configs.operator.example.com", "configs/status.operator.example.com", "customresourcedefinitions.apiextensions.k8s.io", "namespaces.",
 		"subjectaccessreviews.authorization.k8s.io", "tokenreviews.authentication.k8s.io",
 	}, slices.Sorted(maps.Keys(resources))); diff != "" {

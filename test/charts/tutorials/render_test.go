@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -296,99 +295,4 @@ func TestConfig_Profiles(t *testing.T) {
 			t.Errorf("profile %v: the settings are %s: %v", profile, text, err)
 		}
 	}
-}
-
-func TestAddon_ParametersOfChart(t *testing.T) {
-	param := func(name, value string) any { return map[string]any{"name": name, "value": value} }
-	for _, test := range []struct {
-		params []any
-		want   string
-		fails  string
-	}{
-		{nil, "web-pipelines web-tasks", ""},
-		{[]any{param("clusterTasks", "true")}, "web-pipelines web-tasks", ""},
-		{[]any{param("pipelineTemplates", "false")}, "web-tasks", ""},
-		{[]any{param("pipelineTemplates", "false"), param("clusterTasks", "false")}, "", ""},
-		{[]any{param("clusterTasks", "false")}, "", "pipelineTemplates needs clusterTasks"},
-		{[]any{param("clusterTasks", "true"), param("clusterTasks", "false")}, "", "clusterTasks is given twice"},
-		{[]any{param("triggers", "true")}, "", "params[0].name"},
-		{[]any{param("clusterTasks", "yes")}, "", "params[0].value"},
-		{[]any{map[string]any{"name": "clusterTasks"}}, "", "value"},
-	} {
-		objects, err := tryRender(t, "addon", "web", map[string]any{"params": test.params})
-		if (err != nil) != (test.fails != "") || err != nil && !strings.Contains(err.Error(), test.fails) {
-			t.Errorf("%v: %v, want an error with %q", test.params, err, test.fails)
-			continue
-		}
-		var names []string
-		for _, object := range objects {
-			names = append(names, object.GetName())
-		}
-		slices.Sort(names)
-		if got := strings.Join(names, " "); got != test.want {
-			t.Errorf("%v: got %s, want %s", test.params, got, test.want)
-		}
-	}
-}
-
-// TestAddon_Templates: each file is named like its object, and the pipelines
-// refer to existing tasks and parameters.
-func TestAddon_Templates(t *testing.T) {
-	read := func(pattern string) map[string]map[string]any {
-		t.Helper()
-		files, err := filepath.Glob(filepath.Join(chartsDir, "addon", "files", filepath.FromSlash(pattern)))
-		if err != nil || len(files) == 0 {
-			t.Fatal(files, err)
-		}
-		found := map[string]map[string]any{}
-		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var object map[string]any
-			if err := yaml.UnmarshalStrict(data, &object); err != nil {
-				t.Fatalf("%s: %v", file, err)
-			}
-			name := fmt.Sprint(at(object, "metadata", "name"))
-			if name+".yaml" != path.Base(filepath.ToSlash(file)) {
-				t.Errorf("%s contains %s", file, name)
-			}
-			found[name] = object
-		}
-		return found
-	}
-	tasks := read("tasks/*.yaml")
-	for name, pipeline := range read("pipelines/*.yaml") {
-		steps, _ := at(pipeline, "spec", "tasks").([]any)
-		if len(steps) == 0 {
-			t.Errorf("no tasks in pipeline %s", name)
-		}
-		for _, step := range steps {
-			step, _ := step.(map[string]any)
-			task := tasks[fmt.Sprint(at(step, "taskRef", "name"))]
-			if task == nil {
-				t.Errorf("pipeline %s refers to %v", name, at(step, "taskRef", "name"))
-				continue
-			}
-			for _, field := range []string{"params", "workspaces"} {
-				given, _ := step[field].([]any)
-				for _, name := range namesOf(given) {
-					known, _ := at(task, "spec", field).([]any)
-					if !slices.Contains(namesOf(known), name) {
-						t.Errorf("task %v has no %s of %s", at(task, "metadata", "name"), name, field)
-					}
-				}
-			}
-		}
-	}
-}
-
-func namesOf(list []any) []string {
-	var names []string
-	for _, item := range list {
-		item, _ := item.(map[string]any)
-		names = append(names, fmt.Sprint(item["name"]))
-	}
-	return names
 }
