@@ -47,11 +47,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if gt (len $name) 63 }}{{ printf "%s-%s" (trunc 54 $name | trimSuffix "-") (sha256sum $name | trunc 8) }}{{ else }}{{ $name }}{{ end -}}
 {{- end }}
 
-{{/* Text of a file, with the user of the values: (list . "files/1.0/tasks/make.yaml"). */}}
+{{/* Text of a file: (list . "files/1.0/tasks/make.yaml"). OpenShift assigns the steps' user itself. */}}
 {{- define "addon.file" -}}
-{{- $root := index . 0 -}}
-{{- $user := $root.Values.runAsUser -}}
-{{- $line := "" -}}
-{{- if $user }}{{ $line = printf "${1}runAsUser: %d\n" (int64 $user) }}{{ end -}}
-{{- regexReplaceAll "(?m)^( *)runAsUser: .*\n" ($root.Files.Get (index . 1)) $line -}}
+{{- $text := (index . 0).Files.Get (index . 1) -}}
+{{- if (index . 0).Values.openShift }}{{ regexReplaceAll "(?m)^ *runAsUser: .*\n" $text "" }}{{ else }}{{ $text }}{{ end -}}
 {{- end }}

@@ -55,12 +55,12 @@ controller
 {{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
-{{/* runAsUser is null on OpenShift, which assigns user and group. */}}
+{{/* OpenShift assigns the IDs itself. */}}
 {{- define "config.podSecurity" -}}
 runAsNonRoot: true
-{{- with .Values.runAsUser }}
-runAsUser: {{ int64 . }}
-runAsGroup: {{ int64 . }}
+{{- if not .Values.openShift }}
+runAsUser: 101
+runAsGroup: 101
 {{- end }}
 seccompProfile:
   type: RuntimeDefault

@@ -105,12 +105,12 @@ true
 {{- if and $autoscaling.enabled $replicas }}{{ max $replicas ($autoscaling.maxReplicas | default 5 | int64) }}{{ else }}{{ $replicas }}{{ end }}
 {{- end }}
 
-{{/* runAsUser is null on OpenShift, which assigns user and groups. */}}
+{{/* OpenShift assigns the IDs itself. */}}
 {{- define "experimental.podSecurity" -}}
 runAsNonRoot: true
-{{- with .Values.runAsUser }}
-runAsUser: {{ int64 . }}
-runAsGroup: {{ int64 . }}
+{{- if not .Values.openShift }}
+runAsUser: 101
+runAsGroup: 101
 {{- end }}
 seccompProfile:
   type: RuntimeDefault

@@ -72,12 +72,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if and $autoscaling.enabled $replicas }}{{ max $replicas ($autoscaling.maxReplicas | default 5 | int64) }}{{ else }}{{ $replicas }}{{ end }}
 {{- end }}
 
-{{/* runAsUser is null on OpenShift, which assigns user and group. */}}
+{{/* OpenShift assigns the IDs itself. */}}
 {{- define "ovhnginx.podSecurity" -}}
 runAsNonRoot: true
-{{- with .Values.runAsUser }}
-runAsUser: {{ int64 . }}
-runAsGroup: {{ int64 . }}
+{{- if not .Values.openShift }}
+runAsUser: 101
+runAsGroup: 101
 {{- end }}
 seccompProfile:
   type: RuntimeDefault

@@ -37,12 +37,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
-{{/* runAsUser is null on OpenShift, which assigns user and group. */}}
+{{/* OpenShift assigns the IDs itself. */}}
 {{- define "podset.podSecurity" -}}
 runAsNonRoot: true
-{{- with .Values.runAsUser }}
-runAsUser: {{ int64 . }}
-runAsGroup: {{ int64 . }}
+{{- if not .Values.openShift }}
+runAsUser: 65534
+runAsGroup: 65534
 {{- end }}
 seccompProfile:
   type: RuntimeDefault

@@ -117,8 +117,7 @@ func TestAddon_Values(t *testing.T) {
 	}{
 		"default":     {map[string]any{}, string(plain), "name: depth"},
 		"version 1.1": {map[string]any{"version": "1.1"}, "name: depth", "v2.49.1"},
-		"user":        {map[string]any{"runAsUser": 1000}, "runAsUser: 1000\n        allowPrivilegeEscalation", "65532"},
-		"OpenShift":   {map[string]any{"runAsUser": nil}, "runAsNonRoot: true\n        allowPrivilegeEscalation", "runAsUser"},
+		"OpenShift":   {map[string]any{"openShift": true}, "runAsNonRoot: true\n        allowPrivilegeEscalation", "runAsUser"},
 		"namespace":   {map[string]any{"targetNamespace": "test"}, string(plain), "name: depth"},
 	} {
 		if text := file(test.values); !strings.Contains(text, test.has) || strings.Contains(text, test.without) {

@@ -100,7 +100,7 @@ func TestNullValues_UseDefaults(t *testing.T) {
 		wanted := render(t, chart, "web", least)
 		for key := range defaults {
 			got := render(t, chart, "web", with(least, map[string]any{key: nil}))
-			if key == "resources" || key == "runAsUser" || chart == "podset" && key == "version" {
+			if key == "resources" || chart == "podset" && key == "version" {
 				// A null has a meaning of its own.
 				continue
 			}

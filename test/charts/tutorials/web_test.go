@@ -98,7 +98,7 @@ func TestWeb_Images(t *testing.T) {
 }
 
 // TestWeb_RestrictedPods: all containers meet the restricted Pod Security level
-// and have resources. Without runAsUser, no ID is set, as OpenShift's
+// and have resources. For OpenShift, no ID is set, as its security context constraint
 // restricted-v2 requires.
 func TestWeb_RestrictedPods(t *testing.T) {
 	for name := range webCharts {
@@ -107,15 +107,16 @@ func TestWeb_RestrictedPods(t *testing.T) {
 			values["content"] = map[string]any{"index.html": "hello"}
 			values["tls"] = map[string]any{"secretName": "certificate"}
 		}
-		for _, user := range []any{int64(1234), nil} {
-			for _, spec := range podSpecs(render(t, name, "web", with(values, map[string]any{"runAsUser": user}))) {
+		for _, openShift := range []bool{false, true} {
+			for _, spec := range podSpecs(render(t, name, "web", with(values, map[string]any{"openShift": openShift}))) {
 				security, _ := spec["securityContext"].(map[string]any)
 				if !isTrue(security["runAsNonRoot"]) || at(security, "seccompProfile", "type") != "RuntimeDefault" {
 					t.Errorf("%s: the pod's security context is %v", name, security)
 				}
-				_, group := security["fsGroup"]
-				if fmt.Sprint(security["runAsUser"]) != fmt.Sprint(user) || fmt.Sprint(security["runAsGroup"]) != fmt.Sprint(user) || group && user == nil {
-					t.Errorf("%s: with user %v the pod's security context is %v", name, user, security)
+				for _, id := range []string{"runAsUser", "runAsGroup", "fsGroup"} {
+					if _, set := security[id]; set == openShift && (id != "fsGroup" || openShift) {
+						t.Errorf("%s: with openShift %t the pod's security context is %v", name, openShift, security)
+					}
 				}
 				for _, container := range containersOf(spec) {
 					context, _ := container["securityContext"].(map[string]any)
