@@ -15,6 +15,7 @@ var (
 	Experimental = Kind{schema.GroupVersionKind{Group: "experiments.vapourware.com", Version: "v1alpha1", Kind: "Experimental"}}
 	VMGroup      = Kind{schema.GroupVersionKind{Group: "vm.codeconnect.vmworld.com", Version: "v1alpha1", Kind: "VmGroup"}}
 	Addon        = Kind{schema.GroupVersionKind{Group: "operator.example.com", Version: "v1alpha1", Kind: "Addon"}}
+	ClusterAddon = Kind{schema.GroupVersionKind{Group: "operator.example.com", Version: "v1alpha1", Kind: "ClusterAddon"}}
 	Config       = Kind{schema.GroupVersionKind{Group: "operator.example.com", Version: "v1alpha1", Kind: "Config"}}
 )
 

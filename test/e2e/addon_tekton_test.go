@@ -1,0 +1,164 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// tektonKinds are the kinds of Tekton that the chart addon uses.
+const tektonKinds = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: tasks.tekton.dev}
+spec:
+  group: tekton.dev
+  scope: Namespaced
+  names: {kind: Task, plural: tasks}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: pipelines.tekton.dev}
+spec:
+  group: tekton.dev
+  scope: Namespaced
+  names: {kind: Pipeline, plural: pipelines}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`
+
+// An Addon consists of ConfigMaps until Tekton is installed, then of Tasks and
+// Pipelines, also if the API server does not support streaming lists. Not in
+// parallel: the cluster's API versions are an input of every Addon.
+func TestAddon_TasksAndPipelinesOnceTektonIsInstalled(t *testing.T) {
+	env := harness.New(t)
+	account := shippedAccount(env, harness.Addon)
+	start := func() *harness.Operator {
+		return env.NewOperator(harness.Options{Watches: env.Watches(env.Shipped(harness.Addon)), Account: account, Env: noStreamingLists}).Start()
+	}
+	operator := start()
+	addon := harness.MakeCR(harness.Addon, "web").Obj()
+	env.Create(addon)
+	env.WaitRevision(addon, 1)
+	waitField(env, addon, "installed", "[web-pipelines web-tasks]")
+	deleteKinds := func() {
+		env.Kubectl("delete", "crd", "--ignore-not-found", "tasks.tekton.dev", "pipelines.tekton.dev")
+	}
+	defer deleteKinds()
+
+	env.KubectlWith(tektonKinds, "apply", "-f", "-")
+	waitField(env, addon, "installed", "[web-clone-and-make web-git-clone web-make]")
+	env.WaitReady(addon)
+	env.WaitGone(harness.ConfigMap("web-tasks"), harness.ConfigMap("web-pipelines"))
+	tekton := func(kind, name string) *unstructured.Unstructured { return harness.Object("tekton.dev/v1", kind, name) }
+	tasks, _, _ := unstructured.NestedSlice(env.Get(tekton("Pipeline", "web-clone-and-make")).Object, "spec", "tasks")
+	for _, task := range tasks {
+		step, _ := task.(map[string]any)
+		name, _, _ := unstructured.NestedString(step, "taskRef", "name")
+		env.Get(tekton("Task", name))
+	}
+	if len(tasks) != 2 {
+		t.Errorf("the pipeline has %d tasks, want 2", len(tasks))
+	}
+
+	// Another version changes the objects, and drift is corrected.
+	env.SetSpec(harness.MakeCR(harness.Addon, "web").Set("version", "1.1").Obj())
+	waitField(env, addon, "version", "1.1")
+	env.WaitReady(addon)
+	clone := tekton("Task", "web-git-clone")
+	image := func() string {
+		return env.Kubectl("get", "tasks.tekton.dev", "web-git-clone", "-o", `jsonpath={.spec.params[?(@.name=="image")].default}`)
+	}
+	want := image()
+	if !strings.Contains(want, "git") {
+		t.Fatalf("the image of version 1.1 is %q", want)
+	}
+	env.Patch(clone, `[{"op": "replace", "path": "/spec/params", "value": []}]`)
+	env.Wait("the parameters to be corrected", func(context.Context) error {
+		if got := image(); got != want {
+			return fmt.Errorf("the image is %q", got)
+		}
+		return nil
+	})
+
+	// The operator also deletes what it has created before a restart.
+	operator.Stop()
+	operator = start()
+	env.SetSpec(harness.MakeCR(harness.Addon, "web").Set("version", "1.1").
+		Set("params", []any{map[string]any{"name": "pipelineTemplates", "value": "false"}}).Obj())
+	env.WaitGone(tekton("Pipeline", "web-clone-and-make"))
+	waitField(env, addon, "installed", "[web-git-clone web-make]")
+
+	// Without Tekton there are ConfigMaps again.
+	deleteKinds()
+	waitField(env, addon, "installed", "[web-tasks]")
+	env.WaitReady(addon)
+	env.Delete(addon)
+	env.WaitGone(addon, harness.ConfigMap("web-tasks"))
+	if !operator.Running() {
+		t.Error("the operator has exited")
+	}
+}
+
+// A ClusterAddon installs into the namespace that it names, and creates it on
+// request. An Addon refuses the name of another namespace.
+func TestClusterAddon(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind, addon := env.NewKind("ClusterAddon"), env.NewKind("Addon")
+	watches := env.Watches(
+		env.Shipped(harness.ClusterAddon).With("group", kind.Group),
+		env.Shipped(harness.Addon).With("group", kind.Group),
+	)
+	env.InstallDerivedCRDs(watches, kind, addon)
+	target, name := createdNamespace(env), kind.Resource()+"/addon"
+	t.Cleanup(func() {
+		ctx := context.Background()
+		for _, definition := range []string{"clusteraddons.", "addons."} {
+			if err := env.Dynamic.Resource(definitionsOf).Delete(ctx, definition+kind.Group, metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	env.NewOperator(harness.Options{Watches: watches, Account: env.NewAccount(), AllNamespaces: true}).Start()
+	apply := func(spec string) {
+		env.KubectlWith("apiVersion: "+kind.Group+"/v1alpha1\nkind: ClusterAddon\nmetadata: {name: addon}\nspec: "+spec+"\n", "apply", "-f", "-")
+	}
+
+	apply("{version: '1.1'}")
+	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
+	if printed := readyOf(env, name); !strings.Contains(printed, "targetNamespace") {
+		t.Errorf("without a namespace the condition's message is %q", printed)
+	}
+	apply("{version: '1.1', targetNamespace: " + target + ", createNamespace: true}")
+	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=60s")
+	if maps := namesIn(env, target, "configmaps"); maps != "addon-pipelines addon-tasks kube-root-ca.crt" {
+		t.Errorf("the ConfigMaps are %s", maps)
+	}
+	expectTable(t, env, kind.Resource(), fmt.Sprintf(`
+NAME    VERSION   NAMESPACE%s   READY   REASON
+addon   1.1       %s   True    Deployed
+`, strings.Repeat(" ", len(target)-len("NAMESPACE")), target))
+
+	env.Kubectl("patch", name, "--type=merge", "-p", `{"spec":{"targetNamespace":"`+env.Namespace+`"}}`)
+	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
+	if printed := readyOf(env, name); !strings.Contains(printed, "it cannot be moved") {
+		t.Errorf("with another namespace the condition's message is %q", printed)
+	}
+
+	env.KubectlWith("apiVersion: "+kind.Group+"/v1alpha1\nkind: Addon\nmetadata: {name: other}\nspec: {targetNamespace: "+target+"}\n", "apply", "-f", "-")
+	env.Kubectl("wait", addon.Resource()+"/other", "--for=condition=Ready=False", "--timeout=30s")
+	if printed := readyOf(env, addon.Resource()+"/other"); !strings.Contains(printed, "use a ClusterAddon") {
+		t.Errorf("with another namespace the Addon's message is %q", printed)
+	}
+	env.Kubectl("delete", addon.Resource()+"/other", "--timeout=60s")
+
+	env.Kubectl("delete", name, "--timeout=60s")
+	waitNamespaceGone(env, target)
+}
