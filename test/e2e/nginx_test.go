@@ -51,7 +51,7 @@ spec:
 		t.Errorf("a change of the content does not replace the pods")
 	}
 
-	// Pods that were created for a load balancer stay when there is none.
+	// The type of the Service can change.
 	env.Kubectl("patch", "ovhnginx", "web", "--type=merge", "-p", `{"spec":{"service":{"type":"LoadBalancer"}}}`)
 	env.WaitReady(web)
 	waitAddress(env, "web", 80)

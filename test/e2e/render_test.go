@@ -36,7 +36,7 @@ func TestRender_EqualsInstalledRelease(t *testing.T) {
 		// hooks is the number of hooks.
 		hooks int
 	}{
-		{kind: harness.PodSet, name: "set.one", file: `
+		{kind: harness.PodSet, name: "set.one", hooks: 1, file: `
 apiVersion: app.example.com/v1alpha1
 kind: PodSet
 metadata: {name: set.one}
@@ -46,7 +46,7 @@ spec:
   podAnnotations: {example.com/number: "1000000"}
   resources: {limits: {memory: null}, requests: {cpu: 1}}
 `},
-		{kind: harness.OvhNginx, name: "web", file: `
+		{kind: harness.OvhNginx, name: "web", hooks: 1, file: `
 apiVersion: tutorials.ovhcloud.com/v1
 kind: OvhNginx
 metadata: {name: web}
