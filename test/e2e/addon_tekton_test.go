@@ -90,9 +90,10 @@ func TestAddon_TasksAndPipelinesOnceTektonIsInstalled(t *testing.T) {
 	// The operator also deletes what it has created before a restart.
 	operator.Stop()
 	operator = start()
-	env.SetSpec(harness.MakeCR(harness.Addon, "web").Set("version", "1.1").
-		Set("params", []any{map[string]any{"name": "pipelineTemplates", "value": "false"}}).Obj())
-	env.WaitGone(tekton("Pipeline", "web-clone-and-make"))
+	param := func(name string) any { return map[string]any{"name": name, "value": "false"} }
+	env.SetSpec(harness.MakeCR(harness.Addon, "web").Set("params", []any{param("clusterTasks"), param("pipelineTemplates")}).Obj())
+	env.WaitGone(tekton("Pipeline", "web-clone-and-make"), clone, tekton("Task", "web-make"))
+	env.SetSpec(harness.MakeCR(harness.Addon, "web").Set("params", []any{param("pipelineTemplates")}).Obj())
 	waitField(env, addon, "installed", "[web-git-clone web-make]")
 
 	// Without Tekton there are ConfigMaps again.
@@ -161,4 +162,23 @@ addon   1.1       %s   True    Deployed
 
 	env.Kubectl("delete", name, "--timeout=60s")
 	waitNamespaceGone(env, target)
+}
+
+// An operator of some namespaces ignores a ClusterAddon with another target
+// namespace. These ClusterAddons are of the kind that all tests share.
+func TestClusterAddon_ServedOnlyIfTargetNamespaceIsWatched(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	resource := harness.ClusterAddon.Resource() + "/"
+	local, foreign := env.Namespace+"-ours", env.Namespace+"-theirs"
+	clusterAddon := func(name, target string) string {
+		return "---\napiVersion: operator.example.com/v1alpha1\nkind: ClusterAddon\nmetadata: {name: " + name + "}\nspec: {targetNamespace: " + target + "}\n"
+	}
+	env.KubectlWith(clusterAddon(foreign, env.NewNamespace("elsewhere"))+clusterAddon(local, env.Namespace), "apply", "-f", "-")
+	env.NewOperator(harness.Options{}).Start()
+	env.Kubectl("wait", resource+local, "--for=condition=Ready", "--timeout=60s")
+	if touched := env.Kubectl("get", resource+foreign, "-o", "jsonpath={.metadata.finalizers}{.status}"); touched != "" {
+		t.Errorf("the foreign ClusterAddon has %s", touched)
+	}
+	env.Kubectl("delete", resource+local, resource+foreign, "--timeout=60s")
 }
