@@ -112,10 +112,12 @@ func TestEditor_CannotWriteClusterScopedKinds(t *testing.T) {
 			return err
 		})
 	}
-	for _, verb := range []string{"create", "update", "patch", "delete"} {
-		allowed, err := env.Allowed(t.Context(), user, "", verb, "operator.example.com", "configs")
-		if err != nil || allowed {
-			t.Errorf("permission of the role edit to %s configs.operator.example.com: %t, %v", verb, allowed, err)
+	for _, resource := range []string{"configs", "clusteraddons"} {
+		for _, verb := range []string{"create", "update", "patch", "delete"} {
+			allowed, err := env.Allowed(t.Context(), user, "", verb, "operator.example.com", resource)
+			if err != nil || allowed {
+				t.Errorf("permission of the role edit to %s %s.operator.example.com: %t, %v", verb, resource, allowed, err)
+			}
 		}
 	}
 }
