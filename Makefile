@@ -22,6 +22,7 @@ CONTAINER_TOOL ?= docker
 module-version = $(shell sed -n 's|^\(require\)\{0,1\}[[:space:]]*$(2) \(v[^ ]*\).*|\2|p' $(1)/go.mod)
 KUBERNETES_VERSION    := $(call module-version,test/cluster,k8s.io/kubernetes)
 KWOK_VERSION          := $(call module-version,test/tools/kwok,sigs.k8s.io/kwok)
+GOVMOMI_VERSION       := $(call module-version,test/tools/vsphere,github.com/vmware/govmomi)
 HELM_VERSION          := $(call module-version,test/tools/helm,helm.sh/helm/v3)
 VALE_VERSION          := $(call module-version,test/tools/vale,github.com/errata-ai/vale/v3)
 GOVULNCHECK_VERSION   := $(call module-version,test/tools/vuln,golang.org/x/vuln)
@@ -93,9 +94,12 @@ RACE          := $(if $(shell command -v $${CC:-cc}),yes)
 # The attack tests measure waiting times of tenants, so they run alone.
 ATTACKS := attack
 
+# The tests of charts/vmgroup find these programs next to the operator's binary.
+VSPHERE := $(BIN)/govc $(BIN)/vcsim
+
 # All tests run, even after a failure. The cluster is stopped in every case.
 .PHONY: test
-test: build cluster-binaries ## Run all tests, on a test cluster.
+test: build cluster-binaries $(VSPHERE) ## Run all tests, on a test cluster.
 	@$(BIN)/cluster down --dir $(TEST_CLUSTER) >/dev/null
 	@rm -f $(TEST_CLUSTER)/audit.log
 	@trap 'exit 130' HUP INT TERM; trap '$(BIN)/cluster down --dir $(TEST_CLUSTER)' EXIT; \
@@ -166,6 +170,7 @@ lint: $(BIN)/golangci-lint ## Lint the code of every module.
 	$(BIN)/golangci-lint run --allow-serial-runners
 	cd test && ../$(BIN)/golangci-lint run --allow-serial-runners --config ../.golangci.yml
 	cd test/cluster && ../../$(BIN)/golangci-lint run --allow-serial-runners --config ../../.golangci.yml ./internal/... ./cmd/cluster
+	cd test/tools/vsphere && ../../../$(BIN)/golangci-lint run --allow-serial-runners --config ../../../.golangci.yml
 
 # verify changes no file of the tree.
 .PHONY: verify
@@ -176,8 +181,9 @@ verify-format: $(BIN)/golangci-lint
 	@echo "checking formats ..."
 	@$(BIN)/golangci-lint fmt --diff
 	@cd test/cluster && ../../$(BIN)/golangci-lint fmt --diff --config ../../.golangci.yml
+	@cd test/tools/vsphere && ../../../$(BIN)/golangci-lint fmt --diff --config ../../../.golangci.yml
 
-MODULES := . test test/cluster test/tools/helm test/tools/kwok test/tools/lint test/tools/sbom test/tools/vale test/tools/vuln
+MODULES := . test test/cluster test/tools/helm test/tools/kwok test/tools/lint test/tools/sbom test/tools/vale test/tools/vsphere test/tools/vuln
 
 .PHONY: verify-modules
 verify-modules:
@@ -525,6 +531,18 @@ $(BIN)/helm: test/tools/helm/go.mod test/tools/helm/go.sum ## Build the helm com
 	@echo "building Helm $(HELM_VERSION) (about 2 minutes the first time) ..."
 	@mkdir -p $(@D)
 	@cd test/tools/helm && $(BUILD) -ldflags '$(LDFLAGS) -X helm.sh/helm/v3/internal/version.version=$(HELM_VERSION)' -o ../../../$@ helm.sh/helm/v3/cmd/helm
+
+VSPHERE_SOURCES := $(addprefix test/tools/vsphere/,go.mod go.sum) $(wildcard test/tools/vsphere/*/*.go)
+
+$(BIN)/govc: $(VSPHERE_SOURCES) ## Build govc, the command line of vSphere.
+	@echo "building govc $(GOVMOMI_VERSION) (about 1 minute the first time) ..."
+	@mkdir -p $(@D)
+	@cd test/tools/vsphere && $(BUILD) -ldflags '$(LDFLAGS) -X github.com/vmware/govmomi/cli/flags.BuildVersion=$(GOVMOMI_VERSION)' -o ../../../$@ ./govc
+
+$(BIN)/vcsim: $(VSPHERE_SOURCES) ## Build vcsim, the simulator of vSphere.
+	@echo "building vcsim $(GOVMOMI_VERSION) (about 1 minute the first time) ..."
+	@mkdir -p $(@D)
+	@cd test/tools/vsphere && $(BUILD) -ldflags '$(LDFLAGS)' -o ../../../$@ ./vcsim
 
 $(BIN)/cluster: test/cluster/go.mod test/cluster/go.sum $(call sources,test/cluster/cmd/cluster test/cluster/internal) ## Build the cluster command, which starts and stops Kubernetes.
 	@echo "building the cluster command (about 1 minute the first time) ..."

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,13 +13,8 @@ import (
 )
 
 // TestScript_WithSimulator uses govc and vcsim from
-// https://github.com/vmware/govmomi, if they are installed.
+// https://github.com/vmware/govmomi.
 func TestScript_WithSimulator(t *testing.T) {
-	for _, program := range []string{"govc", "vcsim"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not installed", program)
-		}
-	}
 	s := newSimulator(t)
 	s.expect("destroy", 0, "vms: there is nothing to destroy")
 	s.expect("check", 1, "vms: there is no folder vm/apps.web")
@@ -56,14 +52,35 @@ func TestScript_WithSimulator(t *testing.T) {
 	s.expect("ensure", 1, "govc: ServerFaultCode: Login failure")
 }
 
+// program returns the path of govc or vcsim. The Makefile builds them next to
+// $CHARTWRIGHT_BINARY, so there they are required. Without that variable, they
+// are optional.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	if operator := os.Getenv("CHARTWRIGHT_BINARY"); operator != "" {
+		path := filepath.Join(filepath.Dir(operator), name)
+		if _, err := os.Stat(path); err != nil {
+			t.Fatalf("%s must be next to $CHARTWRIGHT_BINARY: run make bin/%s: %v", name, name, err)
+		}
+		return path
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("$CHARTWRIGHT_BINARY is not set, and %s is not installed: run make bin/%s", name, name)
+	}
+	return path
+}
+
 // simulator is a running vcsim, and the environment for it.
 type simulator struct {
-	t   *testing.T
-	env []string
+	t       *testing.T
+	program string // the path of govc
+	env     []string
 }
 
 func newSimulator(t *testing.T) *simulator {
 	t.Helper()
+	server, client := program(t, "vcsim"), program(t, "govc")
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -72,8 +89,7 @@ func newSimulator(t *testing.T) *simulator {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// One cluster and no other host, so that there is only one resource pool.
-	vcsim := exec.CommandContext(t.Context(), "vcsim", "-l", address, "-username", "operator", "-password", password, "-standalone-host", "0")
+	vcsim := exec.CommandContext(t.Context(), server, "-l", address, "-username", "operator", "-password", password)
 	if err := vcsim.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +97,8 @@ func newSimulator(t *testing.T) *simulator {
 		_ = vcsim.Process.Kill()
 		_ = vcsim.Wait()
 	})
-	s := &simulator{t: t, env: append(os.Environ(),
+	s := &simulator{t: t, program: client, env: append(os.Environ(),
+		"PATH="+filepath.Dir(client)+":"+os.Getenv("PATH"),
 		"GOVC_URL="+address, "GOVC_USERNAME=operator", "GOVC_PASSWORD="+password, "GOVC_INSECURE=true", "GOVMOMI_HOME="+t.TempDir(),
 		"VM_PARENT=vm", "VM_FOLDER=apps.web", "VM_NAME=web", "VM_TEMPLATE=DC0_C0_RP0_VM0", "VM_CPU=2", "VM_MEMORY=2048", "VM_REPLICAS=2",
 	)}
@@ -105,7 +122,7 @@ func newSimulator(t *testing.T) *simulator {
 // govc runs govc and returns its output.
 func (s *simulator) govc(args ...string) string {
 	s.t.Helper()
-	cmd := exec.CommandContext(s.t.Context(), "govc", args...)
+	cmd := exec.CommandContext(s.t.Context(), s.program, args...)
 	cmd.Env = s.env
 	output, err := cmd.CombinedOutput()
 	if err != nil {
