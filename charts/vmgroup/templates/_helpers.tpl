@@ -22,20 +22,36 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ int64 (.Values.replicas | default 1) }}
 {{- end }}
 
-{{/* The image with its tag. */}}
+{{/* The name of the CronJob, at most 52 characters. */}}
+{{- define "vmgroup.repair" -}}
+{{- $name := printf "%s-repair" .Release.Name -}}
+{{- if gt (len $name) 52 }}{{ printf "%s-%s" (trunc 43 $name | trimSuffix "-") (sha256sum $name | trunc 8) }}{{ else }}{{ $name }}{{ end }}
+{{- end }}
+
+{{/* The location of the machines, which cannot change after the first one was created. */}}
+{{- define "vmgroup.location" -}}
+{{- $vcenter := .Values.vcenter | default dict -}}
+credentials.secretName: {{ (.Values.credentials | default dict).secretName | default "vc-creds" | quote }}
+vcenter.datacenter: {{ $vcenter.datacenter | default "" | quote }}
+vcenter.folder: {{ $vcenter.folder | default "vm" | trimSuffix "/" | quote }}
+{{- end }}
+
+{{/* The image with its digest or tag. */}}
 {{- define "vmgroup.image" -}}
 {{- $image := .Values.image | default dict -}}
-{{- $image.repository | default "docker.io/vmware/govc" }}:{{ $image.tag | default (printf "v%s-runner" .Chart.AppVersion) }}
+{{- $image.repository | default "docker.io/vmware/govc" }}
+{{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default (printf "v%s-runner" .Chart.AppVersion) }}{{ end }}
 {{- end }}
 
 {{/*
-Metadata and spec of a pod that runs vms.sh. Argument: a list of the root context, the script's argument and the
+Metadata and spec of a pod that runs vms.sh. Argument: a list of the root context, the script's arguments and the
 pod's component.
 */}}
 {{- define "vmgroup.pod" -}}
 {{- $ := index . 0 -}}
 {{- $vcenter := $.Values.vcenter | default dict -}}
-{{- $secret := ($.Values.credentials | default dict).secretName | default "vc-credentials" -}}
+{{- $location := fromYaml (include "vmgroup.location" $) -}}
+{{- $secret := index $location "credentials.secretName" -}}
 metadata:
   labels:
     {{- include "vmgroup.labels" $ | nindent 4 }}
@@ -55,34 +71,40 @@ spec:
   {{- end }}
   securityContext:
     runAsNonRoot: true
-    runAsUser: 10001
-    runAsGroup: 10001
+    {{- with $.Values.runAsUser }}
+    runAsUser: {{ int64 . }}
+    runAsGroup: {{ int64 . }}
+    {{- end }}
     seccompProfile:
       type: RuntimeDefault
   containers:
     - name: govc
       image: {{ include "vmgroup.image" $ | quote }}
       imagePullPolicy: {{ ($.Values.image | default dict).pullPolicy | default "IfNotPresent" }}
-      command: ["sh", "/scripts/vms.sh", {{ index . 1 | quote }}]
-      # The last output of a failed run becomes the VmGroup's lastMessage.
+      command: {{ concat (list "sh" "/scripts/vms.sh") (index . 1) | toJson }}
+      # The script writes its result here, for the VmGroup's status.
       terminationMessagePolicy: FallbackToLogsOnError
       env:
-        # Only govc reads the Secret, from its environment.
+        # Only govc reads the Secret, from its environment. It is optional, because a group whose Secret never
+        # existed can be deleted. The other Jobs fail without it.
         - name: GOVC_URL
           valueFrom:
             secretKeyRef:
               name: {{ $secret | quote }}
               key: VC_HOST
+              optional: true
         - name: GOVC_USERNAME
           valueFrom:
             secretKeyRef:
               name: {{ $secret | quote }}
               key: VC_USER
+              optional: true
         - name: GOVC_PASSWORD
           valueFrom:
             secretKeyRef:
               name: {{ $secret | quote }}
               key: VC_PASS
+              optional: true
         - name: GOVC_INSECURE
           value: {{ $vcenter.insecure | default false | quote }}
         {{- if $vcenter.caConfigMap }}
@@ -104,8 +126,10 @@ spec:
         # govc stores its session here between calls.
         - name: GOVMOMI_HOME
           value: /tmp
+        - name: VM_SECRET
+          value: {{ $secret | quote }}
         - name: VM_PARENT
-          value: {{ $vcenter.folder | default "vm" | trimSuffix "/" | quote }}
+          value: {{ index $location "vcenter.folder" | quote }}
         # A namespace contains no dot, so two groups never share a folder.
         - name: VM_FOLDER
           value: {{ printf "%s.%s" $.Release.Namespace $.Release.Name | quote }}
@@ -119,6 +143,12 @@ spec:
           value: {{ mul (int64 $.Values.memory) 1024 | quote }}
         - name: VM_REPLICAS
           value: {{ include "vmgroup.replicas" $ | quote }}
+        - name: VM_PARALLEL
+          value: {{ int64 (($.Values.jobs | default dict).parallelClones | default 4) | quote }}
+        - name: VM_RECORDS
+          value: /records
+        - name: VM_REPORT
+          value: /dev/termination-log
       {{- with $.Values.resources }}
       resources:
         {{- toYaml . | nindent 8 }}
@@ -132,6 +162,9 @@ spec:
         - name: scripts
           mountPath: /scripts
           readOnly: true
+        - name: records
+          mountPath: /records
+          readOnly: true
         - name: tmp
           mountPath: /tmp
         {{- if $vcenter.caConfigMap }}
@@ -143,6 +176,17 @@ spec:
     - name: scripts
       configMap:
         name: {{ $.Release.Name | quote }}
+    - name: records
+      projected:
+        sources:
+          {{- range $record, $key := dict "location" "vcenter.folder" "state" "replicas" "deletion" "name" }}
+          - configMap:
+              name: {{ printf "%s-%s" $.Release.Name $record | quote }}
+              optional: true
+              items:
+                - key: {{ $key }}
+                  path: {{ $record }}
+          {{- end }}
     - name: tmp
       emptyDir:
         # In memory, because the session grants the same access as the password.

@@ -231,7 +231,7 @@ func TestVmGroup_SecretIsPassedOnlyToGovc(t *testing.T) {
 			t.Errorf("keys of the Secret are %v", keys)
 		}
 	}
-	if jobs != 2 {
+	if jobs != 3 {
 		t.Errorf("%d Jobs", jobs)
 	}
 	mounted, _ := at(find(objects, "ConfigMap", "web"), "data", "vms.sh").(string)
@@ -251,8 +251,12 @@ func TestVmGroup_Hooks(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{
+		"ConfigMap web-deletion [pre-delete] [before-hook-creation hook-succeeded]",
+		"ConfigMap web-location [post-delete] [before-hook-creation hook-succeeded]",
+		"ConfigMap web-location [post-install post-upgrade post-rollback] [before-hook-creation]",
 		"ConfigMap web-state [post-delete] [before-hook-creation hook-succeeded]",
 		"ConfigMap web-state [post-install post-upgrade post-rollback] [before-hook-creation]",
+		"Job web-vms [post-install post-upgrade post-rollback] [before-hook-creation hook-succeeded]",
 		"Job web-vms [post-install post-upgrade post-rollback] [before-hook-creation hook-succeeded]",
 		"Job web-vms [pre-delete] [before-hook-creation hook-succeeded]",
 		"Pod web-test [test] [before-hook-creation hook-succeeded]",

@@ -3,7 +3,9 @@ package vmgroup
 // govcStub is a govc whose datacenter is the folder $STUB/vm: a machine is a
 // file with its number of CPUs, its memory and its power state. The stub writes
 // its arguments to $STUB/calls. The call with the number in $STUB/fail fails;
-// if $STUB/how is "lost", it fails after it took effect.
+// if $STUB/how is "lost", it fails after it took effect. If $STUB/slow exists,
+// clones take its number of seconds, and $STUB/parallel gets the number of clones
+// in progress at the start of each.
 const govcStub = `#!/bin/sh
 set -eu
 printf '%s\n' "$*" >>"$STUB/calls"
@@ -41,20 +43,22 @@ case $1 in
     [ "$2 $4 $6 $8 ${10}" = '-vm -folder -c -m -on=false' ] || refuse "flags: $*"
     [ -f "$STUB/vm/$3" ] || refuse "vm '$3' not found"
     [ -d "$(here "$5")" ] || refuse "folder '$5' not found"
-    machine=$(here "$5")/${11}
-    [ ! -e "$machine" ] || refuse "the name '${11}' already exists"
-    echo "$7 $9 poweredOff" >"$machine"
-    [ ! -e "$STUB/stop" ] || kill -TERM "$PPID"
+    case " $(cat "$STUB/broken" 2>/dev/null) " in *" ${11} "*) refuse "no space for ${11}" ;; esac
+    (set -C; echo "$7 $9 poweredOff" >"$(here "$5")/${11}") 2>/dev/null || refuse "the name '${11}' already exists"
+    if [ -e "$STUB/slow" ]; then
+      mkdir "$STUB/cloning/${11}"
+      ls "$STUB/cloning" | wc -l >>"$STUB/parallel"
+      sleep "$(cat "$STUB/slow")"
+      rmdir "$STUB/cloning/${11}"
+    fi
     ;;
+  vm.info) if [ -f "$STUB/vm/$2" ]; then echo "Name: $2"; fi ;;
   object.collect)
-    machine "$3"
-    case $4 in
-      config.hardware.numCPU) echo "$cpu" ;;
-      config.hardware.memoryMB) echo "$memory" ;;
-      runtime.powerState) echo "$power" ;;
-      *) refuse "no property $4" ;;
-    esac
+    machine "$2"
+    [ "$3 $4 $5" = 'runtime.powerState config.hardware.numCPU config.hardware.memoryMB' ] || refuse "properties: $*"
+    printf '%s\n' "runtime.powerState types.PowerState $power" "config.hardware.numCPU int32 $cpu" "config.hardware.memoryMB int32 $memory"
     ;;
+  object.rename) mv "$(here "$2")" "$(dirname "$(here "$2")")/$3" ;;
   vm.power)
     shift
     case $1 in

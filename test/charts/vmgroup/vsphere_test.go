@@ -16,7 +16,7 @@ const (
 	password = `pa ss'w"o$rd`
 )
 
-// vsphere is a stub of vSphere with a template, and the settings of a group.
+// vsphere is a stub of vSphere with a template, and a group without machines.
 type vsphere struct {
 	t   *testing.T
 	dir string
@@ -28,9 +28,10 @@ func newVSphere(t *testing.T) *vsphere {
 	v := &vsphere{t: t, dir: t.TempDir(), env: map[string]string{
 		"GOVC_URL": "vcenter.example.com", "GOVC_USERNAME": "operator", "GOVC_PASSWORD": password, "STUB_PASSWORD": password,
 		"VM_PARENT": "vm", "VM_FOLDER": "apps.web", "VM_NAME": "web", "VM_TEMPLATE": "debian",
-		"VM_CPU": "2", "VM_MEMORY": "4096", "VM_REPLICAS": "2",
+		"VM_CPU": "2", "VM_MEMORY": "4096", "VM_REPLICAS": "2", "VM_PARALLEL": "1", "VM_SECRET": "vc-creds",
 	}}
-	for _, dir := range []string{"bin", "vm"} {
+	v.with("VM_RECORDS", filepath.Join(v.dir, "records"), "VM_REPORT", filepath.Join(v.dir, "report"), "TMPDIR", filepath.Join(v.dir, "tmp"))
+	for _, dir := range []string{"bin", "vm", "vm/apps.web", "records", "cloning", "tmp"} {
 		if err := os.Mkdir(filepath.Join(v.dir, dir), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -40,6 +41,7 @@ func newVSphere(t *testing.T) *vsphere {
 		t.Fatal(err)
 	}
 	v.put("vm/debian", "1 1024 poweredOff\n")
+	v.put("records/location", "vm\n")
 	return v
 }
 
@@ -69,48 +71,68 @@ func (v *vsphere) with(pairs ...string) *vsphere {
 
 // outcome is the result of a run of the script.
 type outcome struct {
-	code  int
-	text  string
-	calls []string
+	code   int
+	text   string
+	report string // the termination message
+	calls  []string
 }
 
 // changes returns the calls that change something.
 func (o outcome) changes() []string {
 	return slices.DeleteFunc(slices.Clone(o.calls), func(call string) bool {
 		word, _, _ := strings.Cut(call, " ")
-		return slices.Contains([]string{"about", "session.logout", "ls", "folder.info", "object.collect"}, word)
+		return slices.Contains([]string{"about", "session.logout", "ls", "folder.info", "object.collect", "vm.info"}, word)
 	})
 }
 
-// run runs the script in a shell, and checks that the password is not in the
-// output or in an argument.
-func (v *vsphere) run(shell string, words ...string) outcome {
-	v.t.Helper()
-	v.remove("calls")
-	v.put("calls", "")
-	cmd := exec.CommandContext(v.t.Context(), shell, append([]string{script}, words...)...)
+// command returns a command that runs the script in a shell.
+func (v *vsphere) command(shell string, words ...string) *exec.Cmd {
+	name, args, _ := strings.Cut(shell, " ")
+	cmd := exec.CommandContext(v.t.Context(), name, append(append(strings.Fields(args), script), words...)...)
 	cmd.Env = []string{"STUB=" + v.dir, "PATH=" + filepath.Join(v.dir, "bin") + ":" + os.Getenv("PATH")}
 	for name, value := range v.env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
+	return cmd
+}
+
+// run runs the script in a shell, and checks that the password is not in the
+// output or in an argument, and that no file remains.
+func (v *vsphere) run(shell string, words ...string) outcome {
+	v.t.Helper()
+	v.remove("calls", "report")
+	v.put("calls", "")
+	cmd := v.command(shell, words...)
 	var text bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &text, &text
 	err := cmd.Run()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		v.t.Fatal(err)
 	}
-	data, err := os.ReadFile(filepath.Join(v.dir, "calls"))
-	if err != nil {
-		v.t.Fatal(err)
+	o := outcome{code: cmd.ProcessState.ExitCode(), text: text.String(), report: v.read("report"), calls: v.calls()}
+	if disclosed := o.text + o.report + strings.Join(o.calls, ""); strings.Contains(disclosed, password) {
+		v.t.Errorf("the password is disclosed:\n%s", disclosed)
 	}
-	o := outcome{code: cmd.ProcessState.ExitCode(), text: text.String(), calls: strings.Split(strings.TrimSpace(string(data)), "\n")}
-	if data == nil || strings.TrimSpace(string(data)) == "" {
-		o.calls = nil
-	}
-	if strings.Contains(o.text, password) || strings.Contains(string(data), password) {
-		v.t.Errorf("the password is disclosed:\n%s\n%s", o.text, data)
+	if left, err := os.ReadDir(filepath.Join(v.dir, "tmp")); err != nil || len(left) > 0 {
+		v.t.Errorf("files remain: %v, %v", left, err)
 	}
 	return o
+}
+
+// read returns the content of a file, "" if it does not exist.
+func (v *vsphere) read(name string) string {
+	v.t.Helper()
+	data, err := os.ReadFile(filepath.Join(v.dir, name))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		v.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// calls returns the calls of govc since the last run.
+func (v *vsphere) calls() []string {
+	v.t.Helper()
+	return slices.DeleteFunc(strings.Split(v.read("calls"), "\n"), func(call string) bool { return call == "" })
 }
 
 // machines lists the machines of the group's folder, "" if there is no folder.
@@ -145,7 +167,7 @@ func (v *vsphere) expect(shell, word string, code int, machines string, wantText
 	if got := v.machines(); got != machines {
 		v.t.Errorf("machines after %s are %q, want %q", word, got, machines)
 	}
-	if got := strings.Split(strings.TrimSpace(o.text), "\n"); !slices.Equal(got, wantText) {
+	if got := strings.FieldsFunc(o.text, func(r rune) bool { return r == '\n' }); !slices.Equal(got, wantText) {
 		v.t.Errorf("the output of %s is %q, want %q", word, got, wantText)
 	}
 	return o
@@ -162,8 +184,9 @@ func expectCalls(t *testing.T, got, want []string) {
 func inShells(t *testing.T, test func(t *testing.T, shell string)) {
 	t.Helper()
 	var tested []string
-	for _, shell := range []string{"sh", "dash", "bash"} {
-		program, err := exec.LookPath(shell)
+	for _, shell := range []string{"sh", "dash", "bash", "busybox sh"} {
+		name, _, _ := strings.Cut(shell, " ")
+		program, err := exec.LookPath(name)
 		if err != nil {
 			continue
 		}
