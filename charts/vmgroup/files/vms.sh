@@ -263,7 +263,7 @@ END
   return "$code"
 }
 
-# destroy_machines destroys all machines in a folder. It repeats this until there are none, because a run that was
+# destroy_machines destroys all machines in a folder. It repeats this until no machine is left, because a run that was
 # just interrupted may have started to clone another one.
 destroy_machines() {
   there=$(machines "$1")
