@@ -277,7 +277,8 @@ func watchJobs(env *harness.Env) func() []string {
 			if event.Type != "ADDED" {
 				continue
 			}
-			if object, ok := event.Object.(metav1.Object); ok {
+			// The CronJob may start at any time.
+			if object, ok := event.Object.(metav1.Object); ok && object.GetLabels()["app.kubernetes.io/component"] != "repair" {
 				words = append(words, object.GetLabels()["app.kubernetes.io/component"])
 			}
 		}

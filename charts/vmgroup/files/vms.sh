@@ -295,7 +295,11 @@ destroy() {
   if [ -n "$others" ]; then
     name=$VM_FOLDER-$(date -u +%Y%m%d%H%M%S)
     govc object.rename "$group" "$name" >/dev/null
-    destroy_machines "${group%/*}/$name"
+    group=${group%/*}/$name
+    destroy_machines "$group"
+    others=$(govc ls "$group")
+  fi
+  if [ -n "$others" ]; then
     say "the folder stays as $name: it contains objects that do not belong to the group"
     return
   fi

@@ -4,8 +4,8 @@ package vmgroup
 // file with its number of CPUs, its memory and its power state. The stub writes
 // its arguments to $STUB/calls. The call with the number in $STUB/fail fails;
 // if $STUB/how is "lost", it fails after it took effect. If $STUB/slow exists,
-// clones take its number of seconds, and $STUB/parallel gets the number of clones
-// in progress at the start of each.
+// clones take its number of seconds, and as long as $STUB/hold exists, and
+// $STUB/parallel gets the number of clones in progress at the start of each.
 const govcStub = `#!/bin/sh
 set -eu
 printf '%s\n' "$*" >>"$STUB/calls"
@@ -49,6 +49,7 @@ case $1 in
       mkdir "$STUB/cloning/${11}"
       ls "$STUB/cloning" | wc -l >>"$STUB/parallel"
       sleep "$(cat "$STUB/slow")"
+      while [ -e "$STUB/hold" ]; do sleep 0.05; done
       rmdir "$STUB/cloning/${11}"
     fi
     ;;
