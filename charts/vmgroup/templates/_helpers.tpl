@@ -71,9 +71,10 @@ spec:
   {{- end }}
   securityContext:
     runAsNonRoot: true
-    {{- with $.Values.runAsUser }}
-    runAsUser: {{ int64 . }}
-    runAsGroup: {{ int64 . }}
+    {{- if not $.Values.openShift }}
+    # A user of govc's image.
+    runAsUser: 10001
+    runAsGroup: 10001
     {{- end }}
     seccompProfile:
       type: RuntimeDefault
