@@ -11,7 +11,7 @@ own=$(major_of pg_dump)
 if [ "${1:-}" = rollback ]; then
   # The other image may have no programs for the data, so check first.
   sh "$0"
-  exec sh "$(dirname "$0")/switch.sh"
+  exec sh "$(dirname "$0")/switch.sh" rollback
 fi
 if ! server=$(server_major); then
   [ "${1:-}" != answers ] || die "$PGHOST does not answer, so there can be no snapshot. The value snapshotOnDelete requests it"

@@ -50,6 +50,8 @@ check_copies() {
 }
 
 wait_for_server "$own" "${WAIT:-240}"
+# An interrupted switch.sh may have left only standbys.
+if [ "$(role_of "$PRIMARY")" = standby ]; then sh "$(dirname "$0")/switch.sh"; fi
 fresh=$(mark fresh)
 pending=$(mark restore)
 case $pending in '' | done | 'restored '*) pending_restore= ;; *) pending_restore=$pending ;; esac

@@ -2,7 +2,8 @@
 # Makes the pod PRIMARY the primary. The previous primary is fenced first: the script locks it, waits until the new
 # primary has replayed all of its WAL, turns its data into that of a standby, and stops its server. If the previous
 # primary, OLD_PRIMARY, does not answer, the script continues only if Kubernetes reports that its container does not
-# run (OLD_STOPPED=yes), and if no other standby has received more. It can be interrupted and run again.
+# run (OLD_STOPPED=yes), and if no other standby has received more. It can be interrupted and run again. With the
+# argument "rollback", it succeeds if no server answers.
 set -eu
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -38,14 +39,22 @@ case $(role_of "$PRIMARY") in
     exit 0
     ;;
   standby) ;;
-  *) die "the server of pod $PRIMARY does not answer, so it cannot become the primary" ;;
+  *) target=silent ;;
 esac
 
-# The other pods: the primary, if any, and servers that do not answer.
+# The current primary, if one answers. A new, empty server does not count.
 old=
 for other in $(others "$PRIMARY"); do
   if [ "$(role_of "$other")" = primary ] && [ -z "$(PGHOST=$(host_of "$other") && export PGHOST && mark fresh)" ]; then old=$other; fi
 done
+if [ "${target:-}" = silent ]; then
+  if [ "${1:-}" = rollback ] && [ -z "$old" ]; then
+    # The rollback may be what makes the server start.
+    say "no primary answers: nothing to switch"
+    exit 0
+  fi
+  die "the server of pod $PRIMARY does not answer, so it cannot become the primary"
+fi
 
 # Standbys of the new primary, including the previous primary, need a replication slot there.
 for other in $(others "$PRIMARY"); do
@@ -87,7 +96,7 @@ if [ -n "$old" ]; then
   say "pod $old is no longer the primary"
 else
   # A standby that an interrupted run turned from the primary, or the loss of the primary.
-  mine=$(on "$PRIMARY" -c "SELECT coalesce(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())")
+  mine=$(on "$PRIMARY" -c "SELECT greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())")
   for other in $(others "$PRIMARY"); do
     if role=$(role_of "$other") && [ "$role" = standby ]; then
       more=$(on "$other" -v lsn="$mine" << 'SQL'

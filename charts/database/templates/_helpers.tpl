@@ -174,8 +174,10 @@ The spec of a Job that runs one of the scripts against the primary: (dict "root"
 {{- $root := .root -}}
 activeDeadlineSeconds: {{ int64 .deadline }}
 backoffLimit: {{ .retries | default 2 }}
-# A failed Job is kept for a day, for its log.
+{{- if ne .component "backup" }}
+# A failed Job is kept for a day, for its log. Backups are kept longer, because their pods report the list of backups.
 ttlSecondsAfterFinished: 86400
+{{- end }}
 template:
   metadata:
     labels:

@@ -109,3 +109,23 @@ func TestPostgreSQL_ReplacedPrimary(t *testing.T) {
 	primary.waitFor("SELECT sum(n) FROM kept WHERE n < 0 OR n > 1000", "-1")
 	primary.expect("SELECT pg_is_in_recovery()", "t")
 }
+
+// An interrupted switch leaves two standbys. The next initial configuration
+// makes the requested pod the primary again.
+func TestPostgreSQL_InterruptedSwitch(t *testing.T) {
+	p := newPostgres(t)
+	primary, standby := p.copied()
+	primary.stop(syscall.SIGINT)
+	p.write("db-0/home/data/standby.signal", "")
+	primary.boot()
+	primary.expect("SELECT pg_is_in_recovery()", "t")
+	contains(t, p.mustJob("init.sh", nil), "pod 0 is the primary")
+	primary.expect("SELECT count(*) FROM kept", "1000")
+	p.sql(primary, "INSERT INTO kept VALUES (1001)")
+	standby.waitFor("SELECT count(*) FROM kept", "1001")
+
+	// A rollback succeeds while no server answers, since it may be what makes
+	// the server start.
+	primary.stop(syscall.SIGINT)
+	contains(t, p.mustJob("check.sh", []string{"rollback"}), "nothing to switch")
+}
