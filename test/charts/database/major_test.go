@@ -2,29 +2,54 @@ package database
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// oldPath returns a PATH with the programs of an older PostgreSQL before those
-// of the installed one. A shim for pg_dump reports the older version, as in an
-// image of that version.
-func (p *postgres) oldPath() (path, major string) {
+// image unpacks an image of PostgreSQL, which the tests with containers build,
+// and returns its root folder and its search path.
+func (p *postgres) image(major string) (root, path string) {
 	p.t.Helper()
-	bin := os.Getenv("CHARTWRIGHT_OLD_POSTGRES")
-	if bin == "" {
-		p.t.Skip("CHARTWRIGHT_OLD_POSTGRES is not set to the folder of an older PostgreSQL")
+	images := os.Getenv("CHARTWRIGHT_IMAGES")
+	if images == "" {
+		p.t.Skip("CHARTWRIGHT_IMAGES is not set to the folder of the images; make test-node sets it")
 	}
-	out, err := exec.CommandContext(p.t.Context(), filepath.Join(bin, "postgres"), "--version").Output() // #nosec G204 -- the test's own setting
+	archives, err := filepath.Glob(filepath.Join(images, "*_postgres_"+major+"-*.tar"))
+	if err != nil || len(archives) != 1 {
+		p.t.Fatalf("%s has %d images of PostgreSQL %s, %v, want one", images, len(archives), major, err)
+	}
+	archive, err := tarball.ImageFromPath(archives[0], nil)
 	p.must(err)
-	_, version, _ := strings.Cut(string(out), ") ")
-	major, _, _ = strings.Cut(version, ".")
-	p.shim("old", "pg_dump", `[ "$1" != --version ] || { echo "pg_dump (PostgreSQL) `+major+`.0"; exit 0; }; exec "$(PATH=${PATH#*:} command -v pg_dump)" "$@"`)
-	return p.at("old") + string(os.PathListSeparator) + bin + string(os.PathListSeparator) + p.path, major
+	root = p.t.TempDir()
+	files := mutate.Extract(archive)
+	unpack := exec.CommandContext(p.t.Context(), "tar", "-x", "-C", root) // #nosec G204 -- the test's own folder
+	unpack.Stdin = files
+	p.must(unpack.Run())
+	p.must(files.Close())
+	// PostgreSQL requires a name for its user.
+	users, err := os.OpenFile(filepath.Join(root, "etc/passwd"), os.O_APPEND|os.O_WRONLY, 0) // #nosec G304 -- the test's own file
+	p.must(err)
+	_, err = fmt.Fprintf(users, "tester:x:%d:%d::/:/bin/sh\n", p.account.Uid, p.account.Gid)
+	p.must(errors.Join(err, users.Close(), os.MkdirAll(root+p.dir, 0o755))) // #nosec G301 -- the account must have access
+	return root, "/usr/lib/postgresql/" + major + "/bin:/usr/local/bin:/usr/bin:/bin"
+}
+
+// inRoot runs a command with another root folder, in which the folder of the
+// test is mounted.
+func (p *postgres) inRoot(cmd *exec.Cmd) {
+	const script = `mount --rbind /dev "$0/dev" && mount --bind "$1" "$0$1" && cd / && root=$0 user=$2 && shift 2 && exec chroot --userspec="$user" "$root" "$@"`
+	user := fmt.Sprintf("%d:%d", p.account.Uid, p.account.Gid)
+	cmd.Args = append([]string{"unshare", "--mount", "--propagation", "private", "sh", "-c", script, p.root, p.dir, user}, cmd.Args...)
+	cmd.Path, cmd.Err = exec.LookPath("unshare")
+	cmd.SysProcAttr = nil
 }
 
 // shim writes a program to a folder that precedes others in a PATH.
@@ -37,9 +62,18 @@ func (p *postgres) shim(folder, name, body string) {
 
 func TestPostgreSQL_MajorUpgrade(t *testing.T) {
 	p := newPostgres(t)
-	newPath := p.path
-	oldPath, old := p.oldPath()
-	in := func(path string) { p.path = path }
+	if p.account == nil {
+		t.Skip("only root can use images")
+	}
+	const old = "17"
+	oldRoot, oldPath := p.image(old)
+	newRoot, newPath := p.image("18")
+	in := func(path string) {
+		p.path, p.root = path, newRoot
+		if path == oldPath {
+			p.root = oldRoot
+		}
+	}
 	started := func(q *pod, path string) string {
 		in(path)
 		return q.start()

@@ -56,6 +56,9 @@ func (q *pod) command(script string, args ...string) *exec.Cmd {
 		"SECRETS=" + q.at("secrets"),
 	}, q.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: q.account}
+	if q.root != "" {
+		q.inRoot(cmd)
+	}
 	return cmd
 }
 

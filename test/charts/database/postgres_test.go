@@ -25,10 +25,13 @@ const (
 // postgres is a real PostgreSQL on this machine with its own account (not
 // root), folders, and the chart's scripts.
 type postgres struct {
-	t       *testing.T
-	dir     string
-	path    string
-	port    string
+	t    *testing.T
+	dir  string
+	path string
+	port string
+	// root is the root folder of the pods' programs, if it is not that of this
+	// machine.
+	root    string
 	account *syscall.Credential
 	// primary is the value of this name, and pods is the number of pods.
 	primary, pods int
