@@ -28,6 +28,10 @@ VALE_VERSION          := $(call module-version,test/tools/vale,github.com/errata
 GOVULNCHECK_VERSION   := $(call module-version,test/tools/vuln,golang.org/x/vuln)
 GOLANGCI_LINT_VERSION := $(call module-version,test/tools/lint,github.com/golangci/golangci-lint/v2)
 CYCLONEDX_VERSION     := $(call module-version,test/tools/sbom,github.com/CycloneDX/cyclonedx-gomod)
+CONTAINERD_VERSION    := $(call module-version,test/tools/containerd,github.com/containerd/containerd/v2)
+CNI_VERSION           := $(call module-version,test/tools/cni,github.com/containernetworking/plugins)
+EXPORTER_VERSION      := $(call module-version,test/tools/postgres-exporter,github.com/prometheus-community/postgres_exporter)
+COREDNS_VERSION       := $(call module-version,test/tools/coredns,github.com/coredns/coredns)
 
 # Build, test and lint use the same settings, so that they share the build cache.
 # This saves minutes on the first run. -trimpath would change the settings, so
@@ -118,6 +122,39 @@ test: build cluster-binaries $(VSPHERE) ## Run all tests, on a test cluster.
 	(cd test/cluster && $(GO_TEST) ./internal/... ./cmd/cluster) || result=1; \
 	exit $$result
 
+# The tests with containers need a machine that can run a node: Linux, root,
+# namespaces, cgroups, a Debian mirror. A machine without them skips the tests.
+NODE_CLUSTER  := .cluster-node
+NODE_PACKAGES := mmdebstrap nftables runc
+NODE_TEST     ?= .
+
+.PHONY: test-node
+test-node: ## Run the tests with containers, on a cluster with one real node: NODE_TEST (a regular expression).
+	@if $(MAKE) --no-print-directory node-requirements; then $(MAKE) --no-print-directory run-test-node; \
+	else echo "skipped: this machine cannot run containers"; fi
+
+.PHONY: run-test-node
+run-test-node: node-binaries node-images
+	@$(BIN)/cluster down --dir $(NODE_CLUSTER) >/dev/null
+	@trap 'exit 130' HUP INT TERM; \
+	$(BIN)/cluster up --dir $(NODE_CLUSTER) --containers --images $(BIN)/images || exit 1; \
+	trap '$(BIN)/cluster down --dir $(NODE_CLUSTER) || exit 1' EXIT; \
+	cd test && CHARTWRIGHT_NODE=$(CURDIR)/$(NODE_CLUSTER) $(GO_TEST) -v -parallel 8 -run '$(NODE_TEST)' ./node
+
+# Debian packages are installed only by root, and only if they are missing.
+.PHONY: node-requirements
+node-requirements: $(BIN)/cluster
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  missing=; for package in $(NODE_PACKAGES); do dpkg -s $$package >/dev/null 2>&1 || missing="$$missing $$package"; done; \
+	  [ -z "$$missing" ] || { echo "installing the Debian packages$$missing ..."; \
+	    apt-get install -y --no-install-recommends $$missing >/dev/null || { apt-get update && apt-get install -y --no-install-recommends $$missing >/dev/null; }; }; \
+	fi
+	@$(BIN)/cluster requirements
+
+.PHONY: node-images
+node-images: build $(BIN)/image $(BIN)/node/coredns $(BIN)/postgres_exporter $(VSPHERE)
+	@$(BIN)/image build --bin $(BIN) --out $(BIN)/images
+
 # Run this with the binary of each released version, and commit the result.
 PREVIOUS ?= $(BIN)/chartwright
 
@@ -183,7 +220,7 @@ verify-format: $(BIN)/golangci-lint
 	@cd test/cluster && ../../$(BIN)/golangci-lint fmt --diff --config ../../.golangci.yml
 	@cd test/tools/vsphere && ../../../$(BIN)/golangci-lint fmt --diff --config ../../../.golangci.yml
 
-MODULES := . test test/cluster test/tools/helm test/tools/kwok test/tools/lint test/tools/sbom test/tools/vale test/tools/vsphere test/tools/vuln
+MODULES := . test test/cluster test/tools/cni test/tools/containerd test/tools/coredns test/tools/helm test/tools/kwok test/tools/lint test/tools/postgres-exporter test/tools/sbom test/tools/vale test/tools/vsphere test/tools/vuln
 
 .PHONY: verify-modules
 verify-modules:
@@ -452,6 +489,14 @@ cluster-up: cluster-binaries ## Start a local Kubernetes cluster.
 cluster-down: $(BIN)/cluster ## Stop the local cluster.
 	@$(BIN)/cluster down --dir $(LOCAL_CLUSTER)
 
+.PHONY: node-up
+node-up: node-requirements node-binaries node-images ## Start a local cluster with one real node, which runs containers.
+	@$(BIN)/cluster up --dir $(NODE_CLUSTER) --containers --images $(BIN)/images
+
+.PHONY: node-down
+node-down: $(BIN)/cluster ## Stop the cluster with the real node.
+	@$(BIN)/cluster down --dir $(NODE_CLUSTER)
+
 .PHONY: cluster-status
 cluster-status: $(BIN)/cluster ## Show the status of each component of the local cluster.
 	@$(BIN)/cluster status --dir $(LOCAL_CLUSTER)
@@ -474,12 +519,17 @@ $(BIN)/local: go.mod go.sum test/go.mod test/go.sum $(call sources,*.go internal
 	@mkdir -p $(@D)
 	@cd test && $(BUILD) -ldflags '$(LDFLAGS)' -o ../$@ ./local
 
+$(BIN)/image: test/go.mod test/go.sum $(call sources,test/image) ## Build the program that builds images without a container engine.
+	@echo "building the program for images ..."
+	@mkdir -p $(@D)
+	@cd test && $(BUILD) -ldflags '$(LDFLAGS)' -o ../$@ ./image
+
 $(BIN)/bench: go.mod go.sum test/go.mod test/go.sum $(call sources,test/bench) ## Build the program for bench and bench-check.
 	@echo "building the program for make bench ..."
 	@mkdir -p $(@D)
 	@cd test && $(BUILD) -ldflags '$(LDFLAGS)' -o ../$@ ./bench
 
-KUBE_PROGRAMS := etcd kube-apiserver kube-controller-manager kube-scheduler kubectl
+KUBE_PROGRAMS := etcd kube-apiserver kube-controller-manager kube-proxy kube-scheduler kubectl kubelet
 KUBE_LINKS    := $(KUBE_PROGRAMS:%=$(BIN)/kube/%)
 
 .PHONY: cluster-binaries
@@ -495,7 +545,7 @@ KUBE_LDFLAGS    := $(LDFLAGS) \
   -X $(VERSION_PACKAGE).gitMinor=$(word 2,$(kube-version)) \
   -X $(VERSION_PACKAGE).gitTreeState=clean
 
-$(BIN)/kube/kube: test/cluster/go.mod test/cluster/go.sum $(wildcard test/cluster/cmd/kube/*.go) ## Build Kubernetes: etcd, API server, controllers, scheduler, kubectl.
+$(BIN)/kube/kube: test/cluster/go.mod test/cluster/go.sum $(wildcard test/cluster/cmd/kube/*.go) ## Build Kubernetes, from etcd to the kubelet.
 	@echo "building Kubernetes $(KUBERNETES_VERSION) (about 5 minutes the first time) ..."
 	@mkdir -p $(@D)
 	@cd test/cluster && $(BUILD) -ldflags '$(KUBE_LDFLAGS)' -o ../../$@ ./cmd/kube
@@ -549,6 +599,41 @@ $(BIN)/cluster: test/cluster/go.mod test/cluster/go.sum $(call sources,test/clus
 	@mkdir -p $(@D)
 	@cd test/cluster && $(BUILD) -ldflags '$(LDFLAGS)' -o ../../$@ ./cmd/cluster
 
+$(BIN)/postgres_exporter: test/tools/postgres-exporter/go.mod test/tools/postgres-exporter/go.sum ## Build the metrics exporter of PostgreSQL.
+	@echo "building postgres_exporter $(EXPORTER_VERSION) (about 1 minute the first time) ..."
+	@mkdir -p $(@D)
+	@cd test/tools/postgres-exporter && $(BUILD) -ldflags '$(LDFLAGS)' -o ../../../$@ github.com/prometheus-community/postgres_exporter/cmd/postgres_exporter
+
+# The programs of a node that runs containers: see test-node.
+NODE_PROGRAMS := $(BIN)/node/containerd $(BIN)/node/cni/.complete $(BIN)/node/coredns
+
+.PHONY: node-binaries
+node-binaries: $(BIN)/kube/kube $(KUBE_LINKS) $(NODE_PROGRAMS) $(BIN)/cluster $(BIN)/govc
+
+# Only the features that the node uses: no other snapshotters, no tracing.
+CONTAINERD_TAGS := no_aufs,no_btrfs,no_devmapper,no_tracing,no_zfs
+CONTAINERD      := github.com/containerd/containerd/v2
+
+$(BIN)/node/containerd: test/tools/containerd/go.mod test/tools/containerd/go.sum ## Build containerd, which runs containers, with its shim and client.
+	@echo "building containerd $(CONTAINERD_VERSION) (about 2 minutes the first time) ..."
+	@mkdir -p $(@D)
+	@cd test/tools/containerd && $(BUILD) -tags $(CONTAINERD_TAGS) -ldflags '$(LDFLAGS) -X $(CONTAINERD)/version.Version=$(CONTAINERD_VERSION)' -o ../../../$(@D)/ \
+	  $(CONTAINERD)/cmd/containerd-shim-runc-v2 $(CONTAINERD)/cmd/ctr $(CONTAINERD)/cmd/containerd
+
+CNI := github.com/containernetworking/plugins/plugins
+
+$(BIN)/node/cni/.complete: test/tools/cni/go.mod test/tools/cni/go.sum ## Build the CNI plugins, which connect pods to the network.
+	@echo "building the CNI plugins $(CNI_VERSION) ..."
+	@mkdir -p $(@D)
+	@cd test/tools/cni && $(BUILD) -ldflags '$(LDFLAGS)' -o ../../../$(@D)/ \
+	  $(CNI)/main/bridge $(CNI)/main/loopback $(CNI)/ipam/host-local $(CNI)/meta/portmap
+	@touch $@
+
+$(BIN)/node/coredns: test/tools/coredns/go.mod test/tools/coredns/go.sum test/tools/coredns/main.go ## Build CoreDNS, which resolves the names of Services.
+	@echo "building CoreDNS $(COREDNS_VERSION) (about 2 minutes the first time) ..."
+	@mkdir -p $(@D)
+	@cd test/tools/coredns && $(BUILD) -ldflags '$(LDFLAGS)' -o ../../../$@ .
+
 $(BIN)/golangci-lint: test/tools/lint/go.mod test/tools/lint/go.sum ## Build the linter.
 	@echo "building golangci-lint $(GOLANGCI_LINT_VERSION) (about 2 minutes the first time) ..."
 	@mkdir -p $(@D)
@@ -573,7 +658,7 @@ $(BIN)/cyclonedx-gomod: test/tools/sbom/go.mod test/tools/sbom/go.sum ## Build c
 
 .PHONY: clean
 clean: ## Stop and remove the local clusters, and remove all built files.
-	@for cluster in .cluster .cluster-demo .cluster-bench $(TEST_CLUSTER); do \
+	@for cluster in .cluster .cluster-demo .cluster-bench $(TEST_CLUSTER) $(NODE_CLUSTER); do \
 	  [ ! -x $(BIN)/cluster ] || $(BIN)/cluster down --dir $$cluster >/dev/null || exit 1; \
 	  rm -rf $$cluster; \
 	done

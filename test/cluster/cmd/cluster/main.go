@@ -40,7 +40,8 @@ func root() *cobra.Command {
 		SilenceErrors: true,
 	}
 	cmd.PersistentFlags().StringVar(&dir, "dir", local.DefaultDir, "`folder` of the cluster; each folder is a separate cluster")
-	cmd.AddCommand(up(&dir), down(&dir), status(&dir), kubeconfig(&dir))
+	cmd.AddCommand(up(&dir), down(&dir), status(&dir), kubeconfig(&dir),
+		requirements(), restartNode(&dir), machine(), cloudController())
 	return cmd
 }
 

@@ -42,6 +42,8 @@ A running cluster is not changed, and the remains of a crashed one are removed.`
 	flags.Lookup("bin").DefValue = ""
 	flags.IntVar(&options.Port, "port", 0, "`port` of the API server (default: a free port)")
 	flags.IntVar(&options.Nodes, "nodes", 2, "number of simulated nodes")
+	flags.BoolVar(&options.Containers, "containers", false, "run containers on one real node instead of simulated nodes; requires Linux and root")
+	flags.StringVar(&options.Images, "images", "", "`folder` with image archives (*.tar) for the real node, which cannot pull images")
 	flags.StringVar(&options.AuditLog, "audit-log", "", "append an audit log entry for each request to this `file` (default: no audit log)")
 	flags.DurationVar(&options.Timeout, "timeout", time.Minute, "maximum duration of the start")
 	return cmd

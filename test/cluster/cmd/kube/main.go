@@ -1,10 +1,10 @@
 // Command kube contains etcd, kube-apiserver, kube-controller-manager,
-// kube-scheduler and kubectl in one binary. The name with which it is called
-// selects the program, as in busybox.
+// kube-scheduler, kubectl, kubelet and kube-proxy in one binary. The name with
+// which it is called selects the program, as in busybox.
 //
-// Each program is upstream's own, unchanged. The five programs share nearly all
-// of their code, so one binary is several times smaller and faster to build
-// than five.
+// Each program is upstream's own, unchanged. The programs share nearly all of
+// their code, so one binary is several times smaller and faster to build than
+// one for each program.
 package main
 
 import (
@@ -23,8 +23,10 @@ var programs = map[string]func(args []string) int{
 	"etcd":                    etcd,
 	"kube-apiserver":          kubeAPIServer,
 	"kube-controller-manager": kubeControllerManager,
+	"kube-proxy":              kubeProxy,
 	"kube-scheduler":          kubeScheduler,
 	"kubectl":                 kubectl,
+	"kubelet":                 kubelet,
 }
 
 func main() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	_ "time/tzdata" // time zones of CronJobs, for machines without time zone data
 
@@ -15,7 +16,9 @@ import (
 	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
+	kubeletapp "k8s.io/kubernetes/cmd/kubelet/app"
 )
 
 // The following functions are the bodies of upstream's main functions.
@@ -31,6 +34,14 @@ func kubeAPIServer([]string) int {
 
 func kubeControllerManager([]string) int {
 	return cli.Run(controllermanager.NewControllerManagerCommand())
+}
+
+func kubeProxy([]string) int {
+	return cli.Run(proxy.NewProxyCommand())
+}
+
+func kubelet([]string) int {
+	return cli.Run(kubeletapp.NewKubeletCommand(context.Background()))
 }
 
 func kubeScheduler([]string) int {

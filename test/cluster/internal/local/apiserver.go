@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// serviceRange is the range of the Services' addresses.
+// serviceRange is the range of the Services' addresses in a cluster with
+// simulated nodes.
 const (
 	serviceRange  = "10.96.0.0/16"
 	serviceFirst  = "10.96.0.1"
@@ -21,13 +22,11 @@ const (
 func (p *plan) apiServerPart(port *reservation, etcdPort int) *part {
 	f := p.folder
 	args := []string{
-		"--bind-address=" + loopback,
-		"--advertise-address=" + loopback,
+		"--bind-address=" + p.apiHost(),
+		"--advertise-address=" + p.apiHost(),
 		"--secure-port=" + strconv.Itoa(port.port),
-		// A loopback address cannot be an endpoint of the Service "kubernetes".
-		"--endpoint-reconciler-type=none",
 		"--etcd-servers=http://" + address(etcdPort),
-		"--service-cluster-ip-range=" + serviceRange,
+		"--service-cluster-ip-range=" + p.serviceRange(),
 		"--allow-privileged=true",
 
 		"--tls-cert-file=" + f.cert(servingName),
@@ -53,6 +52,17 @@ func (p *plan) apiServerPart(port *reservation, etcdPort int) *part {
 		"--max-mutating-requests-inflight=" + strconv.Itoa(inFlightWrite),
 		// Do not delay a shutdown for open watches.
 		"--shutdown-delay-duration=0s",
+	}
+	if p.Containers {
+		args = append(args,
+			"--kubelet-client-certificate="+f.cert(kubeletClientName),
+			"--kubelet-client-key="+f.key(kubeletClientName),
+			"--kubelet-certificate-authority="+f.cert(caName),
+			"--kubelet-preferred-address-types=InternalIP",
+		)
+	} else {
+		// A loopback address cannot be an endpoint of the Service "kubernetes".
+		args = append(args, "--endpoint-reconciler-type=none")
 	}
 	if p.AuditLog != "" {
 		args = append(args,

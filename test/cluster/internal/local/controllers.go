@@ -17,7 +17,7 @@ func (p *plan) controllerManagerPart(port *reservation) *part {
 		"--root-ca-file="+f.cert(caName),
 		"--cluster-signing-cert-file="+f.cert(caName),
 		"--cluster-signing-key-file="+f.key(caName),
-		"--service-cluster-ip-range="+serviceRange,
+		"--service-cluster-ip-range="+p.serviceRange(),
 		"--concurrent-gc-syncs=30",
 		// On a busy machine, nodes must not become unready.
 		"--node-monitor-grace-period=5m",

@@ -37,6 +37,11 @@ func (p *plan) issueCredentials() error {
 			return err
 		}
 	}
+	if p.Containers {
+		if err := p.issueNode(authority); err != nil {
+			return err
+		}
+	}
 	signer, err := pki.NewKey()
 	if err != nil {
 		return err
@@ -49,7 +54,7 @@ func (p *plan) issueCredentials() error {
 func (p *plan) issueServing(authority *pki.Authority) error {
 	pair, err := authority.Server("kube-apiserver",
 		[]string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"},
-		[]net.IP{net.ParseIP(loopback), net.ParseIP(serviceFirst)})
+		[]net.IP{net.ParseIP(loopback), net.ParseIP(p.apiHost()), net.ParseIP(p.firstService())})
 	if err != nil {
 		return err
 	}
@@ -74,18 +79,26 @@ func (p *plan) issueFrontProxy(*pki.Authority) error {
 	return pair.Write(filepath.Join(p.folder.pki(), frontProxyName))
 }
 
+// clientLogin is a kubeconfig and its user.
+type clientLogin struct {
+	file, user string
+	groups     []string
+}
+
 // issueClients creates kubeconfigs for the admin and for each component that
 // uses the API server, with the user names that the API server expects.
 func (p *plan) issueClients(authority *pki.Authority) error {
-	for _, client := range []struct {
-		file, user string
-		groups     []string
-	}{
+	clients := []clientLogin{
 		{p.folder.kubeconfig(), adminUser, []string{mastersGroup}},
 		{p.folder.configFile(controllerManagerName + ".kubeconfig"), "system:kube-controller-manager", nil},
 		{p.folder.configFile(schedulerName + ".kubeconfig"), "system:kube-scheduler", nil},
-		{p.folder.configFile(kwokName + ".kubeconfig"), "system:kwok", []string{mastersGroup}},
-	} {
+	}
+	if p.Containers {
+		clients = append(clients, p.nodeClients()...)
+	} else {
+		clients = append(clients, clientLogin{p.folder.configFile(kwokName + ".kubeconfig"), "system:kwok", []string{mastersGroup}})
+	}
+	for _, client := range clients {
 		pair, err := authority.Client(client.user, client.groups...)
 		if err != nil {
 			return err

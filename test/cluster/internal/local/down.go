@@ -62,5 +62,8 @@ func stop(ctx context.Context, f folder, progress func(string, ...any)) error {
 	if len(failed) > 0 {
 		return errors.Join(failed...)
 	}
+	if err := removeNode(f, s); err != nil {
+		return err
+	}
 	return f.clean()
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/chartwright/chartwright/test/cluster/internal/node"
 )
 
 // folder is the folder of a cluster.
@@ -21,6 +23,7 @@ func (f folder) pki() string             { return filepath.Join(string(f), "pki"
 func (f folder) cert(name string) string { return filepath.Join(f.pki(), name+".crt") }
 func (f folder) key(name string) string  { return filepath.Join(f.pki(), name+".key") }
 func (f folder) config() string          { return filepath.Join(string(f), "config") }
+func (f folder) node() string            { return filepath.Join(string(f), "node") }
 
 func (f folder) configFile(name string) string { return filepath.Join(f.config(), name) }
 
@@ -48,7 +51,7 @@ func (f folder) clean() error {
 			return err
 		}
 	}
-	return nil
+	return node.Clean(f.node())
 }
 
 // acquire prevents other processes from starting or stopping the same cluster.

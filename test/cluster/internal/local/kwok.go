@@ -37,6 +37,9 @@ func (p *plan) kwokPart(port *reservation) *part {
 // writeKwok writes kwok's configuration, including all stages that come with
 // kwok.
 func (p *plan) writeKwok() error {
+	if p.Containers {
+		return nil
+	}
 	stages, err := filepath.Glob(filepath.Join(stagesDir(p.Bin), "*.yaml"))
 	if err != nil {
 		return err

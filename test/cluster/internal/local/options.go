@@ -22,6 +22,12 @@ type Options struct {
 	Port int
 	// Nodes is the number of simulated nodes.
 	Nodes int
+	// Containers replaces the simulated nodes with one real node, which runs
+	// containers. It requires Linux and root.
+	Containers bool
+	// Images is a folder with image archives for the real node, which cannot
+	// pull images.
+	Images string
 	// AuditLog is the file for the audit log; empty means no audit log.
 	AuditLog string
 	// Timeout is the maximum duration of the start.
@@ -39,7 +45,7 @@ func (o *Options) complete() error {
 	if o.Port < 0 || o.Port > 65535 {
 		return fmt.Errorf("--port: got %d, want 1 to 65535, or 0 for a free port", o.Port)
 	}
-	for _, path := range []*string{&o.Dir, &o.Bin, &o.AuditLog} {
+	for _, path := range []*string{&o.Dir, &o.Bin, &o.AuditLog, &o.Images} {
 		if *path == "" {
 			continue
 		}
@@ -49,12 +55,17 @@ func (o *Options) complete() error {
 		}
 		*path = absolute
 	}
-	for _, program := range []string{
-		kubeProgram(o.Bin, etcdName), kubeProgram(o.Bin, apiServerName), kubeProgram(o.Bin, controllerManagerName),
-		kubeProgram(o.Bin, schedulerName), kwokProgram(o.Bin), stagesDir(o.Bin), storageClassFile(o.Bin),
-	} {
+	target, programs := "cluster-binaries", []string{kwokProgram(o.Bin), stagesDir(o.Bin), storageClassFile(o.Bin)}
+	if o.Containers {
+		o.Nodes = 1
+		target, programs = "node-binaries", nodePrograms(o.Bin)
+	}
+	for _, name := range []string{etcdName, apiServerName, controllerManagerName, schedulerName} {
+		programs = append(programs, kubeProgram(o.Bin, name))
+	}
+	for _, program := range programs {
 		if _, err := os.Stat(program); err != nil {
-			return fmt.Errorf("%s is missing: run `make cluster-binaries`, or set --bin to the folder with the programs", program)
+			return fmt.Errorf("%s is missing: run `make %s`, or set --bin to the folder with the programs", program, target)
 		}
 	}
 	return nil
@@ -65,4 +76,6 @@ func (o *Options) complete() error {
 func kubeProgram(bin, name string) string { return filepath.Join(bin, "kube", name) }
 func kwokProgram(bin string) string       { return filepath.Join(bin, "kwok") }
 func stagesDir(bin string) string         { return filepath.Join(bin, "kube", "stages") }
+func nodeFolder(bin string) string        { return filepath.Join(bin, "node") }
+func cniFolder(bin string) string         { return filepath.Join(bin, "node", "cni") }
 func storageClassFile(bin string) string  { return filepath.Join(bin, "kube", "storage-class.yaml") }

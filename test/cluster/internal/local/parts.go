@@ -1,6 +1,10 @@
 package local
 
-import "context"
+import (
+	"context"
+
+	"github.com/chartwright/chartwright/test/cluster/internal/node"
+)
 
 // Names of the components, which are also the names of their programs.
 const (
@@ -9,6 +13,8 @@ const (
 	controllerManagerName = "kube-controller-manager"
 	schedulerName         = "kube-scheduler"
 	kwokName              = "kwok"
+	nodeName              = "node"
+	cloudName             = "cloud"
 )
 
 // part is one component of the cluster.
@@ -29,37 +35,55 @@ type plan struct {
 	// server is the address of the API server.
 	server string
 
-	etcd, apiServer, controllerManager, scheduler, kwok *part
+	etcd, apiServer, controllerManager, scheduler *part
+	// kwok simulates the nodes and the cloud.
+	kwok *part
+	// network, node and cloud replace kwok if the cluster runs containers.
+	network *node.Network
+	node    *part
+	cloud   *part
+	// images are the archives that the node imports.
+	images []string
 }
 
 // newPlan reserves the ports of all components. close releases the ports of
 // components that were never started.
-func newPlan(ctx context.Context, options Options) (*plan, error) {
-	p := &plan{Options: options, folder: folder(options.Dir)}
+func newPlan(ctx context.Context, options Options, network *node.Network) (*plan, error) {
+	p := &plan{Options: options, folder: folder(options.Dir), network: network}
 	var ports []*reservation
-	for _, wanted := range []int{options.Port, 0, 0, 0, 0, 0} {
-		port, err := reserve(ctx, wanted)
+	for i, wanted := range []int{options.Port, 0, 0, 0, 0, 0} {
+		host := loopback
+		if i == 0 {
+			host = p.apiHost()
+		}
+		port, err := reserve(ctx, host, wanted)
 		if err != nil {
 			closeAll(ports)
 			return nil, err
 		}
 		ports = append(ports, port)
 	}
-	api, etcdClient, etcdPeer, controllers, scheduler, kwok := ports[0], ports[1], ports[2], ports[3], ports[4], ports[5]
+	api, etcdClient, etcdPeer, controllers, scheduler, nodes := ports[0], ports[1], ports[2], ports[3], ports[4], ports[5]
 
-	p.server = "https://" + address(api.port)
+	p.server = "https://" + api.address()
 	p.etcd = p.etcdPart(etcdClient, etcdPeer)
 	p.apiServer = p.apiServerPart(api, etcdClient.port)
 	p.controllerManager = p.controllerManagerPart(controllers)
 	p.scheduler = p.schedulerPart(scheduler)
-	p.kwok = p.kwokPart(kwok)
+	if p.Containers {
+		p.node, p.cloud = p.nodePart(), p.cloudPart(nodes)
+	} else {
+		p.kwok = p.kwokPart(nodes)
+	}
 	return p, nil
 }
 
 // close releases all ports. It may be called twice.
 func (p *plan) close() {
-	for _, part := range []*part{p.etcd, p.apiServer, p.controllerManager, p.scheduler, p.kwok} {
-		closeAll(part.ports)
+	for _, part := range []*part{p.etcd, p.apiServer, p.controllerManager, p.scheduler, p.kwok, p.cloud} {
+		if part != nil {
+			closeAll(part.ports)
+		}
 	}
 }
 

@@ -34,6 +34,11 @@ func (s *starter) start(p *part) error {
 	if err != nil {
 		return err
 	}
+	return s.record(p, log, started)
+}
+
+// record stores the process ID of a component, and watches the process.
+func (s *starter) record(p *part, log string, started *process.Process) error {
 	s.state.Parts = append(s.state.Parts, partState{Name: p.name, Process: started.Ref, Health: p.health})
 	go func() {
 		<-started.Done()

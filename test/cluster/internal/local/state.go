@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/chartwright/chartwright/test/cluster/internal/node"
 	"github.com/chartwright/chartwright/test/cluster/internal/process"
 )
 
@@ -18,6 +19,8 @@ type state struct {
 	Nodes int `json:"nodes"`
 	// Parts are in the order of their start.
 	Parts []partState `json:"parts"`
+	// Network contains the addresses of a real node.
+	Network *node.Network `json:"network,omitempty"`
 	// Ready is set when the start is complete.
 	Ready bool `json:"ready"`
 }

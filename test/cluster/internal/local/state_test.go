@@ -84,15 +84,15 @@ func TestAcquire_IsExclusive(t *testing.T) {
 }
 
 func TestReserve_RefusesPortInUse(t *testing.T) {
-	first, err := reserve(t.Context(), 0)
+	first, err := reserve(t.Context(), loopback, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer first.release()
-	if _, err := reserve(t.Context(), first.port); err == nil || !strings.Contains(err.Error(), "--port") {
+	if _, err := reserve(t.Context(), loopback, first.port); err == nil || !strings.Contains(err.Error(), "--port") {
 		t.Errorf("reserving it again = %v, want advice", err)
 	}
-	second, err := reserve(t.Context(), 0)
+	second, err := reserve(t.Context(), loopback, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,9 +30,13 @@ func Up(ctx context.Context, options Options) (kubeconfig string, err error) {
 	if err := f.prepare(); err != nil {
 		return "", err
 	}
-	plan, err := newPlan(ctx, options)
+	network, err := reserveNetwork(f, options)
 	if err != nil {
 		return "", err
+	}
+	plan, err := newPlan(ctx, options, network)
+	if err != nil {
+		return "", errors.Join(err, stop(context.WithoutCancel(ctx), f, func(string, ...any) {}))
 	}
 	defer plan.close()
 	if err := plan.boot(ctx); err != nil {
@@ -67,7 +71,7 @@ func (p *plan) boot(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 
-	for _, prepare := range []func() error{p.issueCredentials, p.writeAudit, p.writeKwok} {
+	for _, prepare := range []func() error{p.issueCredentials, p.writeAudit, p.writeKwok, p.writeNode} {
 		if err := prepare(); err != nil {
 			return err
 		}
@@ -76,8 +80,12 @@ func (p *plan) boot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := &starter{plan: p, client: health, fail: fail, state: &state{Server: p.server, Nodes: p.Nodes}}
+	s := &starter{plan: p, client: health, fail: fail, state: &state{Server: p.server, Nodes: p.Nodes, Network: p.network}}
 
+	// The node starts first, because it imports images while the others start.
+	if err := s.startNode(); err != nil {
+		return err
+	}
 	for _, part := range []*part{p.etcd, p.apiServer} {
 		if err := s.start(part); err != nil {
 			return err
@@ -87,6 +95,9 @@ func (p *plan) boot(ctx context.Context) error {
 		}
 	}
 	others := []*part{p.controllerManager, p.scheduler, p.kwok}
+	if p.Containers {
+		others[len(others)-1] = p.cloud
+	}
 	for _, part := range others {
 		if err := s.start(part); err != nil {
 			return err
@@ -98,6 +109,9 @@ func (p *plan) boot(ctx context.Context) error {
 	}
 	if err := p.fill(ctx, client); err != nil {
 		return err
+	}
+	if p.Containers {
+		others = append(others, p.node)
 	}
 	if err := s.awaitAll(ctx, others...); err != nil {
 		return err
@@ -111,6 +125,9 @@ func (p *plan) boot(ctx context.Context) error {
 
 // fill creates the initial objects of a cluster.
 func (p *plan) fill(ctx context.Context, client kubernetes.Interface) error {
+	if p.Containers {
+		return p.applyAddons(ctx)
+	}
 	if err := createNodes(ctx, client, p.Nodes); err != nil {
 		return err
 	}
@@ -128,6 +145,11 @@ func (p *plan) awaitContents(ctx context.Context, client kubernetes.Interface) e
 	}
 	if err := waitFor(ctx, "the nodes", hasNodes(client, p.Nodes)); err != nil {
 		return err
+	}
+	if p.Containers {
+		if err := waitFor(ctx, "the name server", hasNameServer(client)); err != nil {
+			return err
+		}
 	}
 	p.Progress("%-24s ready after %4.1f s  %d, with the default ServiceAccount and StorageClass", "nodes", time.Since(began).Seconds(), p.Nodes)
 	return nil

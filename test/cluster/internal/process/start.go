@@ -18,6 +18,11 @@ type Process struct {
 // program nor Ctrl-C in its terminal affects it. The program's output is
 // appended to logFile.
 func Start(logFile, program string, args ...string) (*Process, error) {
+	return StartWith(&syscall.SysProcAttr{}, logFile, program, args...)
+}
+
+// StartWith is like Start, for a process with special attributes.
+func StartWith(attributes *syscall.SysProcAttr, logFile, program string, args ...string) (*Process, error) {
 	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -26,7 +31,8 @@ func Start(logFile, program string, args ...string) (*Process, error) {
 
 	cmd := exec.Command(program, args...) //nolint:noctx // it must outlive every context
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	attributes.Setsid = true
+	cmd.SysProcAttr = attributes
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("cannot start %s: %w", program, err)
 	}

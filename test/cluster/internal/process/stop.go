@@ -12,12 +12,15 @@ import (
 // usually not a child of the caller, so the caller cannot wait for it.
 const pollEvery = 20 * time.Millisecond
 
+// killTimeout is the time for the kernel to end a killed process.
+const killTimeout = 10 * time.Second
+
 // Stop terminates a process and its group, and kills them if they are still running after the grace period. A process that is not running is not an error.
 func Stop(ctx context.Context, ref Ref, grace time.Duration) error {
 	for _, step := range []struct {
 		signal  syscall.Signal
 		atLeast time.Duration
-	}{{syscall.SIGTERM, grace}, {syscall.SIGKILL, 10 * time.Second}} {
+	}{{syscall.SIGTERM, grace}, {syscall.SIGKILL, killTimeout}} {
 		running, err := ref.Running()
 		if err != nil || !running {
 			return err
@@ -30,6 +33,23 @@ func Stop(ctx context.Context, ref Ref, grace time.Duration) error {
 		}
 	}
 	return fmt.Errorf("process %d did not exit, even after SIGKILL", ref.PID)
+}
+
+// Kill ends a process and its group immediately. A process that is not running
+// is not an error.
+func Kill(ctx context.Context, ref Ref) error {
+	running, err := ref.Running()
+	if err != nil || !running {
+		return err
+	}
+	if err := signalGroup(ref.PID, syscall.SIGKILL); err != nil {
+		return err
+	}
+	gone, err := waitGone(ctx, ref, killTimeout)
+	if err == nil && !gone {
+		err = fmt.Errorf("process %d did not exit after SIGKILL", ref.PID)
+	}
+	return err
 }
 
 // signalGroup signals the process group that Start created for the process.
