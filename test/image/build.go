@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// options are the folders of the command build.
+type options struct {
+	bin, out, samples string
+}
+
+// layers is the folder with the layers, which several images share.
+func (o options) layers() string { return filepath.Join(o.out, "layers") }
+
+// layer is the file of a layer.
+func (o options) layer(key string) string { return filepath.Join(o.layers(), digest(key)+".tar") }
+
+// image is an image to build.
+type image struct {
+	// reference is the name with the tag.
+	reference string
+	layers    []layer
+	config    v1.Config
+}
+
+// layer is a part of a file system.
+type layer interface {
+	// key is the same as long as the content is the same.
+	key() (string, error)
+	// write writes a tar archive.
+	write(ctx context.Context, o options, file string) error
+}
+
+// buildAll builds the images whose inputs changed, and removes old archives.
+func buildAll(ctx context.Context, o options) error {
+	if err := os.MkdirAll(o.layers(), 0o755); err != nil {
+		return err
+	}
+	images, err := list(ctx, o)
+	if err != nil {
+		return err
+	}
+	keep := map[string]bool{}
+	for _, image := range images {
+		file, err := image.build(ctx, o)
+		if err != nil {
+			return fmt.Errorf("image %s: %w", image.reference, err)
+		}
+		keep[file] = true
+		for _, l := range image.layers {
+			key, err := l.key()
+			if err != nil {
+				return err
+			}
+			keep[o.layer(key)] = true
+		}
+	}
+	return removeOthers(keep, filepath.Join(o.out, "*.tar"), filepath.Join(o.layers(), "*"))
+}
+
+// removeOthers removes files that match the patterns and are not in the list.
+func removeOthers(keep map[string]bool, patterns ...string) error {
+	for _, pattern := range patterns {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			if keep[file] {
+				continue
+			}
+			if err := os.Remove(file); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// build writes the archive of the image, unless it exists. The name of the file
+// depends on all inputs.
+func (i image) build(ctx context.Context, o options) (string, error) {
+	keys := []string{fmt.Sprintf("%s %+v", i.reference, i.config)}
+	for _, l := range i.layers {
+		key, err := l.key()
+		if err != nil {
+			return "", err
+		}
+		keys = append(keys, key)
+	}
+	base := strings.NewReplacer("/", "_", ":", "_").Replace(i.reference)
+	archive := filepath.Join(o.out, base+"-"+digest(keys...)+".tar")
+	if exists, err := isFile(archive); exists || err != nil {
+		return archive, err
+	}
+	fmt.Printf("building the image %s ...\n", i.reference)
+	files := make([]string, len(i.layers))
+	for n, l := range i.layers {
+		file, err := layerFile(ctx, o, l)
+		if err != nil {
+			return "", err
+		}
+		files[n] = file
+	}
+	return archive, writeArchive(archive, i.reference, i.config, files)
+}
+
+// layerFile returns the file of a layer. It creates the layer unless it exists.
+func layerFile(ctx context.Context, o options, l layer) (string, error) {
+	key, err := l.key()
+	if err != nil {
+		return "", err
+	}
+	file := o.layer(key)
+	if exists, err := isFile(file); exists || err != nil {
+		return file, err
+	}
+	if err := l.write(ctx, o, file+".new"); err != nil {
+		return "", errors.Join(err, os.RemoveAll(file+".new"))
+	}
+	return file, os.Rename(file+".new", file)
+}
+
+// writeArchive writes an image archive, as `docker load` and `ctr images import`
+// read it.
+func writeArchive(archive, reference string, config v1.Config, layers []string) error {
+	tag, err := name.NewTag(reference, name.StrictValidation)
+	if err != nil {
+		return err
+	}
+	result := empty.Image
+	for _, file := range layers {
+		// Archives of this size are read about as often as they are written.
+		l, err := tarball.LayerFromFile(file, tarball.WithCompressionLevel(1))
+		if err != nil {
+			return err
+		}
+		if result, err = mutate.AppendLayers(result, l); err != nil {
+			return err
+		}
+	}
+	content, err := result.ConfigFile()
+	if err != nil {
+		return err
+	}
+	content = content.DeepCopy()
+	content.OS, content.Architecture, content.Config = "linux", architecture, config
+	if result, err = mutate.ConfigFile(result, content); err != nil {
+		return err
+	}
+	if err := tarball.WriteToFile(archive+".new", tag, result); err != nil {
+		return errors.Join(err, os.RemoveAll(archive+".new"))
+	}
+	return os.Rename(archive+".new", archive)
+}
+
+func digest(keys ...string) string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(keys, "\n"))))[:12]
+}
+
+func isFile(path string) (bool, error) {
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}

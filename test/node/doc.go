@@ -1,0 +1,23 @@
+// Package node tests the operator and the embedded charts with containers: on a
+// cluster whose only node is real, so that pods run their programs.
+//
+// `make test-node` starts the cluster, runs the tests and stops the cluster. The
+// operator runs in the cluster as config/default deploys it. Without
+// $CHARTWRIGHT_NODE, the folder of such a cluster, no test runs.
+//
+// Each test has an env: a namespace that enforces the restricted Pod Security
+// level, and helpers around kubectl. Tests run in parallel. A test that restarts
+// the node has an exclusive env:
+//
+//	func TestX_Survives(t *testing.T) {
+//		t.Parallel()
+//		e := newExclusiveEnv(t)
+//		e.apply("apiVersion: ...")
+//		e.waitReady("podset/web")
+//		e.restartNode()
+//		e.waitReady("podset/web")
+//	}
+//
+// Where to start reading: env_test.go, wait_test.go and run_test.go contain the
+// helpers; operator_test.go deploys the operator.
+package node

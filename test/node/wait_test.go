@@ -1,0 +1,185 @@
+package node
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	pollInterval = 250 * time.Millisecond
+	// readyTimeout is generous, because all tests share two cores in CI.
+	readyTimeout = 3 * time.Minute
+)
+
+// eventually calls check until it returns nil. After the timeout, it ends the
+// test with the last error.
+func (e *env) eventually(timeout time.Duration, what string, check func() error) {
+	e.Helper()
+	if err := poll(timeout, check); err != nil {
+		e.Fatalf("%s: not within %s: %v", what, timeout, err)
+	}
+}
+
+func poll(timeout time.Duration, check func() error) error {
+	deadline := time.Now().Add(timeout)
+	for {
+		err := check()
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(pollInterval)
+	}
+}
+
+// wait runs `kubectl wait`: e.wait("pod/a", "condition=Ready", time.Minute), or
+// "delete", or "jsonpath={.status.phase}=Running". It also waits until the
+// object exists.
+func (e *env) wait(object, condition string, timeout time.Duration) {
+	e.Helper()
+	if condition != "delete" {
+		e.eventually(timeout, object+" exists", func() error {
+			_, err := e.tryKubectl("get", object)
+			return err
+		})
+	}
+	_, err := runKubectl(timeout+10*time.Second, "", "--namespace", e.namespace, "wait", object,
+		"--for", condition, "--timeout", timeout.String())
+	if err != nil {
+		e.Fatal(err)
+	}
+}
+
+// waitReady waits until the operator has processed the newest generation of a
+// custom resource and reports that all of its resources are ready.
+func (e *env) waitReady(object string) {
+	e.Helper()
+	e.waitCondition(object, "Ready", "True", readyTimeout)
+}
+
+// waitCondition waits until a custom resource has a condition for its newest
+// generation.
+func (e *env) waitCondition(object, condition, status string, timeout time.Duration) {
+	e.Helper()
+	e.eventually(timeout, fmt.Sprintf("%s has %s=%s", object, condition, status), func() error {
+		resource, err := e.customResource(object)
+		if err != nil {
+			return err
+		}
+		return resource.check(condition, status)
+	})
+}
+
+// customResource contains the fields of a custom resource that tests use.
+type customResource struct {
+	Metadata struct {
+		Generation int64 `json:"generation"`
+	} `json:"metadata"`
+	Status struct {
+		ObservedGeneration int64 `json:"observedGeneration"`
+		Conditions         []struct {
+			Type    string `json:"type"`
+			Status  string `json:"status"`
+			Reason  string `json:"reason"`
+			Message string `json:"message"`
+		} `json:"conditions"`
+		DeployedRelease struct {
+			Name     string `json:"name"`
+			Revision int    `json:"revision"`
+		} `json:"deployedRelease"`
+	} `json:"status"`
+}
+
+func (e *env) customResource(object string) (*customResource, error) {
+	raw, err := e.tryKubectl("get", object, "--output", "json")
+	if err != nil {
+		return nil, err
+	}
+	resource := &customResource{}
+	return resource, json.Unmarshal([]byte(raw), resource)
+}
+
+func (c *customResource) check(condition, status string) error {
+	if c.Status.ObservedGeneration != c.Metadata.Generation {
+		return fmt.Errorf("generation %d is observed, want %d", c.Status.ObservedGeneration, c.Metadata.Generation)
+	}
+	for _, found := range c.Status.Conditions {
+		if found.Type == condition {
+			if found.Status == status {
+				return nil
+			}
+			return fmt.Errorf("%s=%s, want %s: %s: %s", condition, found.Status, status, found.Reason, found.Message)
+		}
+	}
+	return fmt.Errorf("no condition %s", condition)
+}
+
+// revision returns the revision of the deployed release of a custom resource.
+func (e *env) revision(object string) int {
+	e.Helper()
+	resource, err := e.customResource(object)
+	if err != nil {
+		e.Fatal(err)
+	}
+	return resource.Status.DeployedRelease.Revision
+}
+
+// delete deletes an object and waits until it is gone.
+func (e *env) delete(object string) {
+	e.Helper()
+	e.kubectl("delete", object, "--wait=false")
+	e.wait(object, "delete", readyTimeout)
+}
+
+// deleteClaim deletes a PersistentVolumeClaim and the pod that uses it, as an
+// administrator does to discard the data of one replica.
+func (e *env) deleteClaim(claim, pod string) {
+	e.Helper()
+	e.kubectl("delete", "persistentvolumeclaim/"+claim, "--wait=false")
+	e.kubectl("delete", "pod/"+pod, "--wait=false", "--ignore-not-found")
+	e.eventually(readyTimeout, "the claim "+claim+" is gone or replaced", func() error {
+		deleted, err := e.tryKubectl("get", "persistentvolumeclaim/"+claim, "--ignore-not-found", "--output", "jsonpath={.metadata.deletionTimestamp}")
+		if err == nil && deleted != "" {
+			err = errors.New("the claim is being deleted")
+		}
+		return err
+	})
+}
+
+// leftovers returns the objects of the namespace, except those that every
+// namespace has.
+func (e *env) leftovers() []string {
+	e.Helper()
+	var left []string
+	kinds := strings.Fields(runOnce(e, "api-resources", "--namespaced", "--verbs", "list", "--output", "name"))
+	out := e.kubectl("get", strings.Join(without(kinds, "events", "events.events.k8s.io", "endpointslices.discovery.k8s.io", "endpoints", "pods.metrics.k8s.io"), ","),
+		"--ignore-not-found", "--output", "name")
+	for _, object := range strings.Fields(out) {
+		if object != "configmap/kube-root-ca.crt" && object != "serviceaccount/default" {
+			left = append(left, object)
+		}
+	}
+	return left
+}
+
+func runOnce(e *env, args ...string) string {
+	e.Helper()
+	return e.kubectl(args...)
+}
+
+// without returns the strings that are not excluded.
+func without(all []string, excluded ...string) []string {
+	var kept []string
+	for _, s := range all {
+		found := false
+		for _, x := range excluded {
+			found = found || s == x
+		}
+		if !found {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
