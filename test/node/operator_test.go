@@ -51,4 +51,43 @@ func TestOperator_RunsAsDeployed(t *testing.T) {
 	if ready := e.get(operatorDeployment, "{.status.readyReplicas}"); ready != "2" {
 		t.Errorf("%s replicas are ready, want 2", ready)
 	}
+	for _, verb := range []string{"*", "create"} {
+		_, err := e.tryKubectl("auth", "can-i", verb, "clusterrolebindings", "--as", "system:serviceaccount:"+operatorNamespace+":chartwright-controller-manager")
+		if err == nil {
+			t.Errorf("the operator has the permission to %s ClusterRoleBindings, like an administrator", verb)
+		}
+	}
+}
+
+// TestOperator_OtherReplicaTakesOver deletes the leader.
+func TestOperator_OtherReplicaTakesOver(t *testing.T) {
+	t.Parallel()
+	e := newExclusiveEnv(t)
+	operator := *e
+	operator.namespace = operatorNamespace
+	leader := operator.leader()
+	operator.kubectl("delete", "pod", leader, "--wait=false")
+	operator.eventually(time.Minute, "another replica is the leader", func() error {
+		if next := operator.leader(); next == leader {
+			return fmt.Errorf("%s is still the leader", leader)
+		}
+		return nil
+	})
+	e.apply(podSet)
+	e.waitReady("podset/web")
+	operator.kubectl("rollout", "status", operatorDeployment, "--timeout", "50s")
+}
+
+const podSet = `
+apiVersion: app.example.com/v1alpha1
+kind: PodSet
+metadata: {name: web}
+spec: {replicas: 1}`
+
+// leader returns the name of the pod that holds the lease of the operator.
+func (e *env) leader() string {
+	e.Helper()
+	holder := e.get("lease/chartwright.chartwright.dev", "{.spec.holderIdentity}")
+	pod, _, _ := strings.Cut(holder, "_")
+	return pod
 }

@@ -153,7 +153,7 @@ func (e *env) deleteClaim(claim, pod string) {
 func (e *env) leftovers() []string {
 	e.Helper()
 	var left []string
-	kinds := strings.Fields(runOnce(e, "api-resources", "--namespaced", "--verbs", "list", "--output", "name"))
+	kinds := strings.Fields(e.kubectl("api-resources", "--namespaced", "--verbs", "list", "--output", "name"))
 	out := e.kubectl("get", strings.Join(without(kinds, "events", "events.events.k8s.io", "endpointslices.discovery.k8s.io", "endpoints", "pods.metrics.k8s.io"), ","),
 		"--ignore-not-found", "--output", "name")
 	for _, object := range strings.Fields(out) {
@@ -164,9 +164,13 @@ func (e *env) leftovers() []string {
 	return left
 }
 
-func runOnce(e *env, args ...string) string {
+// empty returns an error if leftovers returns objects.
+func (e *env) empty() error {
 	e.Helper()
-	return e.kubectl(args...)
+	if left := e.leftovers(); len(left) > 0 {
+		return fmt.Errorf("left: %s", strings.Join(left, ", "))
+	}
+	return nil
 }
 
 // without returns the strings that are not excluded.

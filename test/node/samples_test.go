@@ -1,0 +1,113 @@
+package node
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// TestSamples applies the samples as they are, and changes them as their users
+// do. VmGroup and Database have tests of their own.
+func TestSamples(t *testing.T) {
+	t.Parallel()
+	for file, changes := range map[string]struct{ scale, edit string }{
+		"app_v1alpha1_podset":               {`{"replicas":1}`, `{"podAnnotations":{"edited":"yes"}}`},
+		"tutorials_v1_ovhnginx":             {`{"replicaCount":2}`, `{"podAnnotations":{"edited":"yes"}}`},
+		"experiments_v1alpha1_experimental": {`{"numberOfReplicas":2}`, `{"podAnnotations":{"edited":"yes"}}`},
+		"operator_v1alpha1_config":          {`{"replicas":2}`, `{"profile":"basic"}`},
+		"operator_v1alpha1_addon":           {"", `{"params":[{"name":"clusterTasks","value":"true"},{"name":"pipelineTemplates","value":"false"}]}`},
+	} {
+		t.Run(file, func(t *testing.T) {
+			t.Parallel()
+			e := newEnv(t)
+			s := readSample(e, file)
+			e.apply(s.manifest)
+			e.waitReady(s.object)
+			e.runTests(s)
+
+			if changes.scale != "" {
+				e.change(s.object, changes.scale)
+			}
+			e.change(s.object, changes.edit)
+
+			before := e.revision(s.object)
+			e.annotate(s.object, "chartwright.dev/rollback-to=previous")
+			e.waitCondition(s.object, "Held", "True", readyTimeout)
+			e.waitReady(s.object)
+			if after := e.revision(s.object); after != before+1 {
+				t.Errorf("the rollback led from revision %d to %d, want one more", before, after)
+			}
+
+			e.delete(s.object)
+			if s.namespace != "" {
+				e.wait("namespace/"+s.namespace, "delete", readyTimeout)
+			}
+			e.eventually(readyTimeout, "nothing is left in the namespace", e.empty)
+		})
+	}
+}
+
+// change changes the spec of a custom resource, and waits for the new revision.
+func (e *env) change(object, spec string) {
+	e.Helper()
+	before := e.revision(object)
+	e.patch(object, `{"spec":`+spec+`}`)
+	e.waitReady(object)
+	if after := e.revision(object); after != before+1 {
+		e.Errorf("%s led from revision %d to %d, want one more", spec, before, after)
+	}
+}
+
+// runTests runs the tests of the chart, if it has any.
+func (e *env) runTests(s sample) {
+	e.Helper()
+	tests, err := filepath.Glob(filepath.Join(repository, "charts", s.kind, "templates", "tests", "*"))
+	if err != nil {
+		e.Fatal(err)
+	}
+	if len(tests) == 0 {
+		return
+	}
+	before := e.revision(s.object)
+	e.annotate(s.object, "chartwright.dev/test=now")
+	e.waitCondition(s.object, "Tested", "True", readyTimeout)
+	if after := e.revision(s.object); after != before {
+		e.Errorf("the tests of the chart led from revision %d to %d", before, after)
+	}
+}
+
+// sample is a custom resource below config/samples.
+type sample struct {
+	manifest string
+	// kind is in lower case, like the name of the chart.
+	kind string
+	// object is the argument for kubectl.
+	object string
+	// namespace is created for the custom resource, if it is not empty.
+	namespace string
+}
+
+func readSample(e *env, name string) sample {
+	e.Helper()
+	raw, err := os.ReadFile(filepath.Join(repository, "config", "samples", name+".yaml"))
+	if err != nil {
+		e.Fatal(err)
+	}
+	var resource struct {
+		Kind     string `json:"kind"`
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+		Spec struct {
+			TargetNamespace string `json:"targetNamespace"`
+		} `json:"spec"`
+	}
+	if err := yaml.Unmarshal(raw, &resource); err != nil {
+		e.Fatal(err)
+	}
+	kind := strings.ToLower(resource.Kind)
+	return sample{manifest: string(raw), kind: kind, object: kind + "/" + resource.Metadata.Name, namespace: resource.Spec.TargetNamespace}
+}
