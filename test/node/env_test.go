@@ -75,6 +75,14 @@ metadata:
 	return e
 }
 
+// in returns the same environment for another namespace, which stays when the
+// test ends.
+func (e *env) in(namespace string) *env {
+	other := *e
+	other.namespace = namespace
+	return &other
+}
+
 // kubectl runs kubectl in the namespace of the test and returns its output. An
 // error ends the test.
 func (e *env) kubectl(args ...string) string {

@@ -47,12 +47,12 @@ func TestOperator_RunsAsDeployed(t *testing.T) {
 	if level := e.get("namespace/"+operatorNamespace, `{.metadata.labels.pod-security\.kubernetes\.io/enforce}`); level != "restricted" {
 		t.Errorf("the namespace enforces Pod Security level %q, want restricted", level)
 	}
-	e.namespace = operatorNamespace
-	if ready := e.get(operatorDeployment, "{.status.readyReplicas}"); ready != "2" {
+	operator := e.in(operatorNamespace)
+	if ready := operator.get(operatorDeployment, "{.status.readyReplicas}"); ready != "2" {
 		t.Errorf("%s replicas are ready, want 2", ready)
 	}
 	for _, verb := range []string{"*", "create"} {
-		_, err := e.tryKubectl("auth", "can-i", verb, "clusterrolebindings", "--as", "system:serviceaccount:"+operatorNamespace+":chartwright-controller-manager")
+		_, err := operator.tryKubectl("auth", "can-i", verb, "clusterrolebindings", "--as", "system:serviceaccount:"+operatorNamespace+":chartwright-controller-manager")
 		if err == nil {
 			t.Errorf("the operator has the permission to %s ClusterRoleBindings, like an administrator", verb)
 		}
@@ -63,8 +63,7 @@ func TestOperator_RunsAsDeployed(t *testing.T) {
 func TestOperator_OtherReplicaTakesOver(t *testing.T) {
 	t.Parallel()
 	e := newExclusiveEnv(t)
-	operator := *e
-	operator.namespace = operatorNamespace
+	operator := e.in(operatorNamespace)
 	leader := operator.leader()
 	operator.kubectl("delete", "pod", leader, "--wait=false")
 	operator.eventually(time.Minute, "another replica is the leader", func() error {

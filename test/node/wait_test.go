@@ -85,10 +85,9 @@ type customResource struct {
 			Reason  string `json:"reason"`
 			Message string `json:"message"`
 		} `json:"conditions"`
-		DeployedRelease struct {
-			Name     string `json:"name"`
-			Revision int    `json:"revision"`
-		} `json:"deployedRelease"`
+		Release struct {
+			Revision int `json:"revision"`
+		} `json:"release"`
 	} `json:"status"`
 }
 
@@ -116,14 +115,14 @@ func (c *customResource) check(condition, status string) error {
 	return fmt.Errorf("no condition %s", condition)
 }
 
-// revision returns the revision of the deployed release of a custom resource.
+// revision returns the newest revision of the release of a custom resource.
 func (e *env) revision(object string) int {
 	e.Helper()
 	resource, err := e.customResource(object)
 	if err != nil {
 		e.Fatal(err)
 	}
-	return resource.Status.DeployedRelease.Revision
+	return resource.Status.Release.Revision
 }
 
 // delete deletes an object and waits until it is gone.

@@ -58,7 +58,7 @@ func (c *Cloud) Run(ctx context.Context) error {
 	factory.WaitForCacheSync(ctx.Done())
 
 	for {
-		retry := (<-chan time.Time)(nil)
+		var retry <-chan time.Time
 		if err := errors.Join(c.provision(ctx), c.remove(ctx), c.expose(ctx)); err != nil {
 			c.Log("%v", err)
 			retry = time.After(retryInterval)

@@ -24,6 +24,7 @@ func (f folder) cert(name string) string { return filepath.Join(f.pki(), name+".
 func (f folder) key(name string) string  { return filepath.Join(f.pki(), name+".key") }
 func (f folder) config() string          { return filepath.Join(string(f), "config") }
 func (f folder) node() string            { return filepath.Join(string(f), "node") }
+func (f folder) nodeConfig() string      { return filepath.Join(f.node(), "config", "node.json") }
 
 func (f folder) configFile(name string) string { return filepath.Join(f.config(), name) }
 

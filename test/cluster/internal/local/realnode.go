@@ -5,20 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/chartwright/chartwright/test/cluster/internal/node"
 	"github.com/chartwright/chartwright/test/cluster/internal/pki"
-	"github.com/chartwright/chartwright/test/cluster/internal/process"
 )
 
 // Names of files in the folder with the certificates.
@@ -26,8 +23,6 @@ const (
 	kubeletServingName = "kubelet-serving"
 	kubeletClientName  = "kubelet-client"
 )
-
-const nodeConfigFile = "node.json"
 
 // nodePrograms returns the programs of a real node.
 func nodePrograms(bin string) []string {
@@ -107,12 +102,13 @@ func (p *plan) nodeClients() []clientLogin {
 	}
 }
 
-// nodePart returns the node. Its program is this program: see Machine.
+// nodePart returns the node. Its program is this program, which starts the node in new
+// namespaces.
 func (p *plan) nodePart() *part {
 	return &part{
 		name:    nodeName,
 		program: ownProgram(p.Bin),
-		args:    []string{"machine", filepath.Join(p.folder.node(), "config", nodeConfigFile)},
+		args:    []string{"machine", p.folder.nodeConfig()},
 		health:  fmt.Sprintf("http://%s:%d/healthz", p.network.Node(), node.HealthPort),
 	}
 }
@@ -161,8 +157,7 @@ func (p *plan) writeNode() error {
 		}
 		p.images = archives
 	}
-	_, err := p.nodeConfig().Write()
-	return err
+	return p.nodeConfig().Write()
 }
 
 // startNode starts the node, if it is not simulated.
@@ -203,23 +198,6 @@ func hasNameServer(client kubernetes.Interface) func(context.Context) error {
 	}
 }
 
-// hasHeartbeat returns a check that the kubelet reported its status after the
-// given time, which the API server stores in seconds.
-func hasHeartbeat(client kubernetes.Interface, after time.Time) func(context.Context) error {
-	return func(ctx context.Context) error {
-		found, err := client.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		for _, condition := range found.Status.Conditions {
-			if condition.Type == corev1.NodeReady && condition.LastHeartbeatTime.Time.After(after.Truncate(time.Second)) && nodeReady(found) {
-				return nil
-			}
-		}
-		return fmt.Errorf("%s has not reported its status", node.Name)
-	}
-}
-
 func available(deployment *appsv1.Deployment) error {
 	if deployment.Status.AvailableReplicas == 0 {
 		return fmt.Errorf("deployment %s has no available replicas", deployment.Name)
@@ -249,64 +227,4 @@ func removeNode(f folder, s *state) error {
 		return fmt.Errorf("the node left something on this machine:\n%s", strings.Join(left, "\n"))
 	}
 	return err
-}
-
-// RestartNode kills all processes of the real node, including all containers,
-// and starts it again, like a machine whose power fails.
-func RestartNode(ctx context.Context, dir string, timeout time.Duration) error {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	f := folder(dir)
-	release, err := f.acquire()
-	if err != nil {
-		return err
-	}
-	defer release()
-	s, err := f.readState()
-	if err != nil {
-		return err
-	}
-	index := -1
-	for i := range s.Parts {
-		if s.Parts[i].Name == nodeName {
-			index = i
-		}
-	}
-	if index < 0 {
-		return fmt.Errorf("%s has no real node: start it with `cluster up --containers`", f)
-	}
-	old := s.Parts[index]
-	if err := process.Kill(ctx, old.Process); err != nil {
-		return err
-	}
-	killed := time.Now()
-	config := filepath.Join(f.node(), "config", nodeConfigFile)
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	started, err := node.StartAgain(config, program, "machine", config)
-	if started != nil {
-		s.Parts[index].Process = started.Ref
-		err = errors.Join(err, f.writeState(s))
-	}
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	client, err := f.healthClient()
-	if err != nil {
-		return err
-	}
-	if err := waitFor(ctx, nodeName, func(ctx context.Context) error { return healthy(ctx, client, old.Health) }); err != nil {
-		return err
-	}
-	api, err := f.client()
-	if err != nil {
-		return err
-	}
-	return waitFor(ctx, "the status of the node", hasHeartbeat(api, killed))
 }

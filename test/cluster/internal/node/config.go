@@ -62,31 +62,31 @@ func (c *Config) Volumes() string { return filepath.Join(c.Dir, "volumes") }
 
 func (c *Config) file(name string) string { return filepath.Join(c.Dir, "config", name) }
 
-// Write creates the folders of a new node and writes its configuration. It
-// returns the file for Run.
-func (c *Config) Write() (string, error) {
+// Write creates the folders of a new node and writes its configuration, with
+// the file node.json for Run.
+func (c *Config) Write() error {
 	if err := Clean(c.Dir); err != nil {
-		return "", err
+		return err
 	}
 	for _, dir := range []string{c.kubeletData(), c.containerdData(), c.podLogs(), c.imported(), c.Volumes(), c.file("cni")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return "", err
+			return err
 		}
 	}
 	for _, name := range []string{"containerd.toml", "kubelet.yaml", "kube-proxy.yaml", "cni/pods.conflist", "resolv.conf"} {
 		text, err := c.Render(filepath.Base(name))
 		if err != nil {
-			return "", err
+			return err
 		}
 		if err := os.WriteFile(c.file(name), []byte(text), 0o600); err != nil {
-			return "", err
+			return err
 		}
 	}
 	raw, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
-		return "", err
+		return err
 	}
-	return c.file("node.json"), os.WriteFile(c.file("node.json"), raw, 0o600)
+	return os.WriteFile(c.file("node.json"), raw, 0o600)
 }
 
 // Render returns a file of the folder templates with the values of this node.

@@ -19,7 +19,7 @@ const nodeLink = "eth0"
 // the same addresses after each start.
 func Reserve(folder string) (Network, error) {
 	hash := fnv.New32a()
-	hash.Write([]byte(folder)) //nolint:errcheck // it never fails
+	hash.Write([]byte(folder))
 	count := lastNetwork - firstNetwork + 1
 	start := int(hash.Sum32() % uint32(count))
 	for i := range count {

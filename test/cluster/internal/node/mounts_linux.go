@@ -71,7 +71,7 @@ func copySysctls(folder string) error {
 		return err
 	}
 	for _, name := range sysctls {
-		setting, file := filepath.Join("/proc/sys", name), filepath.Join(folder, strings.ReplaceAll(name, "/", "."))
+		setting, file := "/proc/sys/"+name, filepath.Join(folder, strings.ReplaceAll(name, "/", "."))
 		value, err := os.ReadFile(setting)
 		if err != nil {
 			return err
