@@ -130,16 +130,18 @@ NODE_TEST     ?= .
 
 .PHONY: test-node
 test-node: ## Run the tests with containers, on a cluster with one real node: NODE_TEST (a regular expression).
-	@if $(MAKE) --no-print-directory node-requirements; then $(MAKE) --no-print-directory run-test-node; \
+	@if $(MAKE) --no-print-directory node-requirements; then exec $(MAKE) --no-print-directory run-test-node; \
 	else echo "skipped: this machine cannot run containers"; fi
 
+# Programs run in the background, because the shell handles a signal only when a
+# program in the foreground has ended. "cluster down" fails if something is left.
 .PHONY: run-test-node
 run-test-node: node-binaries node-images
 	@$(BIN)/cluster down --dir $(NODE_CLUSTER) >/dev/null
-	@trap 'exit 130' HUP INT TERM; \
-	$(BIN)/cluster up --dir $(NODE_CLUSTER) --containers --images $(BIN)/images || exit 1; \
-	trap '$(BIN)/cluster down --dir $(NODE_CLUSTER) || exit 1' EXIT; \
-	cd test && CHARTWRIGHT_NODE=$(CURDIR)/$(NODE_CLUSTER) $(GO_TEST) -v -parallel 8 -run '$(NODE_TEST)' ./node
+	@cd test && go test -c -o ../$(BIN)/node.test ./node
+	@trap 'kill $$pid 2>/dev/null; wait $$pid; exit 130' HUP INT TERM; trap '$(BIN)/cluster down --dir $(NODE_CLUSTER) || exit 1' EXIT; \
+	$(BIN)/cluster up --dir $(NODE_CLUSTER) --containers --images $(BIN)/images & pid=$$!; wait $$pid || exit 1; \
+	(cd test/node && CHARTWRIGHT_NODE=$(CURDIR)/$(NODE_CLUSTER) exec ../../$(BIN)/node.test -test.v -test.parallel 8 -test.timeout 30m -test.run '$(NODE_TEST)') & pid=$$!; wait $$pid
 
 # Debian packages are installed only by root, and only if they are missing.
 .PHONY: node-requirements
