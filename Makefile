@@ -145,13 +145,13 @@ run-test-node: node-binaries node-images
 
 # Debian packages are installed only by root, and only if they are missing.
 .PHONY: node-requirements
-node-requirements: $(BIN)/cluster
+node-requirements: $(BIN)/cluster $(BIN)/image
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  missing=; for package in $(NODE_PACKAGES); do dpkg -s $$package >/dev/null 2>&1 || missing="$$missing $$package"; done; \
 	  [ -z "$$missing" ] || { echo "installing the Debian packages$$missing ..."; \
 	    apt-get install -y --no-install-recommends $$missing >/dev/null || { apt-get update && apt-get install -y --no-install-recommends $$missing >/dev/null; }; }; \
 	fi
-	@$(BIN)/cluster requirements
+	@$(BIN)/cluster requirements && $(BIN)/image requirements --out $(BIN)/images
 
 .PHONY: node-images
 node-images: build $(BIN)/image $(BIN)/node/coredns $(BIN)/postgres_exporter $(VSPHERE)

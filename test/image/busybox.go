@@ -40,7 +40,7 @@ func (b busybox) write(ctx context.Context, o options, path string) error {
 		return fmt.Errorf("busybox --list: %w", err)
 	}
 	content := program("bin/busybox", binary)
-	for _, applet := range strings.Fields(string(applets)) {
+	for applet := range strings.FieldsSeq(string(applets)) {
 		if applet != "busybox" {
 			content["bin/"+applet] = file{mode: 0o777, link: "busybox"}
 		}

@@ -23,16 +23,21 @@ func operator(reference, binary string) image {
 func postgres(reference, major, suite string) image {
 	return image{
 		reference: reference,
-		layers: []layer{debian{suite: suite, packages: []string{"postgresql-" + major}, hooks: []string{
-			`echo "postgres:x:999:999::/var/lib/postgresql:/bin/bash" >>"$1/etc/passwd"`,
-			`echo "postgres:x:999:" >>"$1/etc/group"`,
-			`echo "postgres:*:20000::::::" >>"$1/etc/shadow"`,
-			`echo "postgres:!::" >>"$1/etc/gshadow"`,
-			// The package would create a database server.
-			`mkdir -p "$1/etc/postgresql-common" && echo "create_main_cluster = false" >"$1/etc/postgresql-common/createcluster.conf"`,
-		}}},
-		config: v1.Config{Cmd: []string{"postgres"}, Env: []string{searchPath + ":/usr/lib/postgresql/" + major + "/bin", "PG_MAJOR=" + major, "LANG=C.UTF-8"}},
+		layers:    []layer{postgresLayer(major, suite)},
+		config:    v1.Config{Cmd: []string{"postgres"}, Env: []string{searchPath + ":/usr/lib/postgresql/" + major + "/bin", "PG_MAJOR=" + major, "LANG=C.UTF-8"}},
 	}
+}
+
+// postgresLayer contains one major version of PostgreSQL.
+func postgresLayer(major, suite string) debian {
+	return debian{suite: suite, packages: []string{"postgresql-" + major}, hooks: []string{
+		`echo "postgres:x:999:999::/var/lib/postgresql:/bin/bash" >>"$1/etc/passwd"`,
+		`echo "postgres:x:999:" >>"$1/etc/group"`,
+		`echo "postgres:*:20000::::::" >>"$1/etc/shadow"`,
+		`echo "postgres:!::" >>"$1/etc/gshadow"`,
+		// The package would create a database server.
+		`mkdir -p "$1/etc/postgresql-common" && echo "create_main_cluster = false" >"$1/etc/postgresql-common/createcluster.conf"`,
+	}}
 }
 
 // nginxRuns is how nginx runs in the image nginx-unprivileged.

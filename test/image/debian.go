@@ -55,7 +55,7 @@ func mirror(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("apt-get cannot list its sources: %w", err)
 	}
-	for _, site := range strings.Fields(string(out)) {
+	for site := range strings.FieldsSeq(string(out)) {
 		if strings.HasSuffix(strings.TrimRight(site, "/"), "/debian") {
 			return site, nil
 		}

@@ -30,6 +30,10 @@ var web = debian{suite: "bookworm", packages: []string{"nginx-light", "curl", "b
 // postgresSuites are the Debian suites with the major versions of PostgreSQL.
 var postgresSuites = map[string]string{"15": "bookworm", "17": "trixie", "18": "forky"}
 
+// testedMajors are the major versions of PostgreSQL that the tests use, in
+// addition to that of the chart.
+var testedMajors = []string{"17", "18"}
+
 // list returns all images for the tests with containers.
 func list(ctx context.Context, o options) ([]image, error) {
 	shell := busybox{from: web}
@@ -91,7 +95,7 @@ func databases(ctx context.Context, o options) ([]image, error) {
 			continue
 		}
 		names := map[string]string{reference: majorVersion(reference)}
-		for _, major := range []string{"17", "18"} {
+		for _, major := range testedMajors {
 			names[repository(reference)+":"+major] = major
 		}
 		for name, major := range names {

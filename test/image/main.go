@@ -34,9 +34,17 @@ func newRoot() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return buildAll(cmd.Context(), options) },
 	}
+	root.PersistentFlags().StringVar(&options.out, "out", "bin/images", "`folder` for the archives; other archives in it are removed")
 	build.Flags().StringVar(&options.bin, "bin", "bin", "`folder` with the programs")
-	build.Flags().StringVar(&options.out, "out", "bin/images", "`folder` for the archives; other archives in it are removed")
 	build.Flags().StringVar(&options.samples, "samples", "config/samples", "`folder` with custom resources that name the images")
-	root.AddCommand(build)
+	requirements := &cobra.Command{
+		Use:   "requirements",
+		Short: "Print what this machine does not have for building the images; exit with code 1 if something is missing",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return missing(cmd.Context(), options)
+		},
+	}
+	root.AddCommand(build, requirements)
 	return root
 }

@@ -6,7 +6,8 @@ import (
 )
 
 // TestDatabase_StoresRows runs PostgreSQL itself: two replicas, a row that is
-// written on the primary and read on the standby.
+// written on the primary and read on the standby, also on a standby whose volume
+// was lost.
 func TestDatabase_StoresRows(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
@@ -18,13 +19,17 @@ spec: {name: shop, port: 5432, storage-size: 1Gi, replicas: 2}`)
 	e.waitReady("database/a")
 
 	e.sql("a", 0, "create table t (n int); insert into t values (42)")
-	e.eventually(readyTimeout, "the standby has the row", func() error {
+	standbyHasRow := func() error {
 		out, err := e.trySQL("a", 1, "select n, pg_is_in_recovery() from t")
 		if err == nil && out != "42|t" {
 			err = fmt.Errorf("the standby has %q, want 42|t", out)
 		}
 		return err
-	})
+	}
+	e.eventually(readyTimeout, "the standby has the row", standbyHasRow)
+
+	e.deleteClaim("data-a-1", "a-1")
+	e.eventually(readyTimeout, "a new standby has the row", standbyHasRow)
 }
 
 // sql runs SQL on one replica of a Database, as the owner of the database, and

@@ -75,7 +75,7 @@ func (v vsphere) expect(want ...string) {
 		v.Fatal(err)
 	}
 	var got []string
-	for _, path := range strings.Fields(out) {
+	for path := range strings.FieldsSeq(out) {
 		if name := path[strings.LastIndex(path, "/")+1:]; !strings.HasPrefix(name, "DC0_") {
 			got = append(got, name)
 		}

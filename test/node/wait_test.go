@@ -155,7 +155,7 @@ func (e *env) leftovers() []string {
 	kinds := strings.Fields(e.kubectl("api-resources", "--namespaced", "--verbs", "list", "--output", "name"))
 	out := e.kubectl("get", strings.Join(without(kinds, "events", "events.events.k8s.io", "endpointslices.discovery.k8s.io", "endpoints", "pods.metrics.k8s.io"), ","),
 		"--ignore-not-found", "--output", "name")
-	for _, object := range strings.Fields(out) {
+	for object := range strings.FieldsSeq(out) {
 		if object != "configmap/kube-root-ca.crt" && object != "serviceaccount/default" {
 			left = append(left, object)
 		}
