@@ -129,7 +129,7 @@ NODE_PACKAGES := mmdebstrap nftables runc
 NODE_TEST     ?= .
 
 .PHONY: test-node
-test-node: ## Run the tests with containers, on a cluster with one real node: NODE_TEST (a regular expression).
+test-node: $(BIN)/cluster $(BIN)/image ## Run the tests with containers, on a cluster with one real node: NODE_TEST (a regular expression).
 	@if $(MAKE) --no-print-directory node-requirements; then exec $(MAKE) --no-print-directory run-test-node; \
 	else echo "skipped: this machine cannot run containers"; fi
 
@@ -149,7 +149,7 @@ node-requirements: $(BIN)/cluster $(BIN)/image
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	  missing=; for package in $(NODE_PACKAGES); do dpkg -s $$package >/dev/null 2>&1 || missing="$$missing $$package"; done; \
 	  [ -z "$$missing" ] || { echo "installing the Debian packages$$missing ..."; \
-	    apt-get install -y --no-install-recommends $$missing >/dev/null || { apt-get update && apt-get install -y --no-install-recommends $$missing >/dev/null; }; }; \
+	    apt-get update -q >/dev/null && apt-get install -q -y --no-install-recommends $$missing >/dev/null || echo "apt-get failed"; }; \
 	fi
 	@$(BIN)/cluster requirements && $(BIN)/image requirements --out $(BIN)/images
 
@@ -210,6 +210,7 @@ lint: $(BIN)/golangci-lint ## Lint the code of every module.
 	cd test && ../$(BIN)/golangci-lint run --allow-serial-runners --config ../.golangci.yml
 	cd test/cluster && ../../$(BIN)/golangci-lint run --allow-serial-runners --config ../../.golangci.yml ./internal/... ./cmd/cluster
 	cd test/tools/vsphere && ../../../$(BIN)/golangci-lint run --allow-serial-runners --config ../../../.golangci.yml
+	cd test/tools/coredns && ../../../$(BIN)/golangci-lint run --allow-serial-runners --config ../../../.golangci.yml
 
 # verify changes no file of the tree.
 .PHONY: verify
@@ -221,6 +222,7 @@ verify-format: $(BIN)/golangci-lint
 	@$(BIN)/golangci-lint fmt --diff
 	@cd test/cluster && ../../$(BIN)/golangci-lint fmt --diff --config ../../.golangci.yml
 	@cd test/tools/vsphere && ../../../$(BIN)/golangci-lint fmt --diff --config ../../../.golangci.yml
+	@cd test/tools/coredns && ../../../$(BIN)/golangci-lint fmt --diff --config ../../../.golangci.yml
 
 MODULES := . test test/cluster test/tools/cni test/tools/containerd test/tools/coredns test/tools/helm test/tools/kwok test/tools/lint test/tools/postgres-exporter test/tools/sbom test/tools/vale test/tools/vsphere test/tools/vuln
 

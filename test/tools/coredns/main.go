@@ -15,7 +15,7 @@ import (
 )
 
 func main() {
-	// The order in which plugins handle a request.
+	// Plugins handle a request in this order.
 	dnsserver.Directives = []string{"errors", "health", "ready", "cache", "kubernetes"}
 	coremain.Run()
 }

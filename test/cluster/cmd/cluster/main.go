@@ -1,5 +1,6 @@
 // Command cluster starts and stops a real Kubernetes on this machine, for
-// development and for tests. It needs no container engine and no root.
+// development and for tests. It needs no container engine. Without containers, it
+// needs no root.
 package main
 
 import (
@@ -35,7 +36,7 @@ func root() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:           "cluster",
-		Short:         "Run a real Kubernetes on this machine, without containers",
+		Short:         "Run a real Kubernetes on this machine, without a container engine",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -84,6 +84,6 @@ func hasHeartbeat(client kubernetes.Interface, after time.Time) func(context.Con
 				return nil
 			}
 		}
-		return fmt.Errorf("%s has not reported its status", node.Name)
+		return fmt.Errorf("no status of %s since the restart", node.Name)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// hidden are the folders in which programs of the node write files at fixed
-// paths. The node has its own.
+// hidden are folders of this machine that the node replaces with its own,
+// because programs of the node write files there at fixed paths.
 var hidden = []string{"/run", "/var/lib", "/var/log"}
 
 // sysctls are the settings of the kernel that the kubelet changes. They have no
