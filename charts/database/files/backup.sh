@@ -26,20 +26,21 @@ undo() {
 }
 
 wait_for_server "$(major_of pg_dump)" "${WAIT:-60}"
-if [ -n "$(mark fresh)" ]; then
-  if [ "$kind" = final ] && [ "$(cat "$BACKUPS/identity" 2> /dev/null)" != "$INCARNATION" ]; then
-    say "the database was never configured: there is nothing to back up"
-    exit 0
-  fi
-  die "the server has an empty volume, so a backup would replace good backups by an empty one: restore the database first"
+fresh=$(mark fresh)
+if [ -n "$fresh" ] && [ "$kind" = final ] && [ "$(cat "$BACKUPS/identity" 2> /dev/null)" != "$INCARNATION" ]; then
+  say "the database was never configured: there is nothing to back up"
+  exit 0
 fi
+check_complete
 find "$BACKUPS" -mindepth 2 -maxdepth 2 -name '*.partial' -mmin +1440 -exec rm -rf {} +
 if [ "$kind" = final ]; then
   trap undo EXIT
   trap 'exit 143' TERM INT
   lock
 fi
-dump_all "$kind/$(date -u +%Y%m%dT%H%M%SZ)"
+# In the background, so that the shell handles signals.
+dump_all "$kind/$(date -u +%Y%m%dT%H%M%SZ)" &
+wait "$!"
 
 if [ "$kind" = final ]; then
   # A later Database of this name is another one.

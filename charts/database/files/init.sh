@@ -1,7 +1,8 @@
 #!/bin/sh
 # The initial configuration, after every install, upgrade and rollback: restores a backup if one is pending, creates
 # the role and the database if they do not exist, and takes a first backup.
-# With the argument "if-needed", on a schedule while restoreFrom is set: does nothing unless a restore is pending.
+# With the argument "if-needed", on a schedule while restoreFrom is set: does nothing unless a restore is pending and
+# no other run of this script is active.
 #
 # Data that prepare.sh has initialized is fresh, and closed for applications. If the database was configured before,
 # which the file identity of the backups' claim records, the volume of the primary was lost. Then the script never
@@ -20,6 +21,7 @@ restore() {
   folder=$BACKUPS/$from
   [ -e "$folder/databases.txt" ] || die "the backup $from is not in the claim"
   say "restoring $from"
+  if [ -n "$fresh" ]; then set_mark fresh "restoring $from"; fi
   roles=$(mktemp)
   sed -E '/^(CREATE|ALTER) ROLE (postgres|replicator|exporter)[ ;]/d' "$folder/roles.sql" > "$roles"
   # Some roles already exist. Only error codes are printed, and statements are not logged, because they contain passwords.
@@ -36,26 +38,68 @@ restore() {
   done < "$folder/databases.txt"
 }
 
-# Refuses to replace data that exists elsewhere.
+# Lets one run of this script at a time change the server: holds a lock in a session that ends with this script.
+# Fails if another run has the lock.
+try_lock() {
+  folder=$(mktemp -d)
+  mkfifo "$folder/statements"
+  query -v purpose=lock < "$folder/statements" > "$folder/result" &
+  holder=$!
+  # psql reads until the script ends.
+  exec 3> "$folder/statements"
+  say 'SELECT pg_try_advisory_lock(1129);' >&3
+  until [ -s "$folder/result" ]; do
+    kill -0 "$holder" 2> /dev/null || [ -s "$folder/result" ] || die "$PGHOST does not answer"
+    sleep 0.2
+  done
+  got=$(cat "$folder/result")
+  rm -r "$folder"
+  [ "$got" = t ] && return 0
+  exec 3>&-
+  return 1
+}
+
+# Refuses to replace data that exists elsewhere. After a loss, it gives the other pods time to answer.
 check_copies() {
   if [ "${RESTORE_FROM:-}" = none ]; then return 0; fi
-  for other in $(others "$PRIMARY"); do
-    if role=$(role_of "$other"); then
-      die "the volume of pod $PRIMARY is empty, and pod $other has data as a $role: set primary to $other. To discard that data, set restoreFrom to none"
-    fi
+  checks=1
+  if [ "$(cat "$BACKUPS/identity" 2> /dev/null)" = "$INCARNATION" ]; then checks=${CHECKS:-10}; fi
+  while [ "$checks" -gt 0 ]; do
+    check_other_pods
+    checks=$((checks - 1))
+    if [ "$PODS" -gt 1 ] && [ "$checks" -gt 0 ]; then sleep "${PAUSE:-5}"; fi
   done
+  case $fresh in
+    'restoring '*)
+      [ -n "${RESTORE_FROM:-}" ] || die "the restore of ${fresh#restoring } has not finished: set restoreFrom to it, or to latest"
+      ;;
+  esac
   if [ -z "${RESTORE_FROM:-}" ] && [ "$(cat "$BACKUPS/identity" 2> /dev/null)" = "$INCARNATION" ]; then
     die "the volume of pod $PRIMARY is empty, but this database was configured before: set restoreFrom to latest or to a backup. To start with an empty database, set restoreFrom to none"
   fi
 }
 
+check_other_pods() {
+  for other in $(others "$PRIMARY"); do
+    if role=$(role_of "$other"); then
+      die "the volume of pod $PRIMARY is empty, and pod $other has data as a $role: set primary to $other. To discard that data, set restoreFrom to none"
+    fi
+  done
+}
+
 wait_for_server "$own" "${WAIT:-240}"
-# An interrupted switch.sh may have left only standbys.
-if [ "$(role_of "$PRIMARY")" = standby ]; then sh "$(dirname "$0")/switch.sh"; fi
+if [ "${1:-}" = if-needed ]; then
+  try_lock || { say "the initial configuration runs" && exit 0; }
+else
+  until try_lock; do sleep "${PAUSE:-2}"; done
+  # An interrupted switch.sh may have left only standbys.
+  if [ "$(role_of "$PRIMARY")" = standby ]; then sh "$(dirname "$0")/switch.sh"; fi
+fi
 fresh=$(mark fresh)
 pending=$(mark restore)
 case $pending in '' | done | 'restored '*) pending_restore= ;; *) pending_restore=$pending ;; esac
-if [ "${1:-}" = if-needed ] && [ -z "$fresh$pending_restore" ]; then
+level=$(mark access)
+if [ "${1:-}" = if-needed ] && [ -z "$fresh$pending_restore" ] && [ "$level" != closed ]; then
   say "nothing to restore"
   exit 0
 fi
@@ -108,7 +152,7 @@ SQL
 
 if [ -d "$BACKUPS" ]; then say "$INCARNATION" > "$BACKUPS/identity"; fi
 if [ -n "$fresh" ]; then set_mark fresh ''; fi
-if [ "$(mark access)" != open ]; then unlock; fi
+if [ "$level" != open ]; then unlock; fi
 if [ -n "$fresh$pending" ] && [ "$pending" != 'done' ]; then
   set_mark restore 'done'
   vacuumdb -w --all --analyze-only --quiet || say "the planner has no statistics yet; autovacuum will create them"

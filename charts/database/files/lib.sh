@@ -162,6 +162,16 @@ latest_backup() {
   [ -n "$newest" ] && say "${newest#* }"
 }
 
+# Fails unless the server is a primary whose data is complete.
+check_complete() {
+  recovers=$(query -c 'SELECT pg_is_in_recovery()') || die "$PGHOST does not answer"
+  [ "$recovers" = f ] || die "$PGHOST is a standby, so the backup might lack writes of the primary: set primary to the pod that is the primary"
+  fresh=$(mark fresh) || die "$PGHOST does not answer"
+  [ -z "$fresh" ] || die "the server has an empty volume, so a backup would replace good backups by an empty one: restore the database first"
+  pending=$(mark restore) || die "$PGHOST does not answer"
+  case $pending in '' | done | 'restored '*) ;; *) die "the restore of $pending has not finished" ;; esac
+}
+
 # Dumps all databases and roles into a folder below $BACKUPS. The folder appears only when the dump is complete.
 dump_all() {
   umask 077

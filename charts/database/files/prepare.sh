@@ -31,6 +31,7 @@ system_of() { pg_controldata -D "$1" | sed -n 's/^Database system identifier: */
 # Initializes data.new, so that data is always complete.
 new_data() {
   rm -rf "$PGDATA.new"
+  rm -f "$RUN/roles-set"
   initdb -D "$PGDATA.new" -U postgres --pwfile="$SECRETS/superuser-password" \
     --auth-local=trust --auth-host=scram-sha-256 --encoding=UTF8 --locale="${DATABASE_LOCALE:-C}" --data-checksums
   say closed > "$PGDATA.new/access"
@@ -101,7 +102,6 @@ SQL
 }
 
 prepare_primary() {
-  rm -rf "$PGDATA.discarded"
   case $(data_major "$PGDATA") in
     '')
       if [ -e "$PGDATA" ]; then rmdir "$PGDATA" || die "$PGDATA contains no data of PostgreSQL: it is left as it is"; fi
@@ -148,6 +148,12 @@ room() {
   [ "$free" -gt $((used + used / 5)) ]
 }
 
+# Removes the data. The rename is atomic, so that a part of the data never remains.
+remove_data() {
+  mv "$PGDATA" "$PGDATA.outdated"
+  rm -rf "$PGDATA.outdated"
+}
+
 # Takes a copy of the primary's data. The previous data remains until the copy is complete, if the volume has space.
 copy_data() {
   say "taking a copy of the data of $PGHOST"
@@ -157,15 +163,15 @@ copy_data() {
   if [ -e "$PGDATA/PG_VERSION" ]; then here=$(system_of "$PGDATA"); fi
   if usable && [ "$here" = "$there" ] && ! room; then
     say "the volume has no space for two copies: removing the outdated copy first"
-    rm -rf "$PGDATA"
+    remove_data
   fi
   pg_basebackup -w -D "$PGDATA.new" -X stream -S "$slot" -c fast
   for file in access fresh restore upgrade; do rm -f "$PGDATA.new/$file"; done
   : > "$PGDATA.new/standby.signal"
   if [ -n "$(note fresh)" ]; then
-    rm -rf "$PGDATA"
+    remove_data
   elif [ -e "$PGDATA/standby.signal" ] && { [ "$here" = "$there" ] || grep -qxF "$here" "$PGDATA.new/predecessors" 2> /dev/null; }; then
-    rm -rf "$PGDATA"
+    remove_data
   elif [ -e "$PGDATA" ]; then
     aside=$DATABASE_HOME/aside-$(date -u +%Y%m%dT%H%M%SZ)
     mv "$PGDATA" "$aside"
@@ -212,19 +218,28 @@ prepare_standby() {
 # Prints the role of this pod. A pod without data waits while another pod has data.
 decide() {
   tries=0
+  reported=
   while [ ! -e "$PGDATA/standby.signal" ] && [ "$(cat "$CLUSTER/primary")" = "$ordinal" ]; do
     copy=
+    silent=
     for other in $(others "$ordinal"); do
       case $(role_of "$other") in
         primary) say standby && return 0 ;;
         standby) copy=$other ;;
+        *) silent=$other ;;
       esac
     done
-    if [ -e "$PGDATA/PG_VERSION" ]; then say primary && return 0; fi
     tries=$((tries + 1))
-    if [ -z "$copy" ]; then
-      if [ "$tries" -ge "${EMPTY_TRIES:-2}" ]; then say primary && return 0; fi
-    elif [ $((tries % 30)) -eq 1 ]; then
+    if [ -e "$PGDATA/PG_VERSION" ]; then
+      # A pod that does not answer at once may be the primary.
+      if [ -z "$silent" ] || [ "$tries" -ge 3 ]; then say primary && return 0; fi
+    elif [ -z "$copy" ]; then
+      if [ "$tries" -ge 3 ]; then say primary && return 0; fi
+    else
+      tries=0
+    fi
+    if [ -n "$copy" ] && [ "$copy" != "$reported" ] && [ ! -e "$PGDATA/PG_VERSION" ]; then
+      reported=$copy
       printf '%s\n' "the volume of this pod is empty, and pod ${POD_NAME%-*}-$copy has the data: set the value primary to $copy, or to another standby" >&2
     fi
     sleep "${PAUSE:-2}"
@@ -234,10 +249,13 @@ decide() {
 
 umask 077
 printf '*:*:*:replicator:%s\n' "$(sed 's/[\\:]/\\&/g' "$SECRETS/replication-password")" > "$RUN/pgpass"
-if [ ! -e "$PGDATA" ] && [ -e "$OLD/PG_VERSION" ]; then
+rm -rf "$PGDATA.outdated"
+# change_major was interrupted between two moves.
+if [ ! -e "$PGDATA" ] && [ -e "$OLD/PG_VERSION" ] && { [ -e "$PGDATA.discarded" ] || [ "$(cat "$PGDATA.new/access" 2> /dev/null)" = closed ]; }; then
   say "continuing with the data in old/, which was being moved"
   mv "$OLD" "$PGDATA"
 fi
+rm -rf "$PGDATA.discarded"
 (
   # For all requests to other pods.
   export PGUSER=replicator PGPASSFILE="$RUN/pgpass" PGCONNECT_TIMEOUT=5

@@ -27,6 +27,7 @@ set -- -D "$PGDATA" -c "config_file=$CONFIG/postgresql.conf" -c "hba_file=$RUN/p
 level=open
 if [ "$(cat "$RUN/role")" = primary ]; then
   if [ -s "$PGDATA/access" ]; then level=$(cat "$PGDATA/access"); fi
+  if [ -n "$(cat "$PGDATA/fresh" 2> /dev/null)" ]; then level=closed; fi
 else
   # The server follows whichever pod is the primary.
   ordinal=${POD_NAME##*-}

@@ -45,7 +45,11 @@ esac
 # The current primary, if one answers. A new, empty server does not count.
 old=
 for other in $(others "$PRIMARY"); do
-  if [ "$(role_of "$other")" = primary ] && [ -z "$(PGHOST=$(host_of "$other") && export PGHOST && mark fresh)" ]; then old=$other; fi
+  [ "$(role_of "$other")" = primary ] || continue
+  fresh=$(PGHOST=$(host_of "$other") && export PGHOST && mark fresh)
+  [ -z "$fresh" ] || continue
+  [ -z "$old" ] || die "pods $old and $other are both primaries: delete the pod that the Service does not select, and try again"
+  old=$other
 done
 if [ "${target:-}" = silent ]; then
   if [ "${1:-}" = rollback ] && [ -z "$old" ]; then
@@ -56,7 +60,11 @@ if [ "${target:-}" = silent ]; then
   die "the server of pod $PRIMARY does not answer, so it cannot become the primary"
 fi
 
-# Standbys of the new primary, including the previous primary, need a replication slot there.
+# Standbys of the new primary, including the previous primary, need a replication slot there. Slots from an earlier
+# time as the primary may have lost their WAL.
+on "$PRIMARY" > /dev/null << 'SQL'
+SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE NOT active AND slot_name ~ '^standby_[0-9]+$';
+SQL
 for other in $(others "$PRIMARY"); do
   on "$PRIMARY" -v slot="standby_$other" > /dev/null << 'SQL'
 SELECT pg_create_physical_replication_slot(:'slot', true)
@@ -92,7 +100,7 @@ if [ -n "$old" ]; then
     sleep "${PAUSE:-1}"
     waited=$((waited + 1))
   done
-  wait_for_replay "$(on "$PRIMARY" -c 'SELECT pg_last_wal_receive_lsn()')" || die "pod $PRIMARY did not replay the WAL of pod $old within $wait seconds"
+  wait_for_replay "$(on "$PRIMARY" -c "SELECT coalesce(pg_last_wal_receive_lsn(), '0/0')")" || die "pod $PRIMARY did not replay the WAL of pod $old within $wait seconds"
   say "pod $old is no longer the primary"
 else
   # A standby that an interrupted run turned from the primary, or the loss of the primary.
@@ -106,10 +114,16 @@ SQL
       [ "$more" != t ] || die "pod $other has received more than pod $PRIMARY: set primary to $other"
     elif [ "$role" = primary ]; then
       say "pod $other is new and empty: it becomes a standby"
-    elif [ "${OLD_PRIMARY:-$other}" = "$other" ] && [ "${OLD_STOPPED:-}" != yes ]; then
-      die "pod $other was the primary and does not answer, but its container may still run: delete the pod, with --force if its node is lost and certainly off, and try again"
+    elif [ "${OLD_PRIMARY:-$other}" = "$other" ]; then
+      [ "${OLD_STOPPED:-}" = yes ] || die "pod $other was the primary and does not answer, but its container may still run: delete the pod, with --force if its node is lost and certainly off, and try again"
+    else
+      die "pod $other does not answer, and may have received more than pod $PRIMARY: wait until it runs. If it is lost, set replicas to $other or less"
     fi
   done
+  if [ -n "${OLD_PRIMARY:-}" ] && [ "$(role_of "$OLD_PRIMARY")" = primary ]; then
+    fresh=$(PGHOST=$(host_of "$OLD_PRIMARY") && export PGHOST && mark fresh)
+    [ -n "$fresh" ] || die "pod $OLD_PRIMARY answers again: try again"
+  fi
 fi
 
 promoted=$(on "$PRIMARY" -c "SELECT pg_promote(true, $wait)")

@@ -14,7 +14,7 @@ fi
 sh "$(dirname "$0")/check.sh"
 [ "$own" -gt "$server" ] || exit 0
 [ -d "$BACKUPS" ] || die "an upgrade to another major version needs the claim for backups: set backup.enabled or snapshotOnDelete to true"
-if [ -n "$(mark fresh)" ]; then die "the volume of the primary is empty: restore the database before an upgrade"; fi
+check_complete
 
 undo() {
   status=$?
@@ -29,7 +29,9 @@ trap 'exit 143' TERM INT
 
 lock
 name=upgrade/$server-$own-$(date -u +%Y%m%dT%H%M%SZ)
-dump_all "$name"
+# In the background, so that the shell handles signals.
+dump_all "$name" &
+wait "$!"
 for folder in "$BACKUPS"/upgrade/*; do
   [ "$folder" = "$BACKUPS/$name" ] || rm -rf "$folder"
 done
