@@ -3,25 +3,48 @@ package node
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
 )
 
+// sampleChanges are changes of the specs of the samples: one that scales, if the
+// kind can be scaled, and one that edits.
+var sampleChanges = map[string]struct{ scale, edit string }{
+	"podset":       {`{"replicas":1}`, `{"podAnnotations":{"edited":"yes"}}`},
+	"ovhnginx":     {`{"replicaCount":2}`, `{"podAnnotations":{"edited":"yes"}}`},
+	"experimental": {`{"numberOfReplicas":2}`, `{"podAnnotations":{"edited":"yes"}}`},
+	"config":       {`{"replicas":2}`, `{"profile":"basic"}`},
+	"addon":        {"", `{"params":[{"name":"clusterTasks","value":"true"},{"name":"pipelineTemplates","value":"false"}]}`},
+	"clusteraddon": {"", `{"params":[{"name":"pipelineTemplates","value":"false"}]}`},
+}
+
+// elsewhere are the samples that need a preparation. Other tests of this package
+// create their kinds.
+var elsewhere = []string{"vmgroup", "database"}
+
 // TestSamples applies the samples as they are, and changes them as their users
-// do. VmGroup and Database have tests of their own.
+// do.
 func TestSamples(t *testing.T) {
 	t.Parallel()
-	for file, changes := range map[string]struct{ scale, edit string }{
-		"app_v1alpha1_podset":               {`{"replicas":1}`, `{"podAnnotations":{"edited":"yes"}}`},
-		"tutorials_v1_ovhnginx":             {`{"replicaCount":2}`, `{"podAnnotations":{"edited":"yes"}}`},
-		"experiments_v1alpha1_experimental": {`{"numberOfReplicas":2}`, `{"podAnnotations":{"edited":"yes"}}`},
-		"operator_v1alpha1_config":          {`{"replicas":2}`, `{"profile":"basic"}`},
-		"operator_v1alpha1_addon":           {"", `{"params":[{"name":"clusterTasks","value":"true"},{"name":"pipelineTemplates","value":"false"}]}`},
-	} {
-		t.Run(file, func(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(repository, "config", "samples", "*_v*_*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("config/samples contains no custom resources (%v)", err)
+	}
+	for _, file := range files {
+		_, kind, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".yaml"), "_v")
+		_, kind, _ = strings.Cut(kind, "_")
+		if slices.Contains(elsewhere, kind) {
+			continue
+		}
+		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
+			changes, known := sampleChanges[kind]
+			if !known {
+				t.Fatalf("%s: add changes of its spec to sampleChanges", file)
+			}
 			e := newEnv(t)
 			s := readSample(e, file)
 			e.apply(s.manifest)
@@ -90,9 +113,9 @@ type sample struct {
 	namespace string
 }
 
-func readSample(e *env, name string) sample {
+func readSample(e *env, file string) sample {
 	e.Helper()
-	raw, err := os.ReadFile(filepath.Join(repository, "config", "samples", name+".yaml"))
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		e.Fatal(err)
 	}

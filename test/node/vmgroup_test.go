@@ -18,7 +18,7 @@ func TestVmGroup_ManagesMachines(t *testing.T) {
 	e.apply(`
 apiVersion: v1
 kind: Secret
-metadata: {name: vc-credentials}
+metadata: {name: vsphere}
 stringData: {VC_HOST: "vcsim:8989", VC_USER: user, VC_PASS: pass}
 ---
 apiVersion: vm.codeconnect.vmworld.com/v1alpha1
@@ -29,6 +29,7 @@ spec:
   memory: 1
   template: DC0_C0_RP0_VM0
   replicas: 2
+  credentials: {secretName: vsphere}
   vcenter: {insecure: true, resourcePool: DC0_C0/Resources}`)
 	e.waitReady("vmgroup/a")
 	vsphere.expect("a-0", "a-1")
