@@ -139,6 +139,8 @@ test-node: $(BIN)/cluster $(BIN)/image ## Run the tests with containers, on a cl
 run-test-node: node-binaries node-images
 	@$(BIN)/cluster down --dir $(NODE_CLUSTER) >/dev/null
 	@cd test && go test -c -o ../$(BIN)/node.test ./node
+	@echo "testing the upgrade of a database in images ..."
+	@cd test && CHARTWRIGHT_IMAGES=$(CURDIR)/$(BIN)/images $(GO_TEST) -v ./charts/database -run '^TestPostgreSQL_MajorUpgrade$$'
 	@trap 'kill $$pid 2>/dev/null; wait $$pid; exit 130' HUP INT TERM; trap '$(BIN)/cluster down --dir $(NODE_CLUSTER) || exit 1' EXIT; \
 	$(BIN)/cluster up --dir $(NODE_CLUSTER) --containers --images $(BIN)/images & pid=$$!; wait $$pid || exit 1; \
 	(cd test/node && CHARTWRIGHT_NODE=$(CURDIR)/$(NODE_CLUSTER) exec ../../$(BIN)/node.test -test.v -test.parallel 8 -test.timeout 30m -test.run '$(NODE_TEST)') & pid=$$!; wait $$pid

@@ -7,19 +7,25 @@
 set -eu
 # shellcheck source-path=SCRIPTDIR source=lib.sh
 . "$(dirname "$0")/lib.sh"
-trap 'exit 143' TERM INT
+child=
+trap 'if [ -n "$child" ]; then kill "$child" 2> /dev/null; fi; exit 143' TERM INT
+
+# Runs a command in the background, so that the shell handles signals.
+run() {
+  "$@" &
+  child=$!
+  wait "$child"
+}
 
 : "${POD_NAME:?}" "${PEER:?}" "${DATABASE_HOME:?}" "${CONFIG:?}"
 PGDATA=$DATABASE_HOME/data
 export PGDATA
 
 : > "$RUN/preparing"
-sh "$(dirname "$0")/prepare.sh"
+run sh "$(dirname "$0")/prepare.sh"
 while [ -e "$RUN/waiting" ]; do
-  # In the background, so that the shell handles signals.
-  sleep "${PAUSE:-5}" &
-  wait "$!"
-  sh "$(dirname "$0")/prepare.sh"
+  run sleep "${PAUSE:-5}"
+  run sh "$(dirname "$0")/prepare.sh"
 done
 rm -f "$RUN/preparing"
 

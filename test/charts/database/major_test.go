@@ -39,7 +39,7 @@ func (p *postgres) image(major string) (root, path string) {
 	p.must(err)
 	_, err = fmt.Fprintf(users, "tester:x:%d:%d::/:/bin/sh\n", p.account.Uid, p.account.Gid)
 	p.must(errors.Join(err, users.Close(), os.MkdirAll(root+p.dir, 0o755))) // #nosec G301 -- the account must have access
-	return root, "/usr/lib/postgresql/" + major + "/bin:/usr/local/bin:/usr/bin:/bin"
+	return root, "/usr/lib/postgresql/" + major + "/bin:/usr/local/bin:/usr/sbin:/usr/bin:/bin"
 }
 
 // inRoot runs a command with another root folder, in which the folder of the
@@ -65,7 +65,7 @@ func TestPostgreSQL_MajorUpgrade(t *testing.T) {
 	if p.account == nil {
 		t.Skip("only root can use images")
 	}
-	const old = "17"
+	const old = "15"
 	oldRoot, oldPath := p.image(old)
 	newRoot, newPath := p.image("18")
 	in := func(path string) {
@@ -146,7 +146,7 @@ func TestPostgreSQL_MajorUpgrade(t *testing.T) {
 	// A dump is useless once clients can write again.
 	in(newPath)
 	client := exec.CommandContext(t.Context(), "psql", "-XAtqw", "-c", "SELECT pg_sleep(600)")
-	client.Env = []string{"PATH=" + newPath, "PGHOST=127.0.0.1", "PGPORT=" + p.port, "PGUSER=name-of-owner", "PGDATABASE=name-of-database", "PGPASSWORD=" + ownerPassword}
+	client.Env = primary.clientEnv("name-of-owner", ownerPassword)
 	p.must(client.Start())
 	p.wait("the client to connect", func() error {
 		if n, err := primary.query("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid()"); err != nil || n != "1" {
@@ -172,7 +172,10 @@ func TestPostgreSQL_MajorUpgrade(t *testing.T) {
 	mustJob(newPath, "upgrade.sh")
 	shutOut()
 	standby.stop(syscall.SIGINT)
-	contains(t, started(standby, newPath), "waiting until both have the same version")
+	in(newPath)
+	contains(t, standby.prepare(), "waiting until both have the same version")
+	standby.launch()
+	standby.waitReady()
 	if err := exec.CommandContext(t.Context(), "pg_isready", "-q", "-h", standby.address, "-p", p.port).Run(); err == nil {
 		t.Error("a waiting standby accepts connections")
 	}
