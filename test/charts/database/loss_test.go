@@ -94,7 +94,7 @@ func TestPostgreSQL_LostVolumeWithoutStandby(t *testing.T) {
 	primary.lose()
 	primary.boot()
 
-	// The new, empty server serves nobody, and nothing opens it.
+	// The new, empty server serves no application, and nothing opens it.
 	primary.refused()
 	if out, err := p.finish(primary.command("ready.sh")); err == nil || !strings.Contains(out, "the volume was empty") {
 		t.Errorf("the empty server is ready: %v\n%s", err, out)
