@@ -56,7 +56,6 @@ func (e *env) moreLoad(database string, rows int) {
 // stopLoad ends the load and returns the confirmed rows.
 func (e *env) stopLoad(database string) []string {
 	e.Helper()
-	e.tryKubectl("exec", "load-"+database, "--", "pkill", "-f", "yes") //nolint:errcheck // it may have ended
 	rows := strings.Fields(e.kubectl("logs", "load-"+database))
 	slices.Sort(rows)
 	if unique := slices.Compact(slices.Clone(rows)); len(unique) != len(rows) {

@@ -35,7 +35,7 @@ func (p *postgres) image(major string) (root, path string) {
 	p.must(unpack.Run())
 	p.must(files.Close())
 	// PostgreSQL requires a name for its user.
-	users, err := os.OpenFile(filepath.Join(root, "etc/passwd"), os.O_APPEND|os.O_WRONLY, 0) // #nosec G304 -- the test's own file
+	users, err := os.OpenFile(filepath.Join(root, "etc", "passwd"), os.O_APPEND|os.O_WRONLY, 0) // #nosec G304 -- the test's own file
 	p.must(err)
 	_, err = fmt.Fprintf(users, "tester:x:%d:%d::/:/bin/sh\n", p.account.Uid, p.account.Gid)
 	p.must(errors.Join(err, users.Close(), os.MkdirAll(root+p.dir, 0o755))) // #nosec G301 -- the account must have access
