@@ -35,6 +35,9 @@ var postgresSuites = map[string]string{"15": "bookworm", "17": "trixie", "18": "
 // of columns (pg_attver) that its PostgreSQL 18.6 refuses in a dump.
 var testedMajors = []string{"15", "18"}
 
+// tutorialImage is the image of the Database in its tutorial, which names no tag.
+const tutorialImage = "docker.io/library/super-great-docker-image:18"
+
 // list returns all images for the tests with containers.
 func list(ctx context.Context, o options) ([]image, error) {
 	shell := busybox{from: web}
@@ -95,7 +98,7 @@ func databases(ctx context.Context, o options) ([]image, error) {
 			})
 			continue
 		}
-		names := map[string]string{reference: majorVersion(reference)}
+		names := map[string]string{reference: majorVersion(reference), tutorialImage: "18"}
 		for _, major := range testedMajors {
 			names[repository(reference)+":"+major] = major
 		}

@@ -14,7 +14,7 @@ import (
 func TestVmGroup_ManagesMachines(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t)
-	vsphere := startVSphere(e)
+	vsphere := startVSphere(e, "https")
 	e.apply(`
 apiVersion: v1
 kind: Secret
@@ -50,16 +50,16 @@ type vsphere struct {
 	url string
 }
 
-func startVSphere(e *env) vsphere {
+func startVSphere(e *env, scheme string) vsphere {
 	e.Helper()
 	e.apply(`
 apiVersion: v1
 kind: Service
 metadata: {name: vcsim}
 spec: {selector: {app: vcsim}, ports: [{port: 8989}]}`)
-	e.startPod("vcsim", "node.local/vcsim:1", "/vcsim", "-l", "0.0.0.0:8989")
+	e.startPod("vcsim", "node.local/vcsim:1", "/vcsim", "-l", "0.0.0.0:8989", fmt.Sprintf("-tls=%t", scheme == "https"))
 	e.wait("pod/vcsim", "condition=Ready", time.Minute)
-	v := vsphere{e, fmt.Sprintf("https://user:pass@%s:8989/sdk", e.get("pod/vcsim", "{.status.podIP}"))}
+	v := vsphere{e, fmt.Sprintf("%s://user:pass@%s:8989/sdk", scheme, e.get("pod/vcsim", "{.status.podIP}"))}
 	e.eventually(time.Minute, "the simulator of vSphere answers", func() error {
 		_, err := v.govc("about")
 		return err

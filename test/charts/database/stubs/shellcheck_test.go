@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// The scripts must pass shellcheck, if it is installed.
+// The scripts of all charts must pass shellcheck, if it is installed.
 func TestScripts_PassShellcheck(t *testing.T) {
 	if _, err := exec.LookPath("shellcheck"); err != nil {
 		t.Skip("shellcheck is not installed")
 	}
-	files, err := filepath.Glob(filepath.Join(chartDir, "files", "*.sh"))
+	files, err := filepath.Glob(filepath.Join(chartDir, "..", "*", "files", "*.sh"))
 	if err != nil {
 		t.Fatal(err)
 	}

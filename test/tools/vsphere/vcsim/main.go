@@ -27,6 +27,7 @@ func main() {
 	password := flag.String("password", "pass", "password")
 	cloneTime := flag.Duration("clone-time", 0, "time that the clone of a virtual machine takes")
 	flag.IntVar(&model.Host, "standalone-host", 0, "number of hosts outside the cluster, each with its own resource pool")
+	encrypt := flag.Bool("tls", true, "whether to serve HTTPS, with a certificate that no client trusts")
 	flag.Parse()
 
 	simulator.TaskDelay.MethodDelay = map[string]int{"CloneVm": int(*cloneTime / time.Millisecond)}
@@ -34,7 +35,9 @@ func main() {
 		log.Fatal(err)
 	}
 	defer model.Remove()
-	model.Service.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	if *encrypt {
+		model.Service.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
 	model.Service.RegisterEndpoints = true
 	model.Service.Listen = &url.URL{Host: *listen, User: url.UserPassword(*user, *password)}
 	server := model.Service.NewServer()
