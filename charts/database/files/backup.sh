@@ -27,6 +27,13 @@ undo() {
 
 wait_for_server "$(major_of pg_dump)" "${WAIT:-60}"
 fresh=$(mark fresh)
+waited=0
+while [ -n "$fresh" ] && [ "$kind" = requested ] && [ "$waited" -lt 600 ]; do
+  # At an install, this Job starts before the initial configuration.
+  sleep "${PAUSE:-2}"
+  waited=$((waited + 2))
+  fresh=$(mark fresh)
+done
 if [ -n "$fresh" ] && [ "$kind" = final ] && [ "$(cat "$BACKUPS/identity" 2> /dev/null)" != "$INCARNATION" ]; then
   say "the database was never configured: there is nothing to back up"
   exit 0
