@@ -78,7 +78,7 @@ func TestImage_WithAndWithoutTag(t *testing.T) {
 		"registry.example.com:5000/postgres":         "registry.example.com:5000/postgres:18",
 		"registry.example.com:5000/postgres:16":      "registry.example.com:5000/postgres:16",
 		"registry.example.com/postgres@sha256:abcde": "registry.example.com/postgres@sha256:abcde",
-		"": "docker.io/library/postgres:18",
+		"": "docker.io/library/postgres:18.6",
 	} {
 		values := map[string]any{}
 		if given != "" {
@@ -164,6 +164,38 @@ func TestKeep_OnlyBackupsClaim(t *testing.T) {
 	for key, object := range render(t, "db", nil) {
 		if keeps := object.GetAnnotations()["helm.sh/resource-policy"] == "keep"; keeps != (key == "PersistentVolumeClaim/db-backups") {
 			t.Errorf("%s: keep is %v", key, keeps)
+		}
+	}
+}
+
+// TestPods_OpenShift checks that no pod has a fixed user if OpenShift assigns it.
+func TestPods_OpenShift(t *testing.T) {
+	for key, object := range render(t, "db", map[string]any{"openShift": true, "metrics": map[string]any{"enabled": true}}) {
+		if text, err := object.MarshalJSON(); err != nil || strings.Contains(string(text), "runAsUser") || strings.Contains(string(text), "fsGroup\"") {
+			t.Errorf("%s has a fixed user or group: %v", key, err)
+		}
+	}
+}
+
+// TestClaim_OnlyWithBackups checks that a release without backups has no claim for
+// them.
+func TestClaim_OnlyWithBackups(t *testing.T) {
+	off := map[string]any{"backup": map[string]any{"enabled": false}, "snapshotOnDelete": false}
+	for name, test := range map[string]struct {
+		values map[string]any
+		want   bool
+	}{
+		"defaults":         {nil, true},
+		"nothing":          {off, false},
+		"only a restore":   {map[string]any{"backup": off["backup"], "snapshotOnDelete": false, "restoreFrom": "latest"}, true},
+		"only a snapshot":  {map[string]any{"backup": off["backup"]}, true},
+		"only on request":  {map[string]any{"backup": map[string]any{"enabled": false, "request": "now"}, "snapshotOnDelete": false}, true},
+		"no earlier data":  {map[string]any{"backup": off["backup"], "snapshotOnDelete": false, "restoreFrom": "none"}, false},
+		"only a schedule":  {map[string]any{"snapshotOnDelete": false}, true},
+		"null is the same": {map[string]any{"backup": nil, "snapshotOnDelete": nil}, true},
+	} {
+		if _, got := render(t, "db", test.values)["PersistentVolumeClaim/db-backups"]; got != test.want {
+			t.Errorf("%s: there is a claim: %t, want %t", name, got, test.want)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func TestRender_Pods(t *testing.T) {
 	}{
 		"defaults":  {nil, "docker.io/vmware/govc:v0.53.0-runner", "10001"},
 		"digest":    {map[string]any{"image": map[string]any{"tag": "x", "digest": digest}}, "docker.io/vmware/govc@" + digest, "10001"},
-		"OpenShift": {map[string]any{"runAsUser": nil}, "docker.io/vmware/govc:v0.53.0-runner", "<nil>"},
+		"OpenShift": {map[string]any{"openShift": true}, "docker.io/vmware/govc:v0.53.0-runner", "<nil>"},
 	} {
 		specs := podSpecs(render(t, "web", test.values))
 		if len(specs) != 5 {
