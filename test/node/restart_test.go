@@ -8,9 +8,9 @@ import (
 )
 
 // TestNode_RestartKeepsReleases restarts the node below the operator and below
-// custom resources of several kinds.
+// custom resources of several kinds. It does not run in parallel, so it runs before
+// all other tests: they would have to wait for it.
 func TestNode_RestartKeepsReleases(t *testing.T) {
-	t.Parallel()
 	e := newExclusiveEnv(t)
 	e.apply(ovhNginx(2) + `
 ---
