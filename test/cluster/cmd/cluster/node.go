@@ -54,7 +54,7 @@ func restartNode(dir *string) *cobra.Command {
 func machine() *cobra.Command {
 	return &cobra.Command{
 		Use:    "machine CONFIG",
-		Short:  "Be the first process of a real node",
+		Short:  "Run the first process of a real node",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE:   func(_ *cobra.Command, args []string) error { return node.Run(args[0]) },
@@ -84,11 +84,7 @@ func cloudController() *cobra.Command {
 			go func() { failed <- health.ListenAndServe() }()
 			controller := &cloud.Cloud{Client: client, Volumes: volumes, Balancer: network.LoadBalancer, Log: say(cmd)}
 			go func() { failed <- controller.Run(cmd.Context()) }()
-			err = <-failed
-			if errors.Is(err, http.ErrServerClosed) {
-				return nil
-			}
-			return errors.Join(err, health.Close())
+			return errors.Join(<-failed, health.Close())
 		},
 	}
 	flags := cmd.Flags()
