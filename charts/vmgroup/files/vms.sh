@@ -315,6 +315,9 @@ finish() {
   for process in $clones; do
     kill "$process" 2>/dev/null || :
   done
+  if [ -n "$clones" ]; then
+    printf 'vms: interrupted: waiting for the clones in progress\n'
+  fi
   wait
   if [ -n "$session" ]; then
     govc session.logout >/dev/null 2>&1 || :

@@ -3,7 +3,9 @@ package vmgroup
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,20 +15,20 @@ import (
 	"time"
 )
 
-// TestParallel_NeverExceedsLimit: machines are cloned at the same time, at most
-// VM_PARALLEL of them.
-func TestParallel_NeverExceedsLimit(t *testing.T) {
+// TestParallel_ReachesAndNeverExceedsLimit: machines are cloned at the same time,
+// at most VM_PARALLEL of them.
+func TestParallel_ReachesAndNeverExceedsLimit(t *testing.T) {
+	const machines = 7
 	for _, limit := range []int{1, 3, 20} {
 		inShells(t, func(t *testing.T, shell string) {
-			v := newVSphere(t).with("VM_REPLICAS", "7", "VM_PARALLEL", strconv.Itoa(limit))
-			v.put("slow", "0.4")
-			if o := v.run(shell, "ensure"); o.code != 0 || strings.Count(v.machines(), "poweredOn") != 7 {
+			v := newVSphere(t).with("VM_REPLICAS", strconv.Itoa(machines), "VM_PARALLEL", strconv.Itoa(limit))
+			want := strconv.Itoa(min(limit, machines))
+			v.put("barrier", want)
+			if o := v.run(shell, "ensure"); o.code != 0 || strings.Count(v.machines(), "poweredOn") != machines {
 				t.Fatalf("the exit code is %d, the machines are %s:\n%s", o.code, v.machines(), o.text)
 			}
-			// On a slow machine, the clones may not reach the limit.
-			most, err := strconv.Atoi(slices.Max(strings.Fields(v.read("parallel"))))
-			if err != nil || most > limit || most < min(limit, 2) {
-				t.Errorf("up to %d clones at the same time, want at most %d: %v", most, limit, err)
+			if most := slices.Max(strings.Fields(v.read("parallel"))); most != want {
+				t.Errorf("up to %s clones at the same time, want %s", most, want)
 			}
 		})
 	}
@@ -37,24 +39,25 @@ func TestParallel_NeverExceedsLimit(t *testing.T) {
 func TestSignal_StopsScript(t *testing.T) {
 	inShells(t, func(t *testing.T, shell string) {
 		v := newVSphere(t).with("VM_REPLICAS", "6", "VM_PARALLEL", "2")
-		v.put("slow", "0")
-		v.put("hold", "")
-		v.put("calls", "")
+		v.put("barrier", "6")
 		cmd := v.command(shell, "ensure")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		v.put("output", "")
+		output, err := os.OpenFile(filepath.Join(v.dir, "output"), os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer output.Close()
+		cmd.Stdout = output
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(30 * time.Second); len(strings.Fields(v.read("parallel"))) < 2; time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("no clones")
-			}
-		}
+		waitUntil(t, "two clones have started", func() bool { return len(strings.Fields(v.read("parallel"))) == 2 })
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(200 * time.Millisecond)
-		v.remove("hold")
+		waitUntil(t, "the script has handled the signal", func() bool { return strings.Contains(v.read("output"), "vms: interrupted: waiting for") })
+		v.remove("barrier")
 		if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 143 {
 			t.Errorf("the script ended with %v", err)
 		}
@@ -64,7 +67,6 @@ func TestSignal_StopsScript(t *testing.T) {
 		if got := v.machines(); got != "folder, web-0: 2 4096 poweredOff, web-1: 2 4096 poweredOff" {
 			t.Errorf("the machines are %s", got)
 		}
-		v.remove("slow")
 		if o := v.run(shell, "ensure"); o.code != 0 || strings.Count(v.machines(), "poweredOn") != 6 {
 			t.Errorf("the next run exited with %d, the machines are %s:\n%s", o.code, v.machines(), o.text)
 		}
@@ -76,7 +78,6 @@ func TestParallel_TwoRuns(t *testing.T) {
 	inShells(t, func(t *testing.T, shell string) {
 		v := newVSphere(t).with("VM_REPLICAS", "5", "VM_PARALLEL", "2")
 		v.fill("web-2: 2 4096 poweredOff")
-		v.put("calls", "")
 		var runs sync.WaitGroup
 		for range 2 {
 			runs.Go(func() {
@@ -93,19 +94,19 @@ func TestParallel_TwoRuns(t *testing.T) {
 }
 
 // TestParallel_DestroyDuringRepair: a repair that runs during a deletion leaves no
-// machine, and a later one creates none.
+// machine, and a later one creates none. The deletion starts after a number of
+// calls of the repair: before, during and after its clones.
 func TestParallel_DestroyDuringRepair(t *testing.T) {
 	for _, others := range []string{"", "database: 4 8192 poweredOn"} {
-		for _, delay := range []time.Duration{0, 30, 80, 150, 250, 400} {
-			t.Run(fmt.Sprintf("%q after %d ms", others, delay), func(t *testing.T) {
+		for _, calls := range []int{0, 3, 5, 8, 12, 18} {
+			t.Run(fmt.Sprintf("%q after %d calls", others, calls), func(t *testing.T) {
 				v := newVSphere(t).with("VM_REPLICAS", "6", "VM_PARALLEL", "2")
 				v.fill(others)
-				v.put("calls", "")
 				repair := v.command("sh", "ensure", "scheduled")
 				if err := repair.Start(); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(delay * time.Millisecond)
+				waitUntil(t, fmt.Sprintf("%d calls of the repair", calls), func() bool { return len(v.calls()) >= calls })
 				// Kubernetes retries the Job.
 				var output []byte
 				err := errors.New("not run")
@@ -124,6 +125,21 @@ func TestParallel_DestroyDuringRepair(t *testing.T) {
 					t.Errorf("machines remain: %s, %v:\n%s", found, err, output)
 				}
 			})
+		}
+	}
+}
+
+// waitUntil waits until a condition is true.
+func waitUntil(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(30 * time.Second)
+	for !condition() {
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			t.Fatalf("not within 30 seconds: %s", what)
 		}
 	}
 }

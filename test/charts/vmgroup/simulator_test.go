@@ -100,7 +100,7 @@ func TestSimulator_Parallel(t *testing.T) {
 
 	s.set("VM_REPLICAS=10")
 	runs.Go(func() { s.run("ensure scheduled") })
-	time.Sleep(700 * time.Millisecond)
+	waitUntil(t, "the repair has cloned a machine", func() bool { return s.machines() > 6 })
 	s.record("deletion")
 	code, output := s.run("destroy")
 	for range 20 {
@@ -247,7 +247,13 @@ func (s *simulator) expectDone(words string, machines int) {
 		s.t.Fatalf("%s exited with %d:\n%s", words, code, output)
 	}
 	s.expect("check", 0, fmt.Sprintf("vms: %d of %d running", machines, machines))
-	if got := strings.Fields(s.govc("ls", "vm/apps.web")); len(got) != machines {
-		s.t.Errorf("the machines are %v", got)
+	if got := s.machines(); got != machines {
+		s.t.Errorf("there are %d machines, want %d", got, machines)
 	}
+}
+
+// machines returns the number of machines in the group's folder.
+func (s *simulator) machines() int {
+	s.t.Helper()
+	return len(strings.Fields(s.govc("ls", "vm/apps.web")))
 }

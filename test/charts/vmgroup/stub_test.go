@@ -3,9 +3,10 @@ package vmgroup
 // govcStub is a govc whose datacenter is the folder $STUB/vm: a machine is a
 // file with its number of CPUs, its memory and its power state. The stub writes
 // its arguments to $STUB/calls. The call with the number in $STUB/fail fails;
-// if $STUB/how is "lost", it fails after it took effect. If $STUB/slow exists,
-// clones take its number of seconds, and as long as $STUB/hold exists, and
-// $STUB/parallel gets the number of clones in progress at the start of each.
+// if $STUB/how is "lost", it fails after it took effect. $STUB/parallel gets the
+// number of clones in progress at the start of each clone. A clone ends when the
+// number of clones in $STUB/barrier have started, if the file exists, or after 30
+// seconds.
 const govcStub = `#!/bin/sh
 set -eu
 printf '%s\n' "$*" >>"$STUB/calls"
@@ -45,13 +46,14 @@ case $1 in
     [ -d "$(here "$5")" ] || refuse "folder '$5' not found"
     case " $(cat "$STUB/broken" 2>/dev/null) " in *" ${11} "*) refuse "no space for ${11}" ;; esac
     (set -C; echo "$7 $9 poweredOff" >"$(here "$5")/${11}") 2>/dev/null || refuse "the name '${11}' already exists"
-    if [ -e "$STUB/slow" ]; then
-      mkdir "$STUB/cloning/${11}"
-      ls "$STUB/cloning" | wc -l >>"$STUB/parallel"
-      sleep "$(cat "$STUB/slow")"
-      while [ -e "$STUB/hold" ]; do sleep 0.05; done
-      rmdir "$STUB/cloning/${11}"
-    fi
+    mkdir "$STUB/cloning/${11}"
+    ls "$STUB/cloning" | wc -l >>"$STUB/parallel"
+    attempts=0
+    while [ "$attempts" -lt 600 ] && [ "$(wc -l <"$STUB/parallel")" -lt "$(cat "$STUB/barrier" 2>/dev/null || echo 0)" ]; do
+      sleep 0.05
+      attempts=$((attempts + 1))
+    done
+    rmdir "$STUB/cloning/${11}"
     ;;
   vm.info) if [ -f "$STUB/vm/$2" ]; then echo "Name: $2"; fi ;;
   object.collect)
