@@ -12,33 +12,13 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// tektonKinds are the kinds of Tekton that the chart addon uses.
-const tektonKinds = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: tasks.tekton.dev}
-spec:
-  group: tekton.dev
-  scope: Namespaced
-  names: {kind: Task, plural: tasks}
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: pipelines.tekton.dev}
-spec:
-  group: tekton.dev
-  scope: Namespaced
-  names: {kind: Pipeline, plural: pipelines}
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
-`
-
 // An Addon consists of ConfigMaps until Tekton is installed, then of Tasks and
 // Pipelines, also if the API server does not support streaming lists. Not in
 // parallel: the cluster's API versions are an input of every Addon.
 func TestAddon_TasksAndPipelinesOnceTektonIsInstalled(t *testing.T) {
 	env := harness.New(t)
 	account := shippedAccount(env, harness.Addon)
+	definitions := namespacedKinds("tekton.dev", "Task", "Pipeline")
 	start := func() *harness.Operator {
 		return env.NewOperator(harness.Options{Watches: env.Watches(env.Shipped(harness.Addon)), Account: account, Env: noStreamingLists}).Start()
 	}
@@ -48,11 +28,11 @@ func TestAddon_TasksAndPipelinesOnceTektonIsInstalled(t *testing.T) {
 	env.WaitRevision(addon, 1)
 	waitField(env, addon, "installed", "[web-pipelines web-tasks]")
 	deleteKinds := func() {
-		env.Kubectl("delete", "crd", "--ignore-not-found", "tasks.tekton.dev", "pipelines.tekton.dev")
+		env.KubectlWith(definitions, "delete", "--ignore-not-found", "-f", "-")
 	}
 	defer deleteKinds()
 
-	env.KubectlWith(tektonKinds, "apply", "-f", "-")
+	env.KubectlWith(definitions, "apply", "-f", "-")
 	waitField(env, addon, "installed", "[web-clone-and-make web-git-clone web-make]")
 	env.WaitReady(addon)
 	env.WaitGone(harness.ConfigMap("web-tasks"), harness.ConfigMap("web-pipelines"))
@@ -133,10 +113,7 @@ func TestClusterAddon(t *testing.T) {
 	}
 
 	apply("{version: '1.1'}")
-	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
-	if printed := readyOf(env, name); !strings.Contains(printed, "targetNamespace") {
-		t.Errorf("without a namespace the condition's message is %q", printed)
-	}
+	expectNotReady(env, name, "targetNamespace")
 	apply("{version: '1.1', targetNamespace: " + target + ", createNamespace: true}")
 	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=60s")
 	if maps := namesIn(env, target, "configmaps"); maps != "addon-pipelines addon-tasks kube-root-ca.crt" {
@@ -148,16 +125,10 @@ addon   1.1       %s   True    Deployed
 `, strings.Repeat(" ", len(target)-len("NAMESPACE")), target))
 
 	env.Kubectl("patch", name, "--type=merge", "-p", `{"spec":{"targetNamespace":"`+env.Namespace+`"}}`)
-	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
-	if printed := readyOf(env, name); !strings.Contains(printed, "it cannot be moved") {
-		t.Errorf("with another namespace the condition's message is %q", printed)
-	}
+	expectNotReady(env, name, "it cannot be moved")
 
 	env.KubectlWith("apiVersion: "+kind.Group+"/v1alpha1\nkind: Addon\nmetadata: {name: other}\nspec: {targetNamespace: "+target+"}\n", "apply", "-f", "-")
-	env.Kubectl("wait", addon.Resource()+"/other", "--for=condition=Ready=False", "--timeout=30s")
-	if printed := readyOf(env, addon.Resource()+"/other"); !strings.Contains(printed, "use a ClusterAddon") {
-		t.Errorf("with another namespace the Addon's message is %q", printed)
-	}
+	expectNotReady(env, addon.Resource()+"/other", "use a ClusterAddon")
 	env.Kubectl("delete", addon.Resource()+"/other", "--timeout=60s")
 
 	env.Kubectl("delete", name, "--timeout=60s")
@@ -181,4 +152,24 @@ func TestClusterAddon_ServedOnlyIfTargetNamespaceIsWatched(t *testing.T) {
 		t.Errorf("the foreign ClusterAddon has %s", touched)
 	}
 	env.Kubectl("delete", resource+local, resource+foreign, "--timeout=60s")
+}
+
+// namespacedKinds returns CRDs in YAML for kinds of version v1 of a group. Their
+// objects can have any fields.
+func namespacedKinds(group string, kinds ...string) string {
+	var definitions strings.Builder
+	for _, kind := range kinds {
+		plural := strings.ToLower(kind) + "s"
+		fmt.Fprintf(&definitions, `---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[1]s.%[2]s}
+spec:
+  group: %[2]s
+  scope: Namespaced
+  names: {kind: %[3]s, plural: %[1]s}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`, plural, group, kind)
+	}
+	return definitions.String()
 }

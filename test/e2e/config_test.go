@@ -86,10 +86,7 @@ func TestConfig_WithAddon(t *testing.T) {
 	name := kind.Resource() + "/config"
 	// The operator does not create the namespace on its own.
 	env.KubectlWith(config(kind, "config", "{targetNamespace: "+target+", profile: all}"), "apply", "-f", "-")
-	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
-	if printed := readyOf(env, name); !strings.Contains(printed, target) {
-		t.Errorf("without the namespace the condition's message is %q", printed)
-	}
+	expectNotReady(env, name, target)
 	env.KubectlWith(config(kind, "config", "{targetNamespace: "+target+", createNamespace: true, profile: all, settings: {default-timeout: '60'}}"), "apply", "-f", "-")
 	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=60s")
 	if deployments := namesIn(env, target, "deployments"); deployments != "config-controller config-dashboard config-webhook" {
@@ -129,10 +126,7 @@ config   1.30.5    %s   True    Deployed
 
 	// The target namespace is immutable, and the existing objects stay.
 	env.Kubectl("patch", name, "--type=merge", "-p", `{"spec":{"targetNamespace":"`+env.Namespace+`"}}`)
-	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
-	if printed := readyOf(env, name); !strings.Contains(printed, "it cannot be moved") || !strings.Contains(printed, target) {
-		t.Errorf("with another namespace the condition's message is %q", printed)
-	}
+	expectNotReady(env, name, "it cannot be moved", target)
 	if deployments := namesIn(env, target, "deployments") + namesIn(env, env.Namespace, "deployments"); deployments != "config-controller" {
 		t.Errorf("the deployments are %s", deployments)
 	}
@@ -246,6 +240,19 @@ func TestAddon_UpgradeAndRollback(t *testing.T) {
 func readyOf(env *harness.Env, name string) string {
 	env.T().Helper()
 	return env.Kubectl("get", name, "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].message}`)
+}
+
+// expectNotReady waits until a resource is not Ready, and checks that the message
+// contains the texts.
+func expectNotReady(env *harness.Env, name string, texts ...string) {
+	env.T().Helper()
+	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
+	message := readyOf(env, name)
+	for _, text := range texts {
+		if !strings.Contains(message, text) {
+			env.T().Errorf("the message of the condition Ready of %s is %q, want %q in it", name, message, text)
+		}
+	}
 }
 
 // waitRevisionOf waits until a cluster-scoped resource is Ready at a revision.

@@ -76,27 +76,6 @@ func TestDatabase_MetricsAndAutoscaler(t *testing.T) {
 	}
 }
 
-// monitoringKinds are the kinds of the Prometheus Operator that the chart uses.
-const monitoringKinds = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: servicemonitors.monitoring.coreos.com}
-spec:
-  group: monitoring.coreos.com
-  scope: Namespaced
-  names: {kind: ServiceMonitor, plural: servicemonitors}
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
----
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: prometheusrules.monitoring.coreos.com}
-spec:
-  group: monitoring.coreos.com
-  scope: Namespaced
-  names: {kind: PrometheusRule, plural: prometheusrules}
-  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
-`
-
 // Alerts are created once the Prometheus Operator's CRDs exist, also if the API
 // server does not support streaming lists. Not in parallel: the cluster's API
 // versions are an input of every Database.
@@ -104,15 +83,16 @@ func TestDatabase_AlertsOncePrometheusOperatorIsInstalled(t *testing.T) {
 	env := harness.New(t)
 	account := shippedAccount(env, harness.Database)
 	listing(env, account)
+	definitions := namespacedKinds("monitoring.coreos.com", "ServiceMonitor", "PrometheusRule")
 	web := harness.MakeCR(harness.Database, "web").Set("metrics.enabled", true).Obj()
 	env.Create(web)
 	env.WaitRevision(web, 1)
 	defer func() {
 		env.Delete(web)
 		env.WaitGone(web)
-		env.Kubectl("delete", "crd", "--ignore-not-found", "servicemonitors.monitoring.coreos.com", "prometheusrules.monitoring.coreos.com")
+		env.KubectlWith(definitions, "delete", "--ignore-not-found", "-f", "-")
 	}()
-	env.KubectlWith(monitoringKinds, "apply", "-f", "-")
+	env.KubectlWith(definitions, "apply", "-f", "-")
 	env.Wait("the alerts to exist", func(ctx context.Context) error {
 		for _, kind := range []string{"PrometheusRule", "ServiceMonitor"} {
 			if _, err := env.At(harness.Object("monitoring.coreos.com/v1", kind, "web")).Get(ctx, "web", metav1.GetOptions{}); err != nil {

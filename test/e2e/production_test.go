@@ -30,7 +30,7 @@ func TestProduction(t *testing.T) {
 	admin.path = admin.programs(t)
 	deployed := &deployed{env: env, own: own}
 	// Prerequisites of the page: the Prometheus operator, and Prometheus.
-	if _, err := own.TryKubectl(monitoringKinds, "apply", "-f", "-"); err != nil {
+	if _, err := own.TryKubectl(namespacedKinds("monitoring.coreos.com", "ServiceMonitor", "PrometheusRule"), "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
 	own.Kubectl("create", "namespace", "monitoring")

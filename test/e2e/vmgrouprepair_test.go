@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
@@ -41,6 +42,7 @@ func TestVmGroup_StatusOfRepairs(t *testing.T) {
 	waitGroup(env, group, "ERROR 2 2 govc: dial tcp: i/o timeout")
 
 	// An edit starts a Job, whose result replaces that of the CronJob.
+	waitNextSecond(env)
 	env.SetSpec(vmGroup("web").Set("replicas", 3).Obj())
 	waitGroup(env, group, "RUNNING 3 3 3 running, of 2 CPU and 4 GiB each, from vm-operator-template")
 	env.Delete(group)
@@ -50,8 +52,7 @@ func TestVmGroup_StatusOfRepairs(t *testing.T) {
 // runRepair starts the CronJob's Job, and sets the termination message of its pod.
 func runRepair(env *harness.Env, name string, annotations map[string]any, message string) {
 	env.T().Helper()
-	// Times have a precision of one second.
-	time.Sleep(time.Second)
+	waitNextSecond(env)
 	jobs := env.Typed.BatchV1().Jobs(env.Namespace)
 	cron, err := env.Typed.BatchV1().CronJobs(env.Namespace).Get(env.T().Context(), "web-repair", metav1.GetOptions{})
 	if err != nil {
@@ -75,6 +76,34 @@ func runRepair(env *harness.Env, name string, annotations map[string]any, messag
 		patch := fmt.Sprintf(`[{"op": "add", "path": "/status/containerStatuses/0/state/terminated/message", "value": %q}]`, message)
 		_, err = env.Typed.CoreV1().Pods(env.Namespace).Patch(ctx, pods.Items[0].Name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{}, "status")
 		return err
+	})
+}
+
+// waitNextSecond waits until new objects and containers have later times than all
+// that the status depends on. The times have a precision of one second.
+func waitNextSecond(env *harness.Env) {
+	env.T().Helper()
+	state, err := env.Typed.CoreV1().ConfigMaps(env.Namespace).Get(env.T().Context(), "web-state", metav1.GetOptions{})
+	if err != nil {
+		env.T().Fatal(err)
+	}
+	newest := state.CreationTimestamp.Time
+	pods, err := env.Typed.CoreV1().Pods(env.Namespace).List(env.T().Context(), metav1.ListOptions{})
+	if err != nil {
+		env.T().Fatal(err)
+	}
+	for _, pod := range pods.Items {
+		for _, container := range pod.Status.ContainerStatuses {
+			if ended := container.State.Terminated; ended != nil && ended.FinishedAt.After(newest) {
+				newest = ended.FinishedAt.Time
+			}
+		}
+	}
+	env.Wait("the second after "+newest.String(), func(context.Context) error {
+		if now := time.Now().Truncate(time.Second); !now.After(newest) {
+			return fmt.Errorf("it is %s", now)
+		}
+		return nil
 	})
 }
 
@@ -113,7 +142,13 @@ func TestVmGroup_RejectsAnotherLocation(t *testing.T) {
 	// A check of everything does not create a revision.
 	revision := env.Kubectl("get", "vg", "web", "-o", "jsonpath={.status.release.revision}")
 	env.Annotate(right, "reconcile-requested-at", "now")
-	time.Sleep(3 * time.Second)
+	env.WaitStatus(right, "the request to be processed", func(status api.Status) error {
+		if status.Answered == nil || status.Answered.ReconcileRequestedAt != "now" {
+			return fmt.Errorf("answered is %+v", status.Answered)
+		}
+		return nil
+	})
+	env.WaitReady(right)
 	if now := env.Kubectl("get", "vg", "web", "-o", "jsonpath={.status.release.revision}"); now != revision {
 		t.Errorf("revision %s after revision %s", now, revision)
 	}
