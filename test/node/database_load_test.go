@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// image is the chart's default image, whose programs the clients use.
+// postgresImage returns the image of a Database, whose programs the clients use.
 func (e *env) postgresImage(database string) string {
 	e.Helper()
 	return e.get("statefulset/"+database, "{.spec.template.spec.containers[0].image}")

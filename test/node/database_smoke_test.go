@@ -52,3 +52,15 @@ func (e *env) trySQL(database string, replica int, statement string) (string, er
 	}
 	return e.tryExec(fmt.Sprintf("pod/%s-%d", database, replica), "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-d", uri, "-c", statement)
 }
+
+// waitTrue waits until the answer of one replica to an SQL statement is true.
+func (e *env) waitTrue(database string, replica int, what, statement string) {
+	e.Helper()
+	e.eventually(readyTimeout, what, func() error {
+		out, err := e.trySQL(database, replica, statement)
+		if err == nil && out != "t" {
+			err = fmt.Errorf("replica %d answers %s", replica, out)
+		}
+		return err
+	})
+}

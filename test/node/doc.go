@@ -7,10 +7,10 @@
 //
 // Each test has an env: a namespace that enforces the restricted Pod Security
 // level, and helpers around kubectl. Tests run in parallel. A test that restarts
-// the node has an exclusive env:
+// the node has an exclusive env. It does not run in parallel, so that no test has to
+// wait for it:
 //
 //	func TestX_Survives(t *testing.T) {
-//		t.Parallel()
 //		e := newExclusiveEnv(t)
 //		e.apply("apiVersion: ...")
 //		e.waitReady("podset/web")

@@ -18,8 +18,8 @@ import (
 // wait for something.
 const commandTimeout = time.Minute
 
-// restarts is held for writing by tests that restart the node, and for reading
-// by all others.
+// restarts is held for writing by tests that restart the node or the operator, and
+// for reading by all others.
 var restarts sync.RWMutex
 
 // env is the environment of one test: a namespace and kubectl.
@@ -40,7 +40,7 @@ func newEnv(t *testing.T) *env {
 }
 
 // newExclusiveEnv is like newEnv, but waits until no other test runs, so that
-// the test can restart the node.
+// the test can restart the node or the operator.
 func newExclusiveEnv(t *testing.T) *env {
 	t.Helper()
 	restarts.Lock()

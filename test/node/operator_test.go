@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -30,9 +29,9 @@ func deployOperator(ctx context.Context) error {
 	}
 	manifests = strings.Replace(manifests, placeholder, "image: "+operatorImage, 1)
 	// Another attempt succeeds where a definition was not established yet.
-	err = poll(commandTimeout, func() error {
+	err = poll(ctx, commandTimeout, func() error {
 		_, err := runKubectl(commandTimeout, manifests, "apply", "--server-side", "--force-conflicts", "--filename", "-")
-		return errors.Join(err, ctx.Err())
+		return err
 	})
 	if err != nil {
 		return err

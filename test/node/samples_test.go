@@ -55,14 +55,7 @@ func TestSamples(t *testing.T) {
 				e.change(s.object, changes.scale)
 			}
 			e.change(s.object, changes.edit)
-
-			before := e.revision(s.object)
-			e.annotate(s.object, "chartwright.dev/rollback-to=previous")
-			e.waitCondition(s.object, "Held", "True", readyTimeout)
-			e.waitReady(s.object)
-			if after := e.revision(s.object); after != before+1 {
-				t.Errorf("the rollback led from revision %d to %d, want one more", before, after)
-			}
+			e.rollBack(s.object)
 
 			e.delete(s.object)
 			if s.namespace != "" {
@@ -81,6 +74,19 @@ func (e *env) change(object, spec string) {
 	e.waitReady(object)
 	if after := e.revision(object); after != before+1 {
 		e.Errorf("%s led from revision %d to %d, want one more", spec, before, after)
+	}
+}
+
+// rollBack rolls a custom resource back to its previous revision, and waits for the
+// new revision.
+func (e *env) rollBack(object string) {
+	e.Helper()
+	before := e.revision(object)
+	e.annotate(object, "chartwright.dev/rollback-to=previous")
+	e.waitCondition(object, "Held", "True", readyTimeout)
+	e.waitReady(object)
+	if after := e.revision(object); after != before+1 {
+		e.Errorf("the rollback of %s led from revision %d to %d, want one more", object, before, after)
 	}
 }
 

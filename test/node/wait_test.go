@@ -1,11 +1,15 @@
 package node
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 const (
@@ -18,20 +22,23 @@ const (
 // test with the last error.
 func (e *env) eventually(timeout time.Duration, what string, check func() error) {
 	e.Helper()
-	if err := poll(timeout, check); err != nil {
+	if err := poll(e.Context(), timeout, check); err != nil {
 		e.Fatalf("%s: not within %s: %v", what, timeout, err)
 	}
 }
 
-func poll(timeout time.Duration, check func() error) error {
-	deadline := time.Now().Add(timeout)
-	for {
-		err := check()
-		if err == nil || time.Now().After(deadline) {
-			return err
-		}
-		time.Sleep(pollInterval)
+// poll calls check until it returns nil. After the timeout, it returns the last
+// error.
+func poll(ctx context.Context, timeout time.Duration, check func() error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, timeout, true, func(context.Context) (bool, error) {
+		last = check()
+		return last == nil, nil
+	})
+	if err == nil {
+		return nil
 	}
+	return errors.Join(last, ctx.Err())
 }
 
 // wait runs `kubectl wait`: e.wait("pod/a", "condition=Ready", time.Minute), or
@@ -174,15 +181,5 @@ func (e *env) empty() error {
 
 // without returns the strings that are not excluded.
 func without(all []string, excluded ...string) []string {
-	var kept []string
-	for _, s := range all {
-		found := false
-		for _, x := range excluded {
-			found = found || s == x
-		}
-		if !found {
-			kept = append(kept, s)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(slices.Clone(all), func(s string) bool { return slices.Contains(excluded, s) })
 }
