@@ -203,7 +203,7 @@ template:
         args:
           {{- toYaml . | nindent 10 }}
         {{- end }}
-        # Copies the last output into the pod's status, from which the Job's failure is reported.
+        # Copies the last output into the pod's status. The operator reports it if the Job fails.
         terminationMessagePolicy: FallbackToLogsOnError
         env:
           - name: PGHOST

@@ -76,8 +76,8 @@ func (l *load) end() int64 {
 	return l.acknowledged.Load()
 }
 
-// has fails unless the server has at least the given number of rows of the
-// load. A row can be committed without being acknowledged.
+// has fails unless the server has the given number of rows of the load, or one
+// more: a row can be committed without being acknowledged.
 func (q *pod) has(rows int64) {
 	q.t.Helper()
 	out, err := q.query("SELECT count(*) FROM load")

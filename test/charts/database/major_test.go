@@ -52,6 +52,9 @@ func (p *postgres) inRoot(cmd *exec.Cmd) {
 	cmd.SysProcAttr = nil
 }
 
+// dumpWithoutSpace is a pg_dump that fails as on a full volume.
+const dumpWithoutSpace = `[ "$1" != --version ] || exec "$(PATH=${PATH#*:} command -v pg_dump)" "$@"; echo "no space left on device" >&2; exit 1`
+
 // shim writes a program to a folder that precedes others in a PATH.
 func (p *postgres) shim(folder, name, body string) {
 	p.t.Helper()
@@ -135,7 +138,7 @@ func TestPostgreSQL_MajorUpgrade(t *testing.T) {
 	contains(t, mustJob(oldPath, "upgrade.sh"), "nothing to upgrade")
 
 	// After a failed dump, clients can connect again.
-	p.shim("full", "pg_dump", `[ "$1" != --version ] || exec "$(PATH=${PATH#*:} command -v pg_dump)" "$@"; echo "no space left on device" >&2; exit 1`)
+	p.shim("full", "pg_dump", dumpWithoutSpace)
 	out, err := job(p.at("full")+":"+newPath, "upgrade.sh")
 	if err == nil || !strings.Contains(out, "no space left") {
 		t.Fatalf("a dump without space: %v\n%s", err, out)

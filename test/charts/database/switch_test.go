@@ -1,6 +1,7 @@
 package database
 
 import (
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,7 +23,7 @@ func TestPostgreSQL_Switchover(t *testing.T) {
 		l := pods[from].startLoad()
 		l.more(500)
 		p.settings(to, 3)
-		contains(t, p.mustJob("switch.sh", nil, "OLD_PRIMARY="+string(rune('0'+from))), "accepts no connections", "is no longer the primary", "is the primary")
+		contains(t, p.mustJob("switch.sh", nil, "OLD_PRIMARY="+strconv.Itoa(from)), "accepts no connections", "is no longer the primary", "is the primary")
 		total += l.end()
 		pods[to].has(total)
 		p.mustJob("init.sh", nil)

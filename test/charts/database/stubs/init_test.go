@@ -106,7 +106,7 @@ var initRuns = []run{
 		never: []string{"pg_restore -w"}, leaves: files("peer-0/access", "open\n", "backups/identity", "first\n"),
 	},
 	{
-		name: "a lost volume beside a standby", script: "init.sh", env: []string{"RESTORE_FROM=latest"}, files: with(newData, backups, []string{"peer-2/role", "t"}),
+		name: "a lost volume while a standby has the data", script: "init.sh", env: []string{"RESTORE_FROM=latest"}, files: with(newData, backups, []string{"peer-2/role", "t"}),
 		fails: true, wantText: []string{"pod 2 has data as a standby: set primary to 2"}, never: []string{"pg_restore -w", "text="},
 	},
 	{

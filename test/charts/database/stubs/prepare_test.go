@@ -91,7 +91,7 @@ var prepareRuns = []run{
 
 	// The role.
 	{
-		name: "an empty volume beside a standby that becomes the primary", script: "prepare.sh", files: files("peer-1/role", "t\n"),
+		name: "an empty volume while a standby becomes the primary", script: "prepare.sh", files: files("peer-1/role", "t\n"),
 		answers: []answer{
 			{When: "psql@peer-1…SELECT pg_is_in_recovery()", Say: "t\n", Times: 2},
 			{When: "psql@peer-1…SELECT pg_is_in_recovery()", Say: "f\n"},
@@ -103,7 +103,7 @@ var prepareRuns = []run{
 		wantText: []string{"taking a copy", "is kept in"}, leaves: files("run/role", "standby\n", "home/aside-*/PG_VERSION", "17\n", "home/data/standby.signal", "\x00"),
 	},
 	{
-		name: "a primary beside standbys", script: "prepare.sh", files: files("home/data/PG_VERSION", "17\n", "peer-1/role", "t\n"),
+		name: "a primary with standbys", script: "prepare.sh", files: files("home/data/PG_VERSION", "17\n", "peer-1/role", "t\n"),
 		never: []string{"pg_basebackup"}, leaves: files("run/role", "primary\n"),
 	},
 	{
