@@ -5,7 +5,7 @@ package vmgroup
 // its arguments to $STUB/calls. The call with the number in $STUB/fail fails;
 // if $STUB/how is "lost", it fails after it took effect. $STUB/parallel gets the
 // number of clones in progress at the start of each clone. A clone ends when the
-// number of clones in $STUB/barrier have started, if the file exists, or after 30
+// number of clones in $STUB/barrier have started, if the file exists, or after 10
 // seconds.
 const govcStub = `#!/bin/sh
 set -eu
@@ -49,7 +49,7 @@ case $1 in
     mkdir "$STUB/cloning/${11}"
     ls "$STUB/cloning" | wc -l >>"$STUB/parallel"
     attempts=0
-    while [ "$attempts" -lt 600 ] && [ "$(wc -l <"$STUB/parallel")" -lt "$(cat "$STUB/barrier" 2>/dev/null || echo 0)" ]; do
+    while [ "$attempts" -lt 200 ] && [ "$(wc -l <"$STUB/parallel")" -lt "$(cat "$STUB/barrier" 2>/dev/null || echo 0)" ]; do
       sleep 0.05
       attempts=$((attempts + 1))
     done
