@@ -149,7 +149,10 @@ func TestVmGroup_RejectsAnotherLocation(t *testing.T) {
 		return nil
 	})
 	env.WaitReady(right)
-	if now := env.Kubectl("get", "vg", "web", "-o", "jsonpath={.status.release.revision}"); now != revision {
-		t.Errorf("revision %s after revision %s", now, revision)
-	}
+	env.Consistently("at revision "+revision, 3*time.Second, func(context.Context) error {
+		if now := env.Kubectl("get", "vg", "web", "-o", "jsonpath={.status.release.revision}"); now != revision {
+			return fmt.Errorf("revision %s", now)
+		}
+		return nil
+	})
 }
