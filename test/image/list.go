@@ -31,8 +31,8 @@ var web = debian{suite: "bookworm", packages: []string{"nginx-light", "curl", "b
 var postgresSuites = map[string]string{"15": "bookworm", "17": "trixie", "18": "forky"}
 
 // testedMajors are the major versions of PostgreSQL that the tests use, in
-// addition to that of the chart. Not 17: Debian's PostgreSQL 17.12 stores an option
-// of columns (pg_attver) that its PostgreSQL 18.6 refuses in a dump.
+// addition to that of the chart. Not 17: Debian's PostgreSQL 17.12 is newer than its
+// PostgreSQL 18.6, which does not support the column option pg_attver of 17.12.
 var testedMajors = []string{"15", "18"}
 
 // tutorialImage is the image of the Database in its tutorial, which names no tag.

@@ -14,6 +14,11 @@ var upgradeRuns = []run{
 		name: "a later version that is refused", script: "check.sh", env: []string{"MAJOR_UPGRADE=Refuse"}, answers: []answer{serverOf16},
 		fails: true, wantText: []string{"majorUpgrade is Refuse"},
 	},
+	{
+		name: "a later version of an older patch release", script: "check.sh",
+		answers: []answer{serverOf16, {When: "pg_dump -w --schema-only", Say: "ALTER TABLE ONLY public.t ALTER COLUMN a SET (n_distinct=5, pg_attver=26457032);\nCREATE VIEW v;\n"}},
+		fails:   true, wantText: []string{"use the newest patch release of PostgreSQL 17"}, never: []string{"text="},
+	},
 	{name: "an image of an earlier version", script: "check.sh", files: files("peer-0/restore", "restored upgrade/17-18-x\n"), answers: []answer{serverOf18}, fails: true, wantText: []string{"cannot read it"}},
 	{name: "an earlier version before the restore", script: "check.sh", files: files("peer-0/restore", "upgrade/17-18-x\n"), answers: []answer{serverOf18}, wantText: []string{"going back"}},
 	{
