@@ -199,3 +199,22 @@ func TestClaim_OnlyWithBackups(t *testing.T) {
 		}
 	}
 }
+
+// TestRestore_RunsOnSchedule checks that a lost volume is restored without an
+// upgrade: hooks run only at an install, an upgrade or a rollback.
+func TestRestore_RunsOnSchedule(t *testing.T) {
+	for from, want := range map[string]bool{"": false, "none": false, "latest": true, "final/20260101T000000Z": true} {
+		job, got := render(t, "db", map[string]any{"restoreFrom": from})["CronJob/db-restore"]
+		if got != want {
+			t.Errorf("restoreFrom %q: there is a CronJob: %t, want %t", from, got, want)
+		}
+		if !got {
+			continue
+		}
+		text, err := job.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		contains(t, string(text), `"command":["sh","/scripts/init.sh"]`, `"args":["if-needed"]`, `{"name":"RESTORE_FROM","value":"`+from+`"}`, `"schedule":"*/5 * * * *"`)
+	}
+}
