@@ -76,9 +76,10 @@ func (l *load) end() int64 {
 	return l.acknowledged.Load()
 }
 
-// has fails unless the server has the given number of rows of the load, or one
-// more: a row can be committed without being acknowledged.
-func (q *pod) has(rows int64) {
+// has fails unless the server has at least the given number of rows of the
+// load, and returns the number of rows. The last row of a load can be committed
+// without being acknowledged.
+func (q *pod) has(rows int64) int64 {
 	q.t.Helper()
 	out, err := q.query("SELECT count(*) FROM load")
 	var found int64
@@ -86,4 +87,5 @@ func (q *pod) has(rows int64) {
 		q.t.Fatalf("%s has %q rows, want the %d that were acknowledged", q.name, out, rows)
 	}
 	q.t.Logf("%d rows acknowledged, %d found in %s", rows, found, q.name)
+	return found
 }

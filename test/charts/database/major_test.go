@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -171,8 +172,12 @@ func TestPostgreSQL_MajorUpgrade(t *testing.T) {
 	started(primary, oldPath)
 	primary.expect("SELECT count(*) FROM kept", "2")
 
-	// The upgrade in the order of a StatefulSet: standbys first.
+	// The upgrade in the order of a StatefulSet: standbys first. An application
+	// inserts rows until the server is locked.
+	l := primary.startLoad()
+	l.more(500)
 	mustJob(newPath, "upgrade.sh")
+	rows := l.end()
 	shutOut()
 	standby.stop(syscall.SIGINT)
 	in(newPath)
@@ -192,9 +197,14 @@ func TestPostgreSQL_MajorUpgrade(t *testing.T) {
 	contains(t, started(primary, oldPath), "going back to the data of PostgreSQL "+old)
 	contains(t, mustJob(oldPath, "init.sh"), "accepts connections of applications again")
 	primary.expect("SELECT count(*) FROM kept", "2")
+	rows = primary.has(rows)
 
 	// Repeat the upgrade until the end. An interrupted restore is repeated.
+	in(newPath)
+	l = primary.startLoad()
+	l.more(500)
 	mustJob(newPath, "upgrade.sh")
+	rows += l.end()
 	primary.stop(syscall.SIGINT)
 	in(newPath)
 	primary.boot()
@@ -211,8 +221,11 @@ func TestPostgreSQL_MajorUpgrade(t *testing.T) {
 	if out, err := primary.queryAs("guest", "welcome", "SELECT 1"); err != nil {
 		t.Errorf("a role is missing: %s", out)
 	}
+	rows = primary.has(rows)
 	standby.waitFor("SELECT count(*) FROM kept", "2")
+	standby.waitFor("SELECT count(*) FROM load", strconv.FormatInt(rows, 10))
 	standby.waitReady()
+	primary.startLoad()
 
 	// After the restore, a rollback is not possible.
 	if out, err := job(oldPath, "check.sh"); err == nil || !strings.Contains(out, "cannot read it") {

@@ -36,7 +36,7 @@ func TestPostgreSQL_Snapshot(t *testing.T) {
 		t.Fatal("a snapshot without space succeeds")
 	}
 	contains(t, out, "accepts no connections", "accepts connections of applications again")
-	rows := l.end()
+	rows := primary.has(l.end())
 	l = primary.startLoad()
 	l.more(500)
 	contains(t, p.mustJob("backup.sh", []string{"final"}), "accepts no connections", "the backup is final/")
