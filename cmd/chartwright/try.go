@@ -17,12 +17,14 @@ import (
 
 	"github.com/chartwright/chartwright/internal/authoring/tryout"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/landing"
 	"github.com/chartwright/chartwright/internal/operator"
 	"github.com/chartwright/chartwright/internal/plugin"
 )
 
 func newTry() *cobra.Command {
 	var try tryout.Try
+	var analysis analysisFlags
 	cmd := &cobra.Command{
 		Use:   "try CHART",
 		Short: "Run a chart as a kind on a local cluster",
@@ -39,6 +41,7 @@ resource, which uninstalls the release; the CustomResourceDefinition remains.`,
 			if try.Chart, err = catalog.OpenChart(args[0]); err != nil {
 				return fmt.Errorf("chart %s: %w", args[0], err)
 			}
+			try.Finder = &landing.Finder{Store: analysis.analyzer(cmd).Store}
 			try.Out, try.Serve, try.Show = cmd.OutOrStdout(), serveTry, showTry(cmd)
 			return try.Run(ctrl.SetupSignalHandler())
 		},
@@ -48,6 +51,7 @@ resource, which uninstalls the release; the CustomResourceDefinition remains.`,
 	flags.StringVar(&try.Context, "context", "", "context of the kubeconfig, for a cluster that you may change (default: a local cluster)")
 	flags.DurationVar(&try.Timeout, "timeout", 5*time.Minute, "how long the custom resource takes to become ready")
 	flags.BoolVar(&try.Exit, "exit", false, "exit when the custom resource is ready (default: wait for Ctrl-C)")
+	analysis.add(cmd)
 	return cmd
 }
 
@@ -62,7 +66,7 @@ func serveTry(ctx context.Context, config *rest.Config, kind catalog.Kind, names
 	ctrl.SetLogger(logger)
 	klog.SetLogger(logger.WithName("client-go"))
 	options := operator.Defaults()
-	options.Name, options.Kinds, options.InstallCRDs = tryout.OperatorName, []catalog.Kind{kind}, true
+	options.Name, options.Kinds = tryout.OperatorName, []catalog.Kind{kind}
 	options.ContextNamespace, options.Metrics.BindAddress, options.HealthProbeBindAddress = namespace, "0", "0"
 	return operator.Run(ctx, config, options, logger)
 }

@@ -3,15 +3,19 @@ package scaffold
 import (
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/chart/landing"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // Example is a kind for a chart outside of a project.
 type Example struct {
 	Kind catalog.Kind
+	CRD  *apiextensionsv1.CustomResourceDefinition
 	// Entry is the watches entry of the kind.
 	Entry string
 	// Sample is the manifest of a custom resource.
@@ -21,13 +25,14 @@ type Example struct {
 }
 
 // ExampleOf returns a kind for a chart. Its allow block has everything that the chart
-// needs. If the kind of the watch is empty, it is the name of the chart in CamelCase.
-func ExampleOf(loaded *chart.Chart, w watches.Watch) (Example, error) {
+// needs. If the kind of the watch is empty, it is the name of the chart in CamelCase. The
+// finder can be nil.
+func ExampleOf(loaded *chart.Chart, w watches.Watch, finder *landing.Finder) (Example, error) {
 	if w.Kind == "" {
 		w.Kind = camelCase(loaded.Name())
 	}
 	// The notes are about lookups, on which the sample does not depend.
-	allow, _, err := Allow(catalog.Kind{Watch: w, Chart: loaded}, nil)
+	allow, _, err := Allow(catalog.Kind{Watch: w, Chart: loaded}, finder)
 	if err != nil {
 		return Example{}, err
 	}
@@ -42,12 +47,11 @@ func ExampleOf(loaded *chart.Chart, w watches.Watch) (Example, error) {
 		return Example{}, err
 	}
 	made.Kind = kinds[0]
-	definition, _, err := crd.Generate(made.Kind)
-	if err != nil {
+	if made.CRD, _, err = crd.GenerateWith(made.Kind, finder); err != nil {
 		return Example{}, err
 	}
 	plan := newPlan()
-	made.Sample, err = plan.sample(strings.ToLower(w.Kind), kind{Kind: made.Kind, definition: definition})
+	made.Sample, err = plan.sample(strings.ToLower(w.Kind), kind{Kind: made.Kind, definition: made.CRD})
 	made.Notes = plan.Notes
 	return made, err
 }

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/chartwright/chartwright/internal/authoring/scaffold"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/chart/crd"
 )
 
 // target is the cluster with the operator that serves the kind.
@@ -93,13 +93,9 @@ func (c *target) serve(ctx context.Context, t Try, kind catalog.Kind, log string
 }
 
 // create creates the custom resource as soon as the API server serves the kind.
-func (c *target) create(ctx context.Context, kind catalog.Kind, object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
-	definition, _, err := crd.Generate(kind)
-	if err != nil {
-		return nil, err
-	}
-	resources := c.client.Resource(kind.GVK().GroupVersion().WithResource(definition.Spec.Names.Plural)).Namespace(c.namespace)
-	err = wait.PollUntilContextCancel(ctx, checkInterval, true, func(ctx context.Context) (bool, error) {
+func (c *target) create(ctx context.Context, made scaffold.Example, object *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	resources := c.client.Resource(made.Kind.GVK().GroupVersion().WithResource(made.CRD.Spec.Names.Plural)).Namespace(c.namespace)
+	err := wait.PollUntilContextCancel(ctx, checkInterval, true, func(ctx context.Context) (bool, error) {
 		select {
 		case <-c.ended:
 			return false, fmt.Errorf("the operator has ended: %w", c.served)
@@ -175,4 +171,3 @@ func (c *target) next(kind catalog.Kind, name string) string {
 	fmt.Fprintf(&text, "\nThe operator's log: %s\nCtrl-C uninstalls the release and stops the operator%s.\n", c.log, map[bool]string{true: " and the cluster"}[c.kubeconfig != ""])
 	return text.String()
 }
-

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -25,6 +26,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/chart/landing"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -56,6 +58,8 @@ type Try struct {
 	// Exit ends Run when the custom resource is ready.
 	Exit bool
 	Out  io.Writer
+	// Finder analyzes the chart; nil keeps no results.
+	Finder *landing.Finder
 
 	// Serve runs an operator for the kind until the context ends. It writes its log to a
 	// file. The operator stores its objects in the namespace.
@@ -77,7 +81,7 @@ func (t Try) Run(ctx context.Context) error {
 }
 
 func (t Try) run(ctx context.Context) (err error) {
-	made, err := scaffold.ExampleOf(t.Chart, watches.Watch{Group: group, Version: version, Kind: t.Kind})
+	made, err := scaffold.ExampleOf(t.Chart, watches.Watch{Group: group, Version: version, Kind: t.Kind}, t.Finder)
 	if err != nil {
 		return err
 	}
@@ -96,7 +100,7 @@ func (t Try) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, target.close()) }()
-	if err := target.checkFree(ctx, made.Kind); err != nil {
+	if err := target.install(ctx, made.CRD); err != nil {
 		return err
 	}
 	stop := target.serve(ctx, t, made.Kind, filepath.Join(folder, "operator.log"))
@@ -113,7 +117,7 @@ func (t Try) show(ctx context.Context, c *target, made scaffold.Example, began t
 	t.sayf("Creating the custom resource %s/%s:\n\n%s\n", made.Kind.Kind, object.GetName(), indent(withoutComments(made.Sample)))
 	limited, cancel := context.WithTimeoutCause(ctx, t.Timeout, fmt.Errorf("not ready within %s: set --timeout, or set the values that the chart needs", t.Timeout))
 	defer cancel()
-	resources, err := c.create(limited, made.Kind, object)
+	resources, err := c.create(limited, made, object)
 	if err != nil {
 		return c.explain(err)
 	}
@@ -175,20 +179,25 @@ func awaitReady(ctx context.Context, resources dynamic.ResourceInterface, name s
 // crdResource is the resource of CustomResourceDefinitions.
 var crdResource = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
-// checkFree returns an error if the cluster has a CRD of the same name that another
-// operator or user has created, because its custom resources would be served, too.
-func (c *target) checkFree(ctx context.Context, kind catalog.Kind) error {
-	name := crd.Name(kind)
-	live, err := c.client.Resource(crdResource).Get(ctx, name, metav1.GetOptions{})
+// install applies the CRD. It returns an error if the cluster has a CRD of the same name
+// that another operator or user has created, because its custom resources would be served,
+// too.
+func (c *target) install(ctx context.Context, definition *apiextensionsv1.CustomResourceDefinition) error {
+	definitions := c.client.Resource(crdResource)
+	live, err := definitions.Get(ctx, definition.Name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("read the CustomResourceDefinition %s: %w", name, err)
-	case live.GetLabels()[api.LabelOperator] != OperatorName:
-		return fmt.Errorf("the CustomResourceDefinition %s exists and was not created by \"chartwright try\": set --kind to another name", name)
+	case err != nil && !apierrors.IsNotFound(err):
+		return fmt.Errorf("read the CustomResourceDefinition %s: %w", definition.Name, err)
+	case err == nil && live.GetLabels()[api.LabelOperator] != OperatorName:
+		return fmt.Errorf("the CustomResourceDefinition %s exists and was not created by \"chartwright try\": set --kind to another name", definition.Name)
 	}
-	return nil
+	metav1.SetMetaDataLabel(&definition.ObjectMeta, api.LabelOperator, OperatorName)
+	data, err := crd.Marshal(definition)
+	if err != nil {
+		return err
+	}
+	_, err = definitions.Patch(ctx, definition.Name, types.ApplyPatchType, data, metav1.PatchOptions{FieldManager: api.FieldManager, Force: new(true)})
+	return err
 }
 
 // indent indents the lines of a text by two spaces.

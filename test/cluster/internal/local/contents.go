@@ -7,10 +7,20 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 )
+
+// nodeResources are enough for every chart. kwok's defaults have no ephemeral-storage, so
+// that pods with a request for it would not be scheduled.
+var nodeResources = corev1.ResourceList{
+	corev1.ResourceCPU:              resource.MustParse("1k"),
+	corev1.ResourceMemory:           resource.MustParse("1Ti"),
+	corev1.ResourceEphemeralStorage: resource.MustParse("1Ti"),
+	corev1.ResourcePods:             resource.MustParse("1M"),
+}
 
 // createNodes registers the nodes, as kubelets would. Each node has its own
 // zone, for charts that distribute their pods.
@@ -28,6 +38,7 @@ func createNodes(ctx context.Context, client kubernetes.Interface, count int) er
 				"node-role.kubernetes.io/kwok": "",
 			},
 		}}
+		node.Status.Capacity, node.Status.Allocatable = nodeResources, nodeResources
 		_, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 		if err := unlessExists(err); err != nil {
 			return fmt.Errorf("cannot register %s: %w", name, err)
