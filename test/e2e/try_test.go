@@ -31,7 +31,7 @@ func TestTry_LocalCluster(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
-	for _, want := range []string{"kind: Podset", "Deployment/podset-sample", "Stopping the cluster"} {
+	for _, want := range []string{"kind: Podset", "Deployment podset-sample", "Stopping the cluster"} {
 		if !strings.Contains(output, want) {
 			t.Errorf("the output lacks %q:\n%s", want, output)
 		}
