@@ -4,7 +4,10 @@
 //	project.go        Init creates a project from the templates in files/project;
 //	                  Project.Bundle plans a bundle for OLM
 //	add.go            Project.Add adds or updates the kind of a chart
+//	request.go        defaults and validation of the request
+//	source.go         the chart to add, and its place in the project
 //	chart.go          copies of charts, and new charts from files/chart
+//	bind.go           the entry of the kind in the watches file
 //	allow.go          the allow block that a chart needs
 //	generate.go       Project.Generate: CustomResourceDefinitions and roles
 //	samples.go        samples of custom resources

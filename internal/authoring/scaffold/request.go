@@ -1,0 +1,93 @@
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// scopes are the valid values of --scope.
+var scopes = []string{"", string(watches.ScopeNamespaced), string(watches.ScopeCluster)}
+
+// kindName matches valid names of kinds.
+var kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+
+// complete sets the defaults from the chart and the watches file, and validates the
+// request.
+func (a *Add) complete(file *watchesFile, chart string) error {
+	if a.Kind == "" {
+		a.Kind = camelCase(chart)
+	}
+	if !kindName.MatchString(a.Kind) {
+		return fmt.Errorf("kind %q: want letters and digits, starting with an upper-case letter: set --kind", a.Kind)
+	}
+	if len(validation.IsDNS1123Subdomain(a.Group)) > 0 && a.Group != "" {
+		return fmt.Errorf("--group %q: want a DNS name of lower-case letters, digits, dashes and dots, such as apps.example.com", a.Group)
+	}
+	if a.Group != "" && !strings.Contains(a.Group, ".") {
+		of := domain(file.text)
+		if of == "" {
+			return fmt.Errorf("--group %s: want a full domain, such as %[1]s.example.com, because %s has no line \"# domain: …\"", a.Group, file.name)
+		}
+		a.Group += "." + of
+	}
+	if a.Group == "" {
+		if err := a.find(file); err != nil {
+			return err
+		}
+	}
+	if problems := validation.IsDNS1123Subdomain(a.Group); len(problems) > 0 {
+		return fmt.Errorf("--group %q: %s", a.Group, strings.Join(problems, "; "))
+	}
+	if a.Group == "k8s.io" || strings.HasSuffix(a.Group, ".k8s.io") || strings.HasSuffix(a.Group, ".kubernetes.io") {
+		return fmt.Errorf("--group %s: the domain belongs to Kubernetes: use a domain of your own", a.Group)
+	}
+	if at := file.index(schema.GroupKind{Group: a.Group, Kind: a.Kind}); at >= 0 && a.Version == "" {
+		a.Version = file.entries[at].Version
+	}
+	if a.Version == "" {
+		return errors.New("no version: set --version, for example to v1alpha1")
+	}
+	if problems := validation.IsDNS1035Label(a.Version); len(problems) > 0 {
+		return fmt.Errorf("--version %q: %s", a.Version, strings.Join(problems, "; "))
+	}
+	if !slices.Contains(scopes, a.Scope) {
+		return fmt.Errorf("--scope %s: want one of %s", a.Scope, strings.Join(scopes[1:], ", "))
+	}
+	return nil
+}
+
+// find sets the group from the entry of the kind, for a chart that is added again.
+func (a *Add) find(file *watchesFile) error {
+	var groups []string
+	for _, w := range file.entries {
+		if w.Kind == a.Kind {
+			groups = append(groups, w.Group)
+		}
+	}
+	switch len(groups) {
+	case 1:
+		a.Group = groups[0]
+		return nil
+	case 0:
+		return fmt.Errorf("no API group for the kind %s: set --group, for example to shop.example.com", a.Kind)
+	default:
+		return fmt.Errorf("the groups %s have a kind %s: set --group to one of them", strings.Join(groups, ", "), a.Kind)
+	}
+}
+
+// camelCase converts the name of a chart to a kind: web-shop becomes WebShop.
+func camelCase(name string) string {
+	var kind strings.Builder
+	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '-' || r == '_' || r == '.' }) {
+		kind.WriteString(strings.ToUpper(part[:1]) + part[1:])
+	}
+	return kind.String()
+}
