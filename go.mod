@@ -13,6 +13,7 @@ require (
 	github.com/go-logr/zapr v1.3.0
 	github.com/go-openapi/jsonpointer v1.0.0
 	github.com/go-task/slim-sprig/v3 v3.0.0
+	github.com/gobuffalo/flect v1.0.3
 	github.com/google/cel-go v0.29.2
 	github.com/google/go-cmp v0.7.0
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2

@@ -80,11 +80,14 @@ var (
 func (f planFlags) run(cmd *cobra.Command, plan *scaffold.Plan) error {
 	if !f.check && !f.dryRun {
 		if err := plan.Write(); err != nil {
-			return err
+			return errors.Join(printDiffs(cmd, plan), err)
 		}
 	}
 	for _, note := range plan.Notes {
 		cmd.PrintErrf("Note: %s\n", note)
+	}
+	for _, refusal := range plan.Refusals {
+		cmd.PrintErrf("Refused: %s\n", refusal)
 	}
 	var err error
 	switch changes := plan.Stale(); {
@@ -92,7 +95,7 @@ func (f planFlags) run(cmd *cobra.Command, plan *scaffold.Plan) error {
 		return fmt.Errorf("run '%s':%s", cmd.CommandPath(), planText(changes, "\n  %[2]s: %[1]s", stale))
 	case f.check:
 	case f.output != "":
-		err = plugin.Print(cmd.OutOrStdout(), f.output, planOutput{plan.Files(), plan.Notes, plan.Entry})
+		err = plugin.Print(cmd.OutOrStdout(), f.output, planOutput{plan.Files(), plan.Notes, plan.Refusals, plan.Resource, plan.Entry})
 	case f.dryRun:
 		_, err = io.WriteString(cmd.OutOrStdout(), planText(plan.Files(), "%-9s %s\n", planned))
 	case len(changes) == 0:
@@ -106,10 +109,24 @@ func (f planFlags) run(cmd *cobra.Command, plan *scaffold.Plan) error {
 	return err
 }
 
+// printDiffs prints the diffs of the files that a plan refuses to overwrite.
+func printDiffs(cmd *cobra.Command, plan *scaffold.Plan) error {
+	for _, refusal := range plan.Refusals {
+		if _, err := io.WriteString(cmd.OutOrStdout(), refusal.Diff); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // planOutput is the output of commands that write files with -o json and yaml.
 type planOutput struct {
 	Files []scaffold.File `json:"files"`
 	Notes []string        `json:"notes,omitempty"`
+	// Refusals are the changes that require a flag.
+	Refusals []scaffold.Refusal `json:"refusals,omitempty"`
+	// Resource is the resource of the kind, for add.
+	Resource string `json:"resource,omitempty"`
 	// Entry is the entry of watches.yaml, for add.
 	Entry string `json:"entry,omitempty"`
 }

@@ -79,10 +79,10 @@ func warnAllowsEverything(kinds []catalog.Kind, logger logr.Logger) {
 
 // wouldBeRefused returns the lines of an allow block that the chart of a kind needs.
 func wouldBeRefused(kind catalog.Kind) []string {
-	need, notes, err := scaffold.Allow(kind, nil)
+	need, err := scaffold.Allow(kind, nil)
 	if err != nil {
 		// Rendering a custom resource reports the error, too.
 		return []string{fmt.Sprintf("unknown: %v", err)}
 	}
-	return append(scaffold.MissingAllow(kind.Allow, need), notes...)
+	return append(scaffold.MissingAllow(kind.Allow, need.Allow), need.Notes...)
 }

@@ -265,6 +265,10 @@ var operatorSDKKeys = []string{
 	"watchDependentResources", "overrideValues", "selector", "reconcilePeriod", "dryRunOption", "maxConcurrentReconciles",
 }
 
+// OperatorSDKKey reports whether the operator-sdk's Helm operator accepts a key of an
+// entry.
+func OperatorSDKKey(key string) bool { return slices.Contains(operatorSDKKeys, key) }
+
 // scaffoldMarker is the comment in a watches file of the operator-sdk at which it adds
 // entries.
 var scaffoldMarker = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*\+kubebuilder:scaffold:watch[ \t\r]*$`)
@@ -286,7 +290,7 @@ func (p *parser) ofOperatorSDK(w *Watch, written []string) bool {
 	if p.beside || !OperatorSDKStyle(p.data, w.Chart) && w.DryRunOption == "" {
 		return false
 	}
-	return !slices.ContainsFunc(written, func(key string) bool { return !slices.Contains(operatorSDKKeys, key) })
+	return !slices.ContainsFunc(written, func(key string) bool { return !OperatorSDKKey(key) })
 }
 
 // ParseKind reads a kind.yaml: one entry of a watches file, without the list and without a

@@ -155,17 +155,17 @@ func (p *Project) chartFindings(f *finder, kind catalog.Kind) error {
 // allowFindings compares the allow block of the entry with what the chart needs, for the
 // values of the samples and additional values.
 func (p *Project) allowFindings(f *finder, kind catalog.Kind, given []map[string]any) error {
-	need, notes, err := scaffold.Allow(kind, nil, slices.Concat(p.sampleValues(kind), given)...)
+	need, err := scaffold.Allow(kind, nil, slices.Concat(p.sampleValues(kind), given)...)
 	if err != nil {
 		// Reported by definitionFindings.
 		return nil //nolint:nilerr // see above
 	}
 	where := at(watchesFile, kind.Line)
-	lines, err := scaffold.AllowLines(need)
+	lines, err := scaffold.AllowLines(need.Allow)
 	if err != nil {
 		return err
 	}
-	switch missing := scaffold.MissingAllow(kind.Allow, need); {
+	switch missing := scaffold.MissingAllow(kind.Allow, need.Allow); {
 	case len(missing) > 0:
 		found := f.addf(ToDo, where, "the chart needs access beyond the release's namespace. An entry that has only keys of the operator-sdk allows everything, with a warning at startup; with any other key, Chartwright rejects everything that is not in the allow block")
 		found.Do, found.Lines = "add this block to the entry, without access that the chart should not have", lines
@@ -175,7 +175,7 @@ func (p *Project) allowFindings(f *finder, kind catalog.Kind, given []map[string
 	default:
 		f.addf(Works, where, "the entry allows what the chart needs")
 	}
-	for _, note := range notes {
+	for _, note := range need.Notes {
 		f.addf(ToDo, where, "%s", note)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/chartwright/chartwright/internal/authoring/lint"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/chart/crd"
 )
 
 // Add describes a kind to add or to update. If the kind exists, empty fields are not
@@ -22,6 +23,14 @@ type Add struct {
 	ShortNames, Categories       []string
 	// Scope is Cluster or Namespaced. The scope Cluster needs ReleaseNamespace.
 	Scope, ReleaseNamespace string
+
+	// ReplaceChart allows to bind an existing kind to another chart.
+	ReplaceChart bool
+	// Force allows to overwrite files of the copy of a chart that the user has edited.
+	Force bool
+	// Allow is whether the entry allows what the chart needs outside the namespace of its
+	// releases. nil means that the plan refuses such a new kind.
+	Allow *bool
 }
 
 // Add plans the files of a kind. It is idempotent.
@@ -42,7 +51,7 @@ func (p Project) Add(a Add) (*Plan, error) {
 		return nil, err
 	}
 	plan := newPlan()
-	source, err := p.source(a)
+	source, err := p.source(a, file)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +59,7 @@ func (p Project) Add(a Add) (*Plan, error) {
 		return nil, err
 	}
 	index := file.index(schema.GroupKind{Group: a.Group, Kind: a.Kind})
-	loaded, err := p.importChart(plan, source, file, index)
+	loaded, err := p.importChart(plan, a, source, file, index)
 	if err != nil {
 		return nil, err
 	}
@@ -76,22 +85,22 @@ func (p Project) Add(a Add) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := plan.notePasswords(kinds, a); err != nil {
-		return nil, err
+	added := slices.IndexFunc(kinds, func(k catalog.Kind) bool { return k.Kind == a.Kind && k.Group == a.Group })
+	if added >= 0 {
+		plan.Resource = crd.Name(kinds[added])
+		if err := plan.notePasswords(kinds[added]); err != nil {
+			return nil, err
+		}
 	}
 	return plan, p.generate(plan, name, kinds)
 }
 
 // notePasswords adds a note with the valuesFrom that the entry needs if the chart rejects
 // upgrades without the passwords that it has generated.
-func (p *Plan) notePasswords(kinds []catalog.Kind, a Add) error {
-	added := slices.IndexFunc(kinds, func(k catalog.Kind) bool { return k.Kind == a.Kind && k.Group == a.Group })
-	if added < 0 {
-		return nil
-	}
-	recipe, err := lint.GeneratedPasswords(kinds[added])
+func (p *Plan) notePasswords(added catalog.Kind) error {
+	recipe, err := lint.GeneratedPasswords(added)
 	if err == nil && recipe.Needed() {
-		p.notef("%s: %s", a.Kind, recipe)
+		p.notef("%s: %s", added.Kind, recipe)
 	}
 	return err
 }

@@ -20,7 +20,7 @@ func TestAdd_WritesKind(t *testing.T) {
 	dir := newProject(t)
 	before := tree(t, dir)
 	chart := writeFiles(t, filepath.Join(t.TempDir(), "elsewhere"), web)
-	plan := add(t, dir, scaffold.Add{Chart: chart, Group: "shop", Version: "v1alpha1", ShortNames: []string{"ws"}, Categories: []string{"all"}, Plural: "websites"})
+	plan := add(t, dir, scaffold.Add{Chart: chart, Group: "shop", Version: "v1alpha1", ShortNames: []string{"ws"}, Categories: []string{"all"}, Plural: "websites", Allow: new(true)})
 	files := tree(t, dir)
 	changed := maps.Clone(files)
 	maps.DeleteFunc(changed, func(name, text string) bool { return before[name] == text })
@@ -52,7 +52,7 @@ func TestAdd_WritesKind(t *testing.T) {
 func TestAdd_AgainPreservesEditsOfUsers(t *testing.T) {
 	dir := newProject(t)
 	chart := writeFiles(t, filepath.Join(t.TempDir(), "elsewhere"), web)
-	add(t, dir, scaffold.Add{Chart: chart, Group: "shop", Version: "v1alpha1"})
+	add(t, dir, scaffold.Add{Chart: chart, Group: "shop", Version: "v1alpha1", Allow: new(true)})
 	before := tree(t, dir)
 
 	add(t, dir, scaffold.Add{Chart: chart, Group: "shop.example.com", Version: "v1alpha1"})
@@ -76,7 +76,7 @@ func TestAdd_AgainPreservesEditsOfUsers(t *testing.T) {
 	if err := os.Remove(chart + "/ci/full-values.yaml"); err != nil {
 		t.Fatal(err)
 	}
-	plan := add(t, dir, scaffold.Add{Chart: chart, ShortNames: []string{"ws"}})
+	plan := add(t, dir, scaffold.Add{Chart: chart, ShortNames: []string{"ws"}, Force: true})
 	after := tree(t, dir)
 	changed := map[string]bool{}
 	for name := range after {
@@ -84,13 +84,13 @@ func TestAdd_AgainPreservesEditsOfUsers(t *testing.T) {
 	}
 	maps.DeleteFunc(changed, func(_ string, is bool) bool { return !is })
 	want := map[string]bool{
-		"charts/web-site/values.yaml": true, "watches.yaml": true, "config/rbac/website_admin_role.yaml": true,
+		"charts/web-site/values.yaml": true, "charts/checksums.txt": true, "watches.yaml": true, "config/rbac/website_admin_role.yaml": true,
 		"config/crd/bases/shop.example.com_websites.yaml": true,
 	}
 	if diff := cmp.Diff(want, changed); diff != "" {
 		t.Errorf("changed files (-want +got):\n%s", diff)
 	}
-	for _, gone := range []string{"charts/web-site/templates/mine.yaml", "config/crd/bases/shop.example.com_olds.yaml"} {
+	for _, gone := range []string{"charts/web-site/templates/mine.yaml", "charts/web-site/ci/full-values.yaml", "config/crd/bases/shop.example.com_olds.yaml"} {
 		if _, exists := after[gone]; exists {
 			t.Errorf("%s still exists", gone)
 		}
@@ -128,6 +128,8 @@ func TestAdd_IsIdempotent(t *testing.T) {
 				Kind:       rapid.SampledFrom([]string{"", "Box"}).Draw(r, "kind"),
 				ShortNames: rapid.SampledFrom([][]string{nil, {"b", "bx"}}).Draw(r, "short"),
 				Scope:      rapid.SampledFrom([]string{"", "Namespaced"}).Draw(r, "scope"),
+				// The same kind can get another chart.
+				ReplaceChart: true,
 			}
 		}), 1, 2).Draw(r, "adds")
 		for _, a := range adds {
@@ -156,7 +158,7 @@ func TestAdd_RejectsInvalidRequest(t *testing.T) {
 	lacking := maps.Clone(web)
 	lacking["Chart.yaml"] += "dependencies:\n  - {name: db, version: 1.0.0, repository: https://example.com}\n"
 	dependent := writeFiles(t, filepath.Join(t.TempDir(), "dependent"), lacking)
-	add(t, dir, scaffold.Add{Chart: chart, Group: "shop", Version: "v1"})
+	add(t, dir, scaffold.Add{Chart: chart, Group: "shop", Version: "v1", Allow: new(true)})
 	before := tree(t, dir)
 	for _, test := range []struct {
 		name string

@@ -23,77 +23,123 @@ const (
 	trialNamespace = "namespace-of-the-release"
 )
 
-// Allow returns the allow block that a kind needs for the objects that its chart renders
+// Need is the access that a chart needs outside the namespace of its release.
+type Need struct {
+	watches.Allow
+	// Notes are about access that cannot be determined.
+	Notes []string
+	// because holds what needs the access: for a cluster-scoped kind, for
+	// otherNamespaces, and for lookup.
+	because map[string][]string
+}
+
+// Keys of the allow block.
+const (
+	otherNamespaces = "otherNamespaces"
+	clusterScoped   = "clusterScoped"
+	lookupScope     = "lookup"
+)
+
+func (n *Need) add(key, format string, args ...any) {
+	if cause := fmt.Sprintf(format, args...); !slices.Contains(n.because[key], cause) {
+		n.because[key] = append(n.because[key], cause)
+	}
+}
+
+// Allow returns the access that a kind needs for the objects that its chart renders
 // with four kinds of values: the defaults, the minimal spec, the examples of the chart,
-// and the given values. The kind's overrides apply to all of them. It also returns
-// notes about access that cannot be determined. The finder can be nil.
-func Allow(served catalog.Kind, finder *landing.Finder, given ...map[string]any) (watches.Allow, []string, error) {
+// and the given values. The kind's overrides apply to all of them. The finder can be nil.
+func Allow(served catalog.Kind, finder *landing.Finder, given ...map[string]any) (Need, error) {
 	loaded := served.Chart
-	var allow watches.Allow
-	clusterScoped, err := loaded.ClusterScoped()
+	need := Need{because: map[string][]string{}}
+	isClusterScoped, err := loaded.ClusterScoped()
 	if err != nil {
-		return allow, nil, err
+		return need, err
 	}
 	trials, err := loaded.Examples()
 	if err != nil {
-		return allow, nil, err
+		return need, err
 	}
 	definition, _, err := crd.GenerateWith(served, finder)
 	if err != nil {
-		return allow, nil, err
+		return need, err
 	}
 	// The sample reports an error.
-	trials["minimal spec"], _ = minimalSpec(kind{Kind: served, definition: definition})
-	trials["defaults"] = nil
+	minimal, _ := minimalSpec(kind{Kind: served, definition: definition})
 	for i, values := range given {
-		trials[fmt.Sprintf("given %d", i)] = values
+		trials[fmt.Sprintf("given values %d", i+1)] = values
 	}
 
 	kinds := sets.New[string]()
-	for _, name := range slices.Sorted(maps.Keys(trials)) {
+	try := func(values map[string]any, with string) {
 		rendered, err := loaded.Render(chart.Offline{
 			Release: trialRelease, Namespace: trialNamespace, Unchecked: true,
-			Values: values.Merge(values.Merge(map[string]any{}, trials[name]), served.Overrides), APIVersions: loaded.Features.APIs,
+			Values: values, APIVersions: loaded.Features.APIs,
 		})
 		if err != nil {
 			// Charts with required values do not render with their defaults.
-			continue
+			return
 		}
 		for _, object := range slices.Concat(rendered.Objects, rendered.Hooks) {
 			kind := object.GroupVersionKind().GroupKind()
 			switch namespace := object.GetNamespace(); {
-			case clusterScoped(kind):
+			case isClusterScoped(kind):
 				kinds.Insert(kind.String())
+				need.add(kind.String(), "%s %s (%s%s)", kind.Kind, object.GetName(), object.Source, with)
 			case namespace != "" && namespace != trialNamespace:
-				allow.OtherNamespaces = true
+				need.OtherNamespaces = true
+				need.add(otherNamespaces, "%s %s in namespace %s (%s%s)", kind.Kind, object.GetName(), namespace, object.Source, with)
 			}
 		}
 	}
-	allow.ClusterScoped = slices.Sorted(maps.Keys(kinds))
-	var notes []string
-	allow.Lookup, notes = lookups(loaded)
-	return allow, notes, nil
+	with := func(trial map[string]any) map[string]any {
+		return values.Merge(values.Merge(map[string]any{}, trial), served.Overrides)
+	}
+	try(with(nil), "")
+	try(with(minimal), "")
+	for _, name := range slices.Sorted(maps.Keys(trials)) {
+		try(with(trials[name]), ", with "+name)
+	}
+	need.ClusterScoped = sets.List(kinds)
+	need.lookups(loaded)
+	return need, nil
 }
 
-// lookups returns the lookup scope that the templates need, and notes about lookups in
+// lookups adds the lookup scope that the templates need, and notes about lookups in
 // computed namespaces.
-func lookups(loaded *chart.Chart) (watches.LookupScope, []string) {
-	var scope watches.LookupScope
-	var notes []string
+func (n *Need) lookups(loaded *chart.Chart) {
 	for _, call := range analysis.ReadCalls(loaded.Templates()).Named("lookup", 1) {
 		if len(call.Args) > 2 {
 			if _, literal := analysis.Literal(call.Args[2]); literal {
-				scope = watches.LookupAll
+				n.Lookup = watches.LookupAll
+				n.add(lookupScope, "lookup in %s:%d", call.File.Path, call.Line())
 				continue
 			}
 			if analysis.Field(call.Args[2]) == "Release.Namespace" {
 				continue
 			}
 		}
-		notes = append(notes, fmt.Sprintf("%s:%d: lookup in a computed namespace: if it can differ from the release's namespace, the entry needs allow: {lookup: all}",
+		n.Notes = append(n.Notes, fmt.Sprintf("%s:%d: lookup in a computed namespace: if it can differ from the release's namespace, the entry needs allow: {lookup: all}",
 			call.File.Path, call.Line()))
 	}
-	return scope, notes
+}
+
+// Reasons returns the lines that are missing in an allow block, each followed by what
+// needs it.
+func (n Need) Reasons(have watches.Allow) []string {
+	var reasons []string
+	for _, line := range MissingAllow(have, n.Allow) {
+		reasons = append(reasons, "  "+line)
+		key, _, _ := strings.Cut(line, ":")
+		keys := []string{key}
+		if key == clusterScoped {
+			keys = sets.List(sets.New(n.ClusterScoped...).Delete(have.ClusterScoped...))
+		}
+		for _, key := range keys {
+			reasons = append(reasons, "    for "+some(n.because[key]))
+		}
+	}
+	return reasons
 }
 
 // AllowLines returns the allow block as lines of a watches entry, indented for a list
@@ -108,14 +154,14 @@ func AllowLines(allow watches.Allow) (string, error) {
 func MissingAllow(have, need watches.Allow) []string {
 	var missing []string
 	if need.OtherNamespaces && !have.OtherNamespaces {
-		missing = append(missing, "otherNamespaces: true")
+		missing = append(missing, otherNamespaces+": true")
 	}
 	kinds := sets.List(sets.New(need.ClusterScoped...).Delete(have.ClusterScoped...))
 	if len(kinds) > 0 {
-		missing = append(missing, "clusterScoped: ["+strings.Join(kinds, ", ")+"]")
+		missing = append(missing, clusterScoped+": ["+strings.Join(kinds, ", ")+"]")
 	}
 	if need.Lookup == watches.LookupAll && have.Lookup != watches.LookupAll {
-		missing = append(missing, "lookup: all")
+		missing = append(missing, lookupScope+": "+string(watches.LookupAll))
 	}
 	return missing
 }

@@ -2,6 +2,10 @@ package scaffold
 
 import (
 	"cmp"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/chartwright/chartwright/internal/catalog"
@@ -13,37 +17,146 @@ import (
 
 // bind returns the watches file with a new or changed entry for the kind.
 func (p *Plan) bind(file *watchesFile, index int, a Add, chart string, loaded *chart.Chart, finder *landing.Finder) ([]byte, error) {
-	allow, notes, err := Allow(catalog.Kind{Watch: watches.Watch{Group: a.Group, Version: a.Version, Kind: a.Kind}, Chart: loaded}, finder)
+	need, err := Allow(catalog.Kind{Watch: watches.Watch{Group: a.Group, Version: a.Version, Kind: a.Kind}, Chart: loaded}, finder)
 	if err != nil {
 		return nil, err
 	}
 	if index < 0 {
-		p.Notes = append(p.Notes, notes...)
-		written := entry{{"group", a.Group}, {"version", a.Version}, {"kind", a.Kind}, {"chart", chart}}
-		if a.Plural != crd.DefaultPlural(a.Kind) {
-			written.set("plural", a.Plural)
-		}
-		written.options(a, watches.Watch{})
-		if !written.allow(allow) && watches.OperatorSDKStyle(file.text, chart) {
-			// In a file of the operator-sdk, an entry without allow would allow
-			// everything.
-			written = append(written, field{"allow", map[string]any{}})
-		}
-		return file.add(written)
+		return p.bindNew(file, a, chart, need)
 	}
 	have := file.entries[index]
-	fields := entry{{"version", a.Version}, {"chart", chart}}
-	if have.Plural != "" || a.Plural != crd.DefaultPlural(a.Kind) {
+	var fields entry
+	if !sameChart(have.Chart, chart) {
+		p.replaceChart(file, index, a, chart)
+		fields.set("chart", chart)
+	}
+	if a.Plural != "" && a.Plural != cmp.Or(have.Plural, crd.DefaultPlural(a.Kind)) {
+		p.notef("the plural of %s changes: this is another CustomResourceDefinition, and the custom resources of the previous one are not moved to it", a.Kind)
 		fields.set("plural", a.Plural)
 	}
 	fields.options(a, have)
 	if have.Version != a.Version {
-		p.notef("the version of %s changes to %s: custom resources are stored as %s, so the entry must list that version in versions", a.Kind, a.Version, have.Version)
+		versions, err := p.addVersion(have, a)
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, versions...)
 	}
-	if missing := MissingAllow(have.Allow, allow); len(missing) > 0 {
-		p.notef("the chart renders objects that the entry of %s does not allow: if they are intended, add allow: {%s}", a.Kind, strings.Join(missing, ", "))
+	allow, err := p.widen(a, have, need, fields)
+	if err != nil {
+		return nil, err
 	}
-	return file.change(index, fields)
+	return file.change(index, append(fields, allow...))
+}
+
+// bindNew returns the watches file with an entry for a new kind.
+func (p *Plan) bindNew(file *watchesFile, a Add, chart string, need Need) ([]byte, error) {
+	p.Notes = append(p.Notes, need.Notes...)
+	written := entry{{"group", a.Group}, {"version", a.Version}, {"kind", a.Kind}, {"chart", chart}}
+	if a.Plural != crd.DefaultPlural(a.Kind) {
+		written.set("plural", a.Plural)
+	}
+	written.options(a, watches.Watch{})
+	reasons := need.Reasons(watches.Allow{})
+	switch {
+	case len(reasons) == 0:
+	case a.Allow == nil:
+		p.refuse(fmt.Sprintf("the chart of %s needs permissions outside the namespace of its releases:\n%s", a.Kind, strings.Join(reasons, "\n")),
+			"To allow them in the entry, set --allow. To add the kind without them, set --allow=false", "")
+	case *a.Allow:
+		p.remarkf("the entry of %s allows objects outside the namespace of its releases:\n%s", a.Kind, strings.Join(reasons, "\n"))
+	default:
+		p.remarkf("the entry of %s does not allow everything that its chart needs:\n%s", a.Kind, strings.Join(reasons, "\n"))
+		need.Allow = watches.Allow{}
+	}
+	if !written.allow(need.Allow) && watches.OperatorSDKStyle(file.text, chart) {
+		// In a file of the operator-sdk, an entry without allow would allow
+		// everything.
+		written = append(written, field{"allow", map[string]any{}})
+	}
+	return file.add(written)
+}
+
+// replaceChart refuses to bind an existing kind to another chart without confirmation.
+func (p *Plan) replaceChart(file *watchesFile, index int, a Add, chart string) {
+	have := file.entries[index]
+	if !a.ReplaceChart {
+		p.refuse(fmt.Sprintf("the kind %s already has the chart %s: with %s, all its releases would be upgraded to the other chart", a.Kind, have.Chart, chart),
+			"To replace the chart, set --replace-chart. To add another kind, set --kind", "")
+		return
+	}
+	p.remarkf("the chart of %s changes from %s to %s: the operator upgrades all its releases to the new chart", a.Kind, have.Chart, chart)
+	used := slices.ContainsFunc(file.entries, func(w watches.Watch) bool {
+		return w.GVK() != have.GVK() && sameChart(w.Chart, have.Chart)
+	})
+	if !used && !filepath.IsAbs(have.Chart) {
+		p.remarkf("%s is no longer used: you can delete it", have.Chart)
+	}
+}
+
+// addVersion returns the keys of an entry that gets another version. The stored version
+// does not change, so that the previous CRD can be applied again.
+func (p *Plan) addVersion(have watches.Watch, a Add) (entry, error) {
+	versions := slices.Clone(have.Versions)
+	if len(versions) == 0 {
+		versions = []watches.CRDVersion{{Name: have.Version, Storage: true}}
+	}
+	if !slices.ContainsFunc(versions, func(v watches.CRDVersion) bool { return v.Name == a.Version }) {
+		versions = append([]watches.CRDVersion{{Name: a.Version}}, versions...)
+	}
+	for _, v := range versions {
+		if v.Storage {
+			p.remarkf("%s is served as %s and %s, and still stored as %s: see the key versions of watches.yaml", a.Kind, a.Version, have.Version, v.Name)
+		}
+	}
+	data, err := json.Marshal(versions)
+	if err != nil {
+		return nil, err
+	}
+	var list []any
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, err
+	}
+	// The version must be in the list when it becomes that of the entry.
+	return entry{{"versions", list}, {"version", a.Version}}, nil
+}
+
+// widen returns the allow block of an existing entry if it changes.
+func (p *Plan) widen(a Add, have watches.Watch, need Need, fields entry) (entry, error) {
+	if have.Allow.Everything {
+		if !slices.ContainsFunc(fields, func(f field) bool { return !watches.OperatorSDKKey(f.key) }) {
+			return nil, nil
+		}
+		// The entry would no longer be one of the operator-sdk, and allow nothing.
+		p.remarkf("the entry of %s has allowed everything, like entries of the operator-sdk; with keys of Chartwright it allows what its block allow lists", a.Kind)
+		have.Allow = watches.Allow{}
+	} else {
+		reasons := need.Reasons(have.Allow)
+		if len(reasons) == 0 || a.Allow != nil && !*a.Allow {
+			return nil, nil
+		}
+		if a.Allow == nil {
+			p.notef("the chart needs permissions that the entry of %s does not allow:\n%s\nTo allow them, set --allow", a.Kind, strings.Join(reasons, "\n"))
+			return nil, nil
+		}
+		p.remarkf("the entry of %s now also allows:\n%s", a.Kind, strings.Join(reasons, "\n"))
+	}
+	need.OtherNamespaces = need.OtherNamespaces || have.Allow.OtherNamespaces
+	need.ClusterScoped = slices.Concat(have.Allow.ClusterScoped, need.ClusterScoped)
+	slices.Sort(need.ClusterScoped)
+	need.ClusterScoped = slices.Compact(need.ClusterScoped)
+	need.Lookup = cmp.Or(need.Lookup, have.Allow.Lookup)
+	// Without changes of the other keys.
+	need.LookupInValues, need.TakeOwnership, need.SystemNamespaces = have.Allow.LookupInValues, have.Allow.TakeOwnership, have.Allow.SystemNamespaces
+	data, err := json.Marshal(need.Allow)
+	if err != nil {
+		return nil, err
+	}
+	block := map[string]any{}
+	if err := json.Unmarshal(data, &block); err != nil {
+		return nil, err
+	}
+	return entry{{"allow", block}}, nil
 }
 
 // options adds the requested keys that differ from the defaults.
@@ -56,4 +169,3 @@ func (e *entry) options(a Add, have watches.Watch) {
 		e.set("scope", a.Scope)
 	}
 }
-

@@ -23,22 +23,43 @@ import (
 // files of older versions.
 var rendering = []string{"templates", "crds", "charts"}
 
-// copyChart plans a copy of a chart's files in a folder. It preserves other files, such
-// as a schema that the user has added, except in the folders that are rendered.
-func (p *Plan) copyChart(files map[string][]byte, to string) error {
+// copyChart plans a copy of a chart's files in a folder. It returns the files that it
+// overwrites, removes or restores although the user has changed them since the previous
+// copy, according to the checksums of that copy.
+//
+// Files of the previous copy that the chart no longer contains are removed. Files that the
+// user has added, such as a schema, are preserved, except in the folders that are
+// rendered.
+func (p *Plan) copyChart(files map[string][]byte, to string, copied checksums) (edited []string, err error) {
 	have, err := filesBelow(to)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for name := range have {
+	for name, data := range have {
 		first, _, nested := strings.Cut(name, "/")
-		if _, wanted := files[name]; !wanted && nested && slices.Contains(rendering, first) {
+		wanted, stays := files[name]
+		switch {
+		case stays && bytes.Equal(unixLines(data), unixLines(wanted)):
+			continue
+		case !stays && copied[name] == "" && !(nested && slices.Contains(rendering, first)):
+			continue
+		case !stays:
 			if err := p.write(filepath.Join(to, filepath.FromSlash(name)), nil); err != nil {
-				return err
+				return nil, err
 			}
 		}
+		if copied[name] != checksum(data) {
+			edited = append(edited, name)
+		}
 	}
-	return p.writeAll(files, to)
+	for name := range copied {
+		_, exists := have[name]
+		if _, wanted := files[name]; wanted && !exists {
+			edited = append(edited, name)
+		}
+	}
+	slices.Sort(edited)
+	return edited, p.writeAll(files, to)
 }
 
 // writeAll plans files in a folder. Their names are relative paths with slashes.
@@ -141,7 +162,8 @@ func (p Project) starter(name string) (source, error) {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 || len(name) > maxChart {
 		return source{}, fmt.Errorf("--new %q: want at most %d lower-case letters, digits and dashes", name, maxChart)
 	}
-	s := source{name: name, folder: filepath.Join(p.charts(), name), entry: "charts/" + name}
+	s := p.place(name)
+	s.starter = true
 	if _, err := os.Stat(s.folder); err == nil {
 		return s, fmt.Errorf("--new %s: %s already exists: to add or update its kind, run 'chartwright add %[2]s'", name, s.folder)
 	}

@@ -8,6 +8,8 @@
 //	source.go         the chart to add, and its place in the project
 //	chart.go          copies of charts, and new charts from files/chart
 //	bind.go           the entry of the kind in the watches file
+//	refusal.go        changes that require a flag
+//	checksums.go      the checksums that reveal edits of copied charts
 //	allow.go          the allow block that a chart needs
 //	generate.go       Project.Generate: CustomResourceDefinitions and roles
 //	samples.go        samples of custom resources
@@ -27,4 +29,7 @@
 // files from Init, are only created if they are missing. In watches.yaml and in
 // kustomization.yaml only the necessary lines change: comments, order and line endings
 // are preserved.
+//
+// A copied chart belongs to the user, too. checksums.txt in the folder of the charts
+// records what add has copied, so that an update never overwrites an edit without a flag.
 package scaffold

@@ -3,6 +3,7 @@ package scaffold
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -129,7 +130,10 @@ func (f *watchesFile) changed(index int, one field) ([]byte, error) {
 		return nil, fmt.Errorf("%s:%d: %s: %w", f.name, have.Line, one.key, err)
 	}
 	if have.Kind != yaml.ScalarNode && have.Style&yaml.FlowStyle == 0 {
-		// A list in block style is replaced by one in flow style.
+		// A list or map in block style is replaced by one in flow style.
+		if bytes.Contains(f.text[from:to], []byte("#")) {
+			return nil, fmt.Errorf("%s:%d: %s contains a comment, which an automatic edit would remove", f.name, have.Line, one.key)
+		}
 		end := offset(f.text, key.Line, key.Column) + len(key.Value)
 		return splice(f.text, end, to, ": "+value), nil
 	}
@@ -172,18 +176,18 @@ func (f *watchesFile) inserted(node *yaml.Node, key, value string, flow bool) ([
 }
 
 // valueEnd returns the end of a value that starts at an offset. It supports strings on
-// one line, flow style, and lists in block style.
+// one line, flow style, and lists and maps in block style.
 func (f *watchesFile) valueEnd(node *yaml.Node, from int, flow bool) (int, error) {
 	switch {
 	case node.Style&(yaml.FlowStyle|yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
 		return closedEnd(f.text, from)
 	case node.Kind == yaml.ScalarNode:
 		return plainEnd(f.text, from, flow), nil
-	case node.Kind == yaml.SequenceNode:
+	case node.Kind == yaml.SequenceNode, node.Kind == yaml.MappingNode:
 		last := node.Content[len(node.Content)-1]
 		return f.valueEnd(last, offset(f.text, last.Line, last.Column), false)
 	}
-	return 0, fmt.Errorf("want a string or a list")
+	return 0, errors.New("want a string, a list or a map")
 }
 
 // plainEnd returns the end of a string without quotes.

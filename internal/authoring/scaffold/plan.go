@@ -35,8 +35,12 @@ type File struct {
 type Plan struct {
 	// Entry is the text of the watches entry after Add.
 	Entry string
+	// Resource is the resource of the kind after Add, such as webs.shop.example.com.
+	Resource string
 	// Notes are messages for the user, such as files that were not updated.
 	Notes []string
+	// Refusals are the changes that Write refuses.
+	Refusals []Refusal
 	// Unsettled is set if a note requires action.
 	Unsettled bool
 
@@ -147,8 +151,11 @@ func (p *Plan) Stale() []File {
 	return slices.DeleteFunc(p.Files(), func(f File) bool { return f.Op == OpKeep })
 }
 
-// Write writes the files of the plan.
+// Write writes the files of the plan, unless the plan contains refusals.
 func (p *Plan) Write() error {
+	if err := p.refused(); err != nil {
+		return err
+	}
 	for _, file := range p.Stale() {
 		if file.Op == OpRemove {
 			if err := os.Remove(file.Path); err != nil {

@@ -30,9 +30,6 @@ type Project struct {
 	Finder *landing.Finder
 }
 
-// charts returns the folder of the charts.
-func (p Project) charts() string { return filepath.Join(filepath.Dir(p.Watches), "charts") }
-
 func (p Project) config(path ...string) string {
 	return filepath.Join(append([]string{p.Config}, path...)...)
 }

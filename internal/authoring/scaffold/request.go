@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gobuffalo/flect"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -52,6 +53,9 @@ func (a *Add) complete(file *watchesFile, chart string) error {
 	if at := file.index(schema.GroupKind{Group: a.Group, Kind: a.Kind}); at >= 0 && a.Version == "" {
 		a.Version = file.entries[at].Version
 	}
+	if file.index(schema.GroupKind{Group: a.Group, Kind: a.Kind}) < 0 && a.Plural == "" {
+		a.Plural = newPlural(a.Kind)
+	}
 	if a.Version == "" {
 		return errors.New("no version: set --version, for example to v1alpha1")
 	}
@@ -82,6 +86,10 @@ func (a *Add) find(file *watchesFile) error {
 		return fmt.Errorf("the groups %s have a kind %s: set --group to one of them", strings.Join(groups, ", "), a.Kind)
 	}
 }
+
+// newPlural returns the plural of a new kind, as kubebuilder forms it. It can differ from
+// the default of a watches entry, which must not change for existing kinds.
+func newPlural(kind string) string { return flect.Pluralize(strings.ToLower(kind)) }
 
 // camelCase converts the name of a chart to a kind: web-shop becomes WebShop.
 func camelCase(name string) string {

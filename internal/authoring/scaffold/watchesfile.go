@@ -149,13 +149,16 @@ func (f *watchesFile) change(index int, fields entry) ([]byte, error) {
 	for _, one := range fields {
 		text, err := file.changed(index, one)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w\n%s", err, byHand(f.entries[index].Line, fields))
 		}
 		if file, err = readWatches(f.name, text); err != nil {
 			return nil, fmt.Errorf("%w\n%s", err, byHand(f.entries[index].Line, fields))
 		}
 		if err := setField(&expected[index], one); err != nil {
 			return nil, err
+		}
+		if !watches.OperatorSDKKey(one.key) {
+			expected[index].Allow.Everything = false
 		}
 	}
 	return file.text, f.expect(file.text, expected, fields)
@@ -167,6 +170,10 @@ func setField(w *watches.Watch, one field) error {
 	text, err := entry{one}.flow()
 	if err != nil {
 		return err
+	}
+	if one.key == "versions" {
+		// Unmarshal would keep fields of the previous items.
+		w.Versions = nil
 	}
 	return json.Unmarshal([]byte(text), w)
 }
