@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/chartwright/chartwright"
@@ -127,6 +128,9 @@ func complete(entry watches.Watch, chart func(path string) (*chart.Chart, error)
 			report("chart", fmt.Errorf("chart %s: %w", entry.Chart, explain(err)))
 		}
 	}
+	for i, name := range entry.Allow.ClusterScoped {
+		report(fmt.Sprintf("allow.clusterScoped[%d]", i), checkClusterScoped(name))
+	}
 	kind.Overrides, err = overrides(entry.OverrideValues)
 	report("", err)
 	kind.Sources, err = parseSources(entry.ValuesFrom)
@@ -140,6 +144,20 @@ func complete(entry watches.Watch, chart func(path string) (*chart.Chart, error)
 	kind.readStatus(report)
 	kind.readHealth(report)
 	return kind, problems
+}
+
+// checkClusterScoped returns an error if a name of a cluster-scoped kind cannot match any
+// object.
+func checkClusterScoped(name string) error {
+	kind := schema.ParseGroupKind(name)
+	if known, found := chart.SimilarClusterScoped(kind); found && known != kind {
+		return fmt.Errorf("allow.clusterScoped: %q: did you mean %s?", name, known)
+	}
+	valid := watches.CheckKind(kind.Kind) == nil && watches.CheckGroup(kind.Group) == nil
+	if !valid && !chart.ClusterScoped(kind) {
+		return fmt.Errorf("allow.clusterScoped: %q: expected Kind.group, such as ClusterRole.rbac.authorization.k8s.io", name)
+	}
+	return nil
 }
 
 // open loads a chart from a folder or an archive.

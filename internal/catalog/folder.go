@@ -90,6 +90,12 @@ func fromFolder(folder string, beside []Kind) (Kind, error) {
 		problems = append(problems, watches.LineError{File: name, Line: entry.Line, Message: fmt.Sprintf(
 			"%s is already served by %s:%d: expected one chart per kind", kind.GVK().GroupKind(), beside[at].File, beside[at].Line)})
 	}
+	names := watches.Names{}
+	for _, other := range beside {
+		// Their own conflicts have been reported.
+		_ = names.Add(other.Watch)
+	}
+	problems = append(problems, names.Add(entry)...)
 	return kind, errors.Join(problems.Err(), chartErr)
 }
 

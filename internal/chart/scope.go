@@ -44,6 +44,28 @@ func ClusterScoped(kind schema.GroupKind) bool {
 	return slices.Contains(clusterScoped[kind.Group], kind.Kind)
 }
 
+// SimilarClusterScoped returns the cluster-scoped kind of Kubernetes that a misspelled one
+// means: the group is missing or another one of Kubernetes, or the name is a plural or in
+// another case.
+func SimilarClusterScoped(kind schema.GroupKind) (schema.GroupKind, bool) {
+	if ClusterScoped(kind) {
+		return kind, true
+	}
+	for group, names := range clusterScoped {
+		if kind.Group != group && kind.Group != "" && !strings.HasSuffix(kind.Group, ".k8s.io") {
+			continue
+		}
+		for _, name := range names {
+			known := schema.GroupKind{Group: group, Kind: name}
+			plural, _ := meta.UnsafeGuessKindToResource(known.WithVersion("v1"))
+			if strings.EqualFold(kind.Kind, name) || strings.EqualFold(kind.Kind, plural.Resource) {
+				return known, true
+			}
+		}
+	}
+	return kind, false
+}
+
 // clusterScoped holds the cluster-scoped kinds of Kubernetes by group.
 var clusterScoped = map[string][]string{
 	"":                             {"Namespace", "Node", "PersistentVolume", "ComponentStatus"},

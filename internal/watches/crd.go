@@ -8,7 +8,6 @@ import (
 	"unicode"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/util/jsonpath"
 	"k8s.io/utils/ptr"
 )
@@ -37,7 +36,7 @@ const maxDeprecationWarning = 256
 func (p *parser) checkVersions(w *Watch) {
 	for _, name := range []struct{ key, value string }{{"plural", w.Plural}, {"singular", w.Singular}} {
 		if name.value != "" {
-			p.checkName(w.Lines[name.key], name.key, name.value, validation.IsDNS1035Label)
+			p.checkName(w.Lines[name.key], name.key, name.value, CheckName)
 		}
 	}
 	// Versions is also nil if the list could not be decoded.
@@ -76,7 +75,7 @@ func (p *parser) checkVersion(line int, at string, v CRDVersion) {
 	if v.Name == "" {
 		p.problemf(line, "%s has no name: add one, for example name: v1", at)
 	} else {
-		p.checkName(line, at+".name", v.Name, validation.IsDNS1035Label)
+		p.checkName(line, at+".name", v.Name, CheckVersion)
 	}
 	switch warning := v.DeprecationWarning; {
 	case warning == "":
@@ -159,7 +158,7 @@ func (p *parser) checkDisplay(w *Watch) {
 	}{{"shortNames", w.ShortNames}, {"categories", w.Categories}} {
 		for i, name := range list.names {
 			at := fmt.Sprintf("%s[%d]", list.key, i)
-			if p.checkName(w.Lines[list.key], at, name, validation.IsDNS1035Label) && slices.Contains(list.names[:i], name) {
+			if p.checkName(w.Lines[list.key], at, name, CheckName) && slices.Contains(list.names[:i], name) {
 				p.problemf(w.Lines[list.key], "%s: %s occurs twice", at, name)
 			}
 		}

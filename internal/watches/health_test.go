@@ -18,7 +18,7 @@ func TestHealthRules_Rejected(t *testing.T) {
 		{"Secrets", []string{"health:", "- {apiVersion: v1, kind: Secret, ready: 'true'}"}, []string{"watches.yaml:5: health[0]: a rule for Secrets is not supported"}},
 		{"an unknown key", []string{"health:", "- {" + widget + ", ready: 'true', current: 'true'}"}, []string{`watches.yaml:5: health: unknown field "current"`}},
 		{"not a list", []string{"health: {ready: 'true'}"}, []string{"watches.yaml:4: health: expected "}},
-		{"not a text", []string{"health:", "- {" + widget + ", ready: true}"}, []string{"watches.yaml:5: health: expected string, found bool"}},
+		{"not a text", []string{"health:", "- {" + widget + ", ready: true}"}, []string{"watches.yaml:5: health.ready: expected a string, found a boolean"}},
 	} {
 		t.Run(test.name, test.run)
 	}

@@ -29,7 +29,7 @@ func TestParseKind_ReportsProblems(t *testing.T) {
 		{"no YAML", "version: [\n", []string{"kind.yaml:2: invalid YAML: "}},
 		{
 			"all at once", lines("kind: A", "chrat: a", "maxHistory: none"),
-			[]string{"kind.yaml:1: the entry has no version", `kind.yaml:2: unknown key "chrat"`, "kind.yaml:3: maxHistory: expected int, found string"},
+			[]string{"kind.yaml:1: the entry has no version", `kind.yaml:2: unknown key "chrat"`, "kind.yaml:3: maxHistory: expected an integer, found a string"},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

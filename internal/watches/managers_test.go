@@ -10,8 +10,8 @@ import (
 
 func TestFormerManagers_Rejected(t *testing.T) {
 	for _, test := range []refusal{
-		{"a text for the list", []string{"formerManagers: flux"}, []string{"watches.yaml:4: formerManagers: expected []string, found string"}},
-		{"a number for a name", []string{"formerManagers: [7]"}, []string{"watches.yaml:4: formerManagers: expected string, found number"}},
+		{"a text for the list", []string{"formerManagers: flux"}, []string{"watches.yaml:4: formerManagers: expected a list, found a string"}},
+		{"a number for a name", []string{"formerManagers: [7]"}, []string{"watches.yaml:4: formerManagers: expected a string, found a number"}},
 		{"empty names", []string{"maxHistory: 3", `formerManagers: ["", argocd, " ", ~]`}, []string{
 			"watches.yaml:5: formerManagers[0] is empty",
 			"watches.yaml:5: formerManagers[2] is empty",

@@ -44,12 +44,12 @@ func (p *parser) problemf(line int, format string, args ...any) {
 
 // checkName reports a value that a validation function rejects. It returns whether the
 // value is valid.
-func (p *parser) checkName(line int, at, value string, check func(string) []string) bool {
-	problems := check(value)
-	if len(problems) > 0 {
-		p.problemf(line, "%s: %q: %s", at, value, strings.Join(problems, "; "))
+func (p *parser) checkName(line int, at, value string, check func(string) error) bool {
+	err := check(value)
+	if err != nil {
+		p.problemf(line, "%s: %q: %v", at, value, err)
 	}
-	return len(problems) == 0
+	return err == nil
 }
 
 func (p *parser) parse(data []byte) []Watch {
@@ -62,8 +62,11 @@ func (p *parser) parse(data []byte) []Watch {
 		return nil
 	}
 	watches := make([]Watch, 0, len(list.Content))
+	names := Names{}
 	for _, node := range list.Content {
-		watches = append(watches, p.entry(node))
+		w := p.entry(node)
+		p.problems = append(p.problems, names.Add(w)...)
+		watches = append(watches, w)
 	}
 	return watches
 }
@@ -130,6 +133,10 @@ func (p *parser) entry(node *yaml.Node) Watch {
 // because the types of Kubernetes decode JSON.
 func (p *parser) field(w *Watch, key, value *yaml.Node) {
 	if !slices.Contains(keys, key.Value) {
+		if known := similar(key.Value, keys); known != "" {
+			p.problemf(key.Line, "unknown key %q: did you mean %s?", key.Value, known)
+			return
+		}
 		p.problemf(key.Line, "unknown key %q: expected one of %s", key.Value, strings.Join(keys, ", "))
 		return
 	}
@@ -147,7 +154,7 @@ func (p *parser) field(w *Watch, key, value *yaml.Node) {
 	strict.DisallowUnknownFields()
 	next := *w
 	if err := strict.Decode(&next); err != nil {
-		p.problemf(value.Line, "%s: %s", key.Value, explain(err))
+		p.problemf(value.Line, "%s", explain(key.Value, err))
 		return
 	}
 	*w = next
@@ -166,6 +173,14 @@ func (p *parser) check(w *Watch) {
 			p.problemf(w.Line, "the entry has no %s: add \"%s: …\"", field.key, field.key)
 		case field.value == "":
 			p.problemf(w.Lines[field.key], "%s is empty", field.key)
+		}
+	}
+	for _, name := range []struct {
+		key, value string
+		check      func(string) error
+	}{{"group", w.Group, CheckGroup}, {"version", w.Version, CheckVersion}, {"kind", w.Kind, CheckKind}} {
+		if name.value != "" {
+			p.checkName(w.Lines[name.key], name.key, name.value, name.check)
 		}
 	}
 	if w.MaxConcurrentReconciles != nil && *w.MaxConcurrentReconciles < 1 {
@@ -234,30 +249,6 @@ func addLines(lines map[string]int, path string, node *yaml.Node, levels int) {
 	}
 }
 
-func describe(node *yaml.Node) string {
-	switch node.Kind {
-	case yaml.SequenceNode:
-		return "a list"
-	case yaml.MappingNode:
-		return "a map"
-	case yaml.ScalarNode:
-		if node.Tag == "!!null" {
-			return "nothing"
-		}
-		return fmt.Sprintf("%q", node.Value)
-	default:
-		return "an alias"
-	}
-}
-
-// explain returns the message of an error of encoding/json, in terms of the file.
-func explain(err error) string {
-	if wrongType, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Sprintf("expected %s, found %s", wrongType.Type, wrongType.Value)
-	}
-	return strings.TrimPrefix(err.Error(), "json: ")
-}
-
 // operatorSDKKeys are the keys that the operator-sdk's Helm operator and
 // helm-operator-plugins accept.
 var operatorSDKKeys = []string{
@@ -309,44 +300,4 @@ func ParseKind(name string, data []byte) (Watch, error) {
 		w = p.entry(node)
 	}
 	return w, p.problems.Err()
-}
-
-// LineError is a problem in a watches file.
-type LineError struct {
-	// File is the name of the file as given to Parse.
-	File string
-	// Line counts from 1; 0 means the whole file.
-	Line int
-	// Message describes the problem and its solution.
-	Message string
-}
-
-// Error formats the problem as compilers do: file:line: message.
-func (p LineError) Error() string {
-	if p.Line == 0 {
-		return fmt.Sprintf("%s: %s", p.File, p.Message)
-	}
-	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
-}
-
-// LineErrors are all problems of a file. Its message has one line per problem.
-type LineErrors []LineError
-
-// Error joins the problems, one per line.
-func (ps LineErrors) Error() string {
-	lines := make([]string, len(ps))
-	for i, p := range ps {
-		lines[i] = p.Error()
-	}
-	return strings.Join(lines, "\n")
-}
-
-// Err returns the problems sorted by line, and nil without problems, because a nil slice in
-// an error interface is not nil.
-func (ps LineErrors) Err() error {
-	if len(ps) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(ps, func(a, b LineError) int { return a.Line - b.Line })
-	return ps
 }

@@ -86,7 +86,7 @@ func TestParse_ReportsProblems(t *testing.T) {
 		{
 			name: "an unknown key",
 			file: lines("- version: v1", "  kind: A", "  chart: a", "  chrat: b"),
-			want: []string{`watches.yaml:4: unknown key "chrat": expected one of group, version, kind, chart, `},
+			want: []string{`watches.yaml:4: unknown key "chrat": did you mean chart?`},
 		},
 		{
 			name: "a known key in other case",
@@ -125,22 +125,22 @@ func TestParse_ReportsProblems(t *testing.T) {
 		{
 			name: "a number for a text",
 			file: lines("- version: v1", "  kind: 7", "  chart: a"),
-			want: []string{"watches.yaml:2: kind: expected string, found number", "watches.yaml:2: kind is empty"},
+			want: []string{"watches.yaml:2: kind: expected a string, found a number", "watches.yaml:2: kind is empty"},
 		},
 		{
 			name: "a text for a bool",
 			file: lines("- version: v1", "  kind: A", "  chart: a", "  watchDependentResources: sometimes"),
-			want: []string{"watches.yaml:4: watchDependentResources: expected bool, found string"},
+			want: []string{"watches.yaml:4: watchDependentResources: expected a boolean, found a string"},
 		},
 		{
 			name: "a list for a map",
 			file: lines("- version: v1", "  kind: A", "  chart: a", "  overrideValues:", "  - a=b"),
-			want: []string{"watches.yaml:5: overrideValues: expected map[string]string, found array"},
+			want: []string{"watches.yaml:5: overrideValues: expected a map, found a list"},
 		},
 		{
 			name: "an override that is no text",
 			file: lines("- version: v1", "  kind: A", "  chart: a", "  overrideValues: {replicas: 2}"),
-			want: []string{"watches.yaml:4: overrideValues: expected string, found number"},
+			want: []string{"watches.yaml:4: overrideValues: expected a string, found a number"},
 		},
 		{
 			name: "a duration without a unit",
@@ -160,7 +160,7 @@ func TestParse_ReportsProblems(t *testing.T) {
 		{
 			name: "a fraction of a worker",
 			file: lines("- version: v1", "  kind: A", "  chart: a", "  maxConcurrentReconciles: 1.5"),
-			want: []string{"watches.yaml:4: maxConcurrentReconciles: expected int, found number 1.5"},
+			want: []string{"watches.yaml:4: maxConcurrentReconciles: expected an integer, found number 1.5"},
 		},
 		{
 			name: "an unknown key in a selector",

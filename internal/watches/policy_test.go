@@ -32,7 +32,7 @@ func TestPolicies_RejectedValues(t *testing.T) {
 		{"an unknown key of drift", []string{drift, "  modus: Warn"}, []string{`watches.yaml:5: drift: unknown field "modus"`}},
 		{"a lookup scope", []string{"maxHistory: 3", "allow: {lookup: some}"}, []string{`watches.yaml:5: allow.lookup is "some": expected one of [none own all]`}},
 		{"system namespaces that are no names", []string{"allow: {systemNamespaces: [kube-system, kube-*]}"}, []string{`watches.yaml:4: allow.systemNamespaces: "kube-*" is not the name of a namespace`}},
-		{"a wrong type in allow", []string{"allow: {clusterScoped: ClusterRole}"}, []string{"watches.yaml:4: allow: expected []string, found string"}},
+		{"a wrong type in allow", []string{"allow: {clusterScoped: ClusterRole}"}, []string{"watches.yaml:4: allow.clusterScoped: expected a list, found a string"}},
 		{"what becomes of objects of hooks", []string{"uninstall: {hookObjects: Leave, hookSecrets: delete}"}, []string{
 			`watches.yaml:4: uninstall.hookObjects is "Leave": expected one of [Delete Keep]`,
 			`watches.yaml:4: uninstall.hookSecrets is "delete": expected one of [Delete Keep]`,

@@ -18,7 +18,7 @@ func TestStatusFields_Rejected(t *testing.T) {
 		{"a digit in front", []string{"status: {2nd: '1'}"}, []string{`watches.yaml:4: status: "2nd" is not a field name`}},
 		{"twice", []string{"status:", "  a: '1'", "  a: '2'"}, []string{`watches.yaml:5: status: yaml: `}},
 		{"no map", []string{"status: [a]"}, []string{"watches.yaml:4: status: expected "}},
-		{"no text", []string{"status: {a: 1}"}, []string{"watches.yaml:4: status: expected string, found number"}},
+		{"no text", []string{"status: {a: 1}"}, []string{"watches.yaml:4: status: expected a string, found a number"}},
 	} {
 		t.Run(test.name, test.run)
 	}
@@ -77,9 +77,9 @@ func TestPrinterColumns_Rejected(t *testing.T) {
 		{"a priority", column("name: A, type: string, jsonPath: .spec.a, priority: -1"), []string{"watches.yaml:4: additionalPrinterColumns[0].priority is -1"}},
 		{"another key", column("name: A, type: string, JSONPath: .spec.a, width: 3"), []string{`watches.yaml:4: additionalPrinterColumns: unknown field "width"`}},
 		{"a name twice", []string{"additionalPrinterColumns:", "- {name: A, type: string, jsonPath: .spec.a}", "- {name: a, type: string, jsonPath: .spec.b}"}, []string{"watches.yaml:4: additionalPrinterColumns[1].name: a is already the name of another column"}},
-		{"a short name", []string{"shortNames: [PS]"}, []string{`watches.yaml:4: shortNames[0]: "PS": a DNS-1035 label must`}},
+		{"a short name", []string{"shortNames: [PS]"}, []string{`watches.yaml:4: shortNames[0]: "PS": want lower-case letters, digits and dashes, starting with a letter`}},
 		{"a short name twice", []string{"shortNames: [ps, ps]"}, []string{"watches.yaml:4: shortNames[1]: ps occurs twice"}},
-		{"a category", []string{"categories: [all, '']"}, []string{`watches.yaml:4: categories[1]: "": a DNS-1035 label must`}},
+		{"a category", []string{"categories: [all, '']"}, []string{`watches.yaml:4: categories[1]: "": want lower-case letters, digits and dashes, starting with a letter`}},
 	} {
 		t.Run(test.name, test.run)
 	}

@@ -53,9 +53,9 @@ func (p *parser) checkValuesFrom(w *Watch) {
 		case from.Name == "":
 			p.problemf(line, "%s has no name: add one, for example name: \"{{ .metadata.name }}-values\"", at)
 		case !IsTemplate(from.Name):
-			p.checkName(line, at+".name", from.Name, validation.IsDNS1123Subdomain)
+			p.checkName(line, at+".name", from.Name, asError(validation.IsDNS1123Subdomain))
 		}
-		p.checkName(line, at+".key", from.DataKey(), validation.IsConfigMapKey)
+		p.checkName(line, at+".key", from.DataKey(), asError(validation.IsConfigMapKey))
 	}
 }
 

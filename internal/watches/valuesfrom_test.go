@@ -10,7 +10,7 @@ import (
 
 func TestValuesFrom_Rejected(t *testing.T) {
 	for _, test := range []refusal{
-		{"no list", []string{"valuesFrom: {kind: Secret, name: a}"}, []string{"watches.yaml:4: valuesFrom: expected []watches.ValuesFrom, found object"}},
+		{"no list", []string{"valuesFrom: {kind: Secret, name: a}"}, []string{"watches.yaml:4: valuesFrom: expected a list, found a map"}},
 		{"an unknown key", []string{"maxHistory: 3", "valuesFrom:", "- {kind: Secret, name: a, namespace: kube-system}"}, []string{`watches.yaml:6: valuesFrom: unknown field "namespace"`}},
 		{"another kind", []string{"valuesFrom: [{kind: Pod, name: a}]"}, []string{`watches.yaml:4: valuesFrom[0].kind is "Pod": expected one of [Secret ConfigMap]`}},
 		{"no kind", []string{"valuesFrom: [{name: a}]"}, []string{`watches.yaml:4: valuesFrom[0].kind is "": expected one of`}},

@@ -41,7 +41,7 @@ func TestWatchesFile_ErrorsNameTheLine(t *testing.T) {
 		},
 		{
 			"a value of the wrong type", good + "  maxConcurrentReconciles: many\n",
-			[]string{"5: maxConcurrentReconciles: expected int, found string"},
+			[]string{"5: maxConcurrentReconciles: expected an integer, found a string"},
 		},
 		{
 			"invalid YAML", good + "  timeout: a: b\n",

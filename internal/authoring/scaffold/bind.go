@@ -10,7 +10,6 @@ import (
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
-	"github.com/chartwright/chartwright/internal/chart/crd"
 	"github.com/chartwright/chartwright/internal/chart/landing"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -30,7 +29,7 @@ func (p *Plan) bind(file *watchesFile, index int, a Add, chart string, loaded *c
 		p.replaceChart(file, index, a, chart)
 		fields.set("chart", chart)
 	}
-	if a.Plural != "" && a.Plural != cmp.Or(have.Plural, crd.DefaultPlural(a.Kind)) {
+	if a.Plural != "" && a.Plural != have.PluralName() {
 		p.notef("the plural of %s changes: this is another CustomResourceDefinition, and the custom resources of the previous one are not moved to it", a.Kind)
 		fields.set("plural", a.Plural)
 	}
@@ -53,7 +52,7 @@ func (p *Plan) bind(file *watchesFile, index int, a Add, chart string, loaded *c
 func (p *Plan) bindNew(file *watchesFile, a Add, chart string, need Need) ([]byte, error) {
 	p.Notes = append(p.Notes, need.Notes...)
 	written := entry{{"group", a.Group}, {"version", a.Version}, {"kind", a.Kind}, {"chart", chart}}
-	if a.Plural != crd.DefaultPlural(a.Kind) {
+	if a.Plural != watches.DefaultPlural(a.Kind) {
 		written.set("plural", a.Plural)
 	}
 	written.options(a, watches.Watch{})

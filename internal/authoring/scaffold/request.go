@@ -1,15 +1,14 @@
 package scaffold
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/gobuffalo/flect"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -17,20 +16,17 @@ import (
 // scopes are the valid values of --scope.
 var scopes = []string{"", string(watches.ScopeNamespaced), string(watches.ScopeCluster)}
 
-// kindName matches valid names of kinds.
-var kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
-
 // complete sets the defaults from the chart and the watches file, and validates the
 // request.
 func (a *Add) complete(file *watchesFile, chart string) error {
 	if a.Kind == "" {
 		a.Kind = camelCase(chart)
 	}
-	if !kindName.MatchString(a.Kind) {
-		return fmt.Errorf("kind %q: want letters and digits, starting with an upper-case letter: set --kind", a.Kind)
+	if err := watches.CheckKind(a.Kind); err != nil {
+		return fmt.Errorf("kind %q: %w: set --kind", a.Kind, err)
 	}
-	if len(validation.IsDNS1123Subdomain(a.Group)) > 0 && a.Group != "" {
-		return fmt.Errorf("--group %q: want a DNS name of lower-case letters, digits, dashes and dots, such as apps.example.com", a.Group)
+	if err := watches.CheckGroup(a.Group); err != nil && a.Group != "" {
+		return fmt.Errorf("--group %q: %w", a.Group, err)
 	}
 	if a.Group != "" && !strings.Contains(a.Group, ".") {
 		of := domain(file.text)
@@ -44,26 +40,49 @@ func (a *Add) complete(file *watchesFile, chart string) error {
 			return err
 		}
 	}
-	if problems := validation.IsDNS1123Subdomain(a.Group); len(problems) > 0 {
-		return fmt.Errorf("--group %q: %s", a.Group, strings.Join(problems, "; "))
+	if err := watches.CheckGroup(a.Group); err != nil {
+		return fmt.Errorf("--group %q: %w", a.Group, err)
 	}
 	if a.Group == "k8s.io" || strings.HasSuffix(a.Group, ".k8s.io") || strings.HasSuffix(a.Group, ".kubernetes.io") {
 		return fmt.Errorf("--group %s: the domain belongs to Kubernetes: use a domain of your own", a.Group)
 	}
-	if at := file.index(schema.GroupKind{Group: a.Group, Kind: a.Kind}); at >= 0 && a.Version == "" {
-		a.Version = file.entries[at].Version
-	}
-	if file.index(schema.GroupKind{Group: a.Group, Kind: a.Kind}) < 0 && a.Plural == "" {
-		a.Plural = newPlural(a.Kind)
+	have := watches.Watch{}
+	if at := file.index(schema.GroupKind{Group: a.Group, Kind: a.Kind}); at >= 0 {
+		have = file.entries[at]
+		a.Version = cmp.Or(a.Version, have.Version)
+	} else {
+		a.Plural = cmp.Or(a.Plural, newPlural(a.Kind))
 	}
 	if a.Version == "" {
 		return errors.New("no version: set --version, for example to v1alpha1")
 	}
-	if problems := validation.IsDNS1035Label(a.Version); len(problems) > 0 {
-		return fmt.Errorf("--version %q: %s", a.Version, strings.Join(problems, "; "))
+	if err := watches.CheckVersion(a.Version); err != nil {
+		return fmt.Errorf("--version %q: %w", a.Version, err)
+	}
+	return a.checkNames(have)
+}
+
+// checkNames validates the names of the kind and its scope.
+func (a *Add) checkNames(have watches.Watch) error {
+	plural := []string{a.Plural}
+	if a.Plural == "" {
+		plural = nil
+	}
+	for _, list := range []struct {
+		flag  string
+		names []string
+	}{{"--plural", plural}, {"--short-name", a.ShortNames}, {"--category", a.Categories}} {
+		for _, name := range list.names {
+			if err := watches.CheckName(name); err != nil {
+				return fmt.Errorf("%s %q: %w", list.flag, name, err)
+			}
+		}
 	}
 	if !slices.Contains(scopes, a.Scope) {
 		return fmt.Errorf("--scope %s: want one of %s", a.Scope, strings.Join(scopes[1:], ", "))
+	}
+	if a.Scope == string(watches.ScopeCluster) && a.ReleaseNamespace == "" && have.ReleaseNamespace == "" {
+		return errors.New("--scope Cluster: set --release-namespace, for example to \"{{ .spec.targetNamespace }}\"")
 	}
 	return nil
 }

@@ -178,13 +178,14 @@ func TestWatchesFile_ChangeFailsWithInstructions(t *testing.T) {
 		{"a string over several lines", "- kind: Box\n  version: >-\n    v1\n  group: example.com\n  chart: b\n"},
 		{"an anchor", "- kind: Box\n  version: &v v1\n  group: example.com\n  chart: b\n  plural: *v\n"},
 		{"a version that versions requires", "- kind: Box\n  version: v1\n  group: example.com\n  chart: b\n  versions: [{name: v1, storage: true}]\n"},
+		{"a comment in a block", "- kind: Box\n  version: v1\n  group: example.com\n  chart: b\n  allow:\n    # for the metrics\n    lookup: all\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			file, err := readWatches("watches.yaml", []byte(test.text))
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := file.change(0, entry{{"version", "v2"}})
+			got, err := file.change(0, entry{{"version", "v2"}, {"allow", map[string]any{"otherNamespaces": true}}})
 			if err == nil || !strings.Contains(err.Error(), "by hand") || !strings.Contains(err.Error(), "version: v2") {
 				t.Errorf("%s\nerror %v", got, err)
 			}
@@ -276,7 +277,7 @@ func drawWatches(t *rapid.T) (string, int) {
 	for i := range kinds {
 		keys := []string{
 			"group: example.com", "version: v1", fmt.Sprintf("kind: Kind%d", i), fmt.Sprintf("chart: charts/%d", i),
-			rapid.SampledFrom([]string{"shortNames: [a]", "shortNames: []", "maxHistory: 3"}).Draw(t, "more"),
+			rapid.SampledFrom([]string{fmt.Sprintf("shortNames: [a%d]", i), "shortNames: []", "maxHistory: 3"}).Draw(t, "more"),
 		}
 		keys = rapid.Permutation(keys).Draw(t, "keys")
 		if rapid.Bool().Draw(t, "braces") {

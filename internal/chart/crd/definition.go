@@ -2,7 +2,6 @@ package crd
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -52,7 +51,6 @@ const category = "chartwright"
 // namesOf returns the names of a kind from its watches entry. Missing names are
 // derived from the kind.
 func namesOf(entry watches.Watch) apiextensionsv1.CustomResourceDefinitionNames {
-	singular := cmp.Or(entry.Singular, strings.ToLower(entry.Kind))
 	categories := slices.Clone(entry.Categories)
 	if !slices.Contains(categories, category) {
 		categories = append(categories, category)
@@ -60,33 +58,12 @@ func namesOf(entry watches.Watch) apiextensionsv1.CustomResourceDefinitionNames 
 	return apiextensionsv1.CustomResourceDefinitionNames{
 		Kind:       entry.Kind,
 		ListKind:   entry.Kind + "List",
-		Singular:   singular,
-		Plural:     cmp.Or(entry.Plural, plural(singular)),
+		Singular:   entry.SingularName(),
+		Plural:     entry.PluralName(),
 		ShortNames: entry.ShortNames,
 		Categories: categories,
 	}
 }
-
-// plural returns the plural by the usual English rules, as the operator-sdk's tools
-// do. UnsafeGuessKindToResource of apimachinery handles neither "boxes" nor
-// "gateways".
-func plural(singular string) string {
-	before, endsInY := strings.CutSuffix(singular, "y")
-	switch {
-	case endsInY && before != "" && !strings.ContainsAny(before[len(before)-1:], "aeiou"):
-		return before + "ies"
-	case sibilant.MatchString(singular):
-		return singular + "es"
-	default:
-		return singular + "s"
-	}
-}
-
-// sibilant matches words whose plural ends in -es.
-var sibilant = regexp.MustCompile(`(s|x|z|ch|sh)$`)
-
-// DefaultPlural returns the plural of a kind whose watches entry does not set one.
-func DefaultPlural(kind string) string { return plural(strings.ToLower(kind)) }
 
 // versions returns the versions of a kind, in the order of its watches entry. They
 // have the same schema, so that the API server converts objects by replacing the

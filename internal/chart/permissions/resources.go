@@ -65,7 +65,7 @@ func guess(kind string) string {
 	if lower := strings.ToLower(kind); strings.HasSuffix(lower, "endpoints") {
 		return lower
 	}
-	return crd.DefaultPlural(kind)
+	return watches.DefaultPlural(kind)
 }
 
 // groupsOf returns the groups of Kubernetes that contain a kind with this name, except
