@@ -65,7 +65,7 @@ files in the copy are not changed. Unsafe changes require --allow, --force or
 	flags.StringSliceVar(&add.Categories, "category", nil, "categories for kubectl, such as all (default: none)")
 	plugin.ChoiceFlag(cmd, &add.Scope, "scope", "", "scope of the kind (default Namespaced)", "Namespaced", "Cluster")
 	flags.StringVar(&add.ReleaseNamespace, "release-namespace", "", "namespace of the releases, can be a template (required for --scope Cluster)")
-	flags.BoolVar(&allow, "allow", false, "allow what the chart needs outside the namespace of its releases; with =false, add the kind without")
+	flags.BoolVar(&allow, "allow", false, "allow what the chart needs outside the namespace of its releases (=false: add without)")
 	flags.BoolVar(&add.Force, "force", false, "overwrite files of the copy that you have edited")
 	flags.BoolVar(&add.ReplaceChart, "replace-chart", false, "replace the chart of an existing kind by another one")
 	finish.dryRunFlag(cmd)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // defaultWatches is the default of --watches-file in the help.
@@ -28,10 +29,10 @@ func watchesName(watchesFile string) string {
 // findKinds reads the kinds from the watches file.
 func findKinds(watchesFile string) ([]catalog.Kind, error) {
 	kinds, err := catalog.Find(watchesFile)
-	if err != nil {
-		return nil, fmt.Errorf("invalid watches file:\n%w", err)
+	if problems, ok := errors.AsType[watches.LineErrors](err); ok {
+		return nil, fmt.Errorf("invalid watches file:\n%w", problems)
 	}
-	return kinds, nil
+	return kinds, err
 }
 
 // chartsDirFlag adds --charts-dir to a command that generates manifests for all kinds.

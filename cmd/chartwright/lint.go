@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,6 +68,9 @@ func lintAll(charts []string, watchesFile string, analyzer *permissions.Analyzer
 	findings := []lint.Finding{}
 	for _, path := range charts {
 		chart, err := catalog.OpenChart(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("chart %s: not found: want the folder or .tgz of a chart", path)
+		}
 		if err != nil {
 			findings = append(findings, lint.Broken(path, err))
 			continue

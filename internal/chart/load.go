@@ -230,6 +230,10 @@ type folder struct {
 	files  []*loader.BufferedFile
 }
 
+// errDangling is the error for a symbolic link without a target. It is not ErrNotExist,
+// because the chart exists.
+var errDangling = errors.New("the symbolic link points to a file that does not exist")
+
 // errLoop is the error for a symbolic link to one of its parent folders.
 var errLoop = errors.New("the symbolic link points to one of its parent folders")
 
@@ -247,6 +251,9 @@ func (f *folder) read(dir string, within []fs.FileInfo) error {
 		}
 		// The entry's own info describes a link, not its target.
 		info, err := fs.Stat(f.fsys, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", name, errDangling)
+		}
 		if err != nil {
 			return err
 		}

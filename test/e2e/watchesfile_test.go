@@ -25,7 +25,7 @@ func TestWatchesFile_ErrorsNameTheLine(t *testing.T) {
 	}{
 		{
 			"an unknown key", good + "  chrat: x\n",
-			[]string{`5: unknown key "chrat": expected one of group, version, kind, chart`},
+			[]string{`5: unknown key "chrat": did you mean chart?`},
 		},
 		{
 			"a kind twice", good + good,

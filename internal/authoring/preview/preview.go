@@ -59,6 +59,9 @@ func (f *File) Render(ctx context.Context, r Resource, o Options) (*Preview, err
 	for _, path := range admission.Prune(cr) {
 		preview.warnf("%s: the CRD does not have this field: kubectl rejects it, and the API server drops it for other clients", path)
 	}
+	if problem := admission.unserved(cr); problem != "" && !o.Validate {
+		preview.warnf("%s", problem)
+	}
 	if o.Validate {
 		if problems := admission.Problems(cr); len(problems) > 0 {
 			return preview, rejected("the API server would not accept the custom resource", problems)
@@ -215,14 +218,8 @@ func (a *Admission) Problems(object *unstructured.Unstructured) []string {
 	} else if wrong := validation.IsDNS1123Subdomain(object.GetName()); len(wrong) > 0 {
 		problems = append(problems, fmt.Sprintf("metadata.name: Invalid value: %q: %s", object.GetName(), strings.Join(wrong, "; ")))
 	}
-	var served []string
-	for _, version := range a.definition.Spec.Versions {
-		if version.Served {
-			served = append(served, a.definition.Spec.Group+"/"+version.Name)
-		}
-	}
-	if !slices.Contains(served, object.GetAPIVersion()) {
-		problems = append(problems, fmt.Sprintf("apiVersion: version %s is not served: want one of %s", object.GroupVersionKind().Version, strings.Join(served, ", ")))
+	if problem := a.unserved(object); problem != "" {
+		problems = append(problems, problem)
 	}
 	if namespace := object.GetNamespace(); namespace != "" && a.definition.Spec.Scope == apiextensionsv1.ClusterScoped {
 		problems = append(problems, fmt.Sprintf("metadata.namespace: got %q, want none: the kind is cluster-scoped", namespace))
@@ -241,3 +238,17 @@ func (a *Admission) Invalid(object *unstructured.Unstructured) field.ErrorList {
 
 // Definition returns the CRD. Callers must not change it.
 func (a *Admission) Definition() *apiextensionsv1.CustomResourceDefinition { return a.definition }
+
+// unserved returns the problem of a custom resource in a version that is not served.
+func (a *Admission) unserved(object *unstructured.Unstructured) string {
+	var served []string
+	for _, version := range a.definition.Spec.Versions {
+		if version.Served {
+			served = append(served, a.definition.Spec.Group+"/"+version.Name)
+		}
+	}
+	if slices.Contains(served, object.GetAPIVersion()) {
+		return ""
+	}
+	return fmt.Sprintf("apiVersion: version %s is not served: want one of %s", object.GroupVersionKind().Version, strings.Join(served, ", "))
+}

@@ -106,6 +106,10 @@ func TestRender_Values(t *testing.T) {
 			name: "labels that do not match the selector", entry: "  selector: {matchLabels: {team: a}}\n", file: box("{}"), data: `{"free":{},"in":"shop","size":1,"word":"hello"}`,
 			warnings: []string{"the operator would ignore the custom resource: its labels do not match the selector of the watches entry"},
 		},
+		{
+			name: "a version that is not served", file: strings.Replace(box("{}"), "/v1", "/v9", 1), data: `{"free":{},"in":"shop","size":1,"word":"hello"}`,
+			warnings: []string{"apiVersion: version v9 is not served: want one of example.com/v1"},
+		},
 		{name: "a spec that the chart rejects", file: box("{size: 7, word: ab}"), fails: "the spec violates the chart's schema: spec.word: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {

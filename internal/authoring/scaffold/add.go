@@ -85,6 +85,9 @@ func (p Project) Add(a Add) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(loaded.Templates()) == 0 {
+		plan.remarkf("the chart of %s contains no templates: its releases have no objects", a.Kind)
+	}
 	added := slices.IndexFunc(kinds, func(k catalog.Kind) bool { return k.Kind == a.Kind && k.Group == a.Group })
 	if added >= 0 {
 		plan.Resource = crd.Name(kinds[added])

@@ -121,16 +121,21 @@ func TestAdd_IsIdempotent(t *testing.T) {
 			r.Fatal(err)
 		}
 		adds := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) scaffold.Add {
-			return scaffold.Add{
-				Chart:      filepath.Join(charts, rapid.SampledFrom([]string{"alpha", "beta"}).Draw(r, "chart")),
-				Group:      rapid.SampledFrom([]string{"shop", "other.example.org"}).Draw(r, "group"),
-				Version:    "v1",
-				Kind:       rapid.SampledFrom([]string{"", "Box"}).Draw(r, "kind"),
-				ShortNames: rapid.SampledFrom([][]string{nil, {"b", "bx"}}).Draw(r, "short"),
-				Scope:      rapid.SampledFrom([]string{"", "Namespaced"}).Draw(r, "scope"),
+			a := scaffold.Add{
+				Chart:   filepath.Join(charts, rapid.SampledFrom([]string{"alpha", "beta"}).Draw(r, "chart")),
+				Group:   rapid.SampledFrom([]string{"shop", "other.example.org"}).Draw(r, "group"),
+				Version: "v1",
+				Kind:    rapid.SampledFrom([]string{"", "Box"}).Draw(r, "kind"),
+				Scope:   rapid.SampledFrom([]string{"", "Namespaced"}).Draw(r, "scope"),
 				// The same kind can get another chart.
 				ReplaceChart: true,
 			}
+			if rapid.Bool().Draw(r, "short") {
+				// Kinds of a group have different short names.
+				short := (strings.ToLower(a.Kind) + filepath.Base(a.Chart))[:2]
+				a.ShortNames = []string{short, short + "x"}
+			}
+			return a
 		}), 1, 2).Draw(r, "adds")
 		for _, a := range adds {
 			if plan, err = project(dir).Add(a); err != nil {
@@ -233,5 +238,14 @@ func TestAdd_PrintsTheEntryForGeneratedPasswords(t *testing.T) {
 	}
 	if !plan.Unsettled {
 		t.Error("the note is not marked as requiring action")
+	}
+}
+
+func TestAdd_NotesChartWithoutTemplates(t *testing.T) {
+	dir := newProject(t)
+	chart := writeFiles(t, filepath.Join(t.TempDir(), "box"), map[string]string{"Chart.yaml": "apiVersion: v2\nname: box\nversion: 1.0.0\n"})
+	plan := add(t, dir, scaffold.Add{Chart: chart, Group: "shop", Version: "v1"})
+	if want := "the chart of Box contains no templates: its releases have no objects"; !strings.Contains(strings.Join(plan.Notes, "\n"), want) {
+		t.Errorf("notes %q, want %q", plan.Notes, want)
 	}
 }

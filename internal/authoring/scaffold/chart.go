@@ -110,7 +110,12 @@ func chartFiles(path string) (map[string][]byte, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		return filesBelow(path)
+		within, err := repositoryOf(path)
+		if err != nil {
+			return nil, err
+		}
+		found := map[string][]byte{}
+		return found, addFiles(found, path, "", within, nil)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -127,12 +132,49 @@ func filesBelow(dir string) (map[string][]byte, error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return found, nil
 	}
-	return found, addFiles(found, dir, "", nil)
+	return found, addFiles(found, dir, "", "", nil)
 }
 
-// addFiles adds a file or the files of a folder. outer lists the folders that contain
-// it, to detect loops of symbolic links.
-func addFiles(found map[string][]byte, file, name string, outer []fs.FileInfo) error {
+// repositoryOf returns the folder of the Git repository that contains a chart, or the
+// chart itself. Links in the chart may lead to other files of the repository.
+func repositoryOf(chart string) (string, error) {
+	chart, err := filepath.Abs(chart)
+	if err == nil {
+		chart, err = filepath.EvalSymlinks(chart)
+	}
+	if err != nil {
+		return "", err
+	}
+	for dir := chart; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return chart, nil
+		}
+	}
+}
+
+// checkLink returns an error if a symbolic link leads out of a folder. Otherwise, a chart
+// could copy files of the user, such as keys, to the project and to its image.
+func checkLink(link, within string) error {
+	target, err := filepath.EvalSymlinks(link)
+	if err != nil {
+		return err
+	}
+	if target, err = filepath.Abs(target); err != nil {
+		return err
+	}
+	if _, inside := below(within, target); !inside && target != within {
+		return fmt.Errorf("%s: the symbolic link leads to %s, outside of the chart's repository: replace it by the file, or add the archive that 'helm package' creates", link, target)
+	}
+	return nil
+}
+
+// addFiles adds a file or the files of a folder. Links must not lead out of the folder
+// within, unless it is empty. outer lists the folders that contain the file, to detect
+// loops of symbolic links.
+func addFiles(found map[string][]byte, file, name, within string, outer []fs.FileInfo) error {
 	info, err := os.Stat(file)
 	if err != nil {
 		return err
@@ -146,8 +188,12 @@ func addFiles(found map[string][]byte, file, name string, outer []fs.FileInfo) e
 	}
 	entries, err := os.ReadDir(file)
 	for _, entry := range entries {
+		inner := filepath.Join(file, entry.Name())
+		if err == nil && within != "" && entry.Type()&fs.ModeSymlink != 0 {
+			err = checkLink(inner, within)
+		}
 		if err == nil && entry.Name() != ".git" {
-			err = addFiles(found, filepath.Join(file, entry.Name()), path.Join(name, entry.Name()), append(slices.Clip(outer), info))
+			err = addFiles(found, inner, path.Join(name, entry.Name()), within, append(slices.Clip(outer), info))
 		}
 	}
 	return err

@@ -112,9 +112,10 @@ func TestAdd_UsesChartInPlace(t *testing.T) {
 // copied.
 func TestAdd_FollowsSymbolicLinks(t *testing.T) {
 	dir := newProject(t)
-	shared := writeFiles(t, t.TempDir(), map[string]string{"in/Chart.yaml": boxChart["charts/in/Chart.yaml"], "values.yaml": "size: 2\n"})
-	chart := writeFiles(t, t.TempDir(), map[string]string{
-		"Chart.yaml": boxChart["Chart.yaml"], ".git/config": "a", "templates/box.yaml": boxChart["templates/box.yaml"],
+	repository := writeFiles(t, t.TempDir(), map[string]string{".git/config": ""})
+	shared := writeFiles(t, filepath.Join(repository, "shared"), map[string]string{"in/Chart.yaml": boxChart["charts/in/Chart.yaml"], "in/.git/config": "a", "values.yaml": "size: 2\n"})
+	chart := writeFiles(t, filepath.Join(repository, "charts", "box"), map[string]string{
+		"Chart.yaml": boxChart["Chart.yaml"], "templates/box.yaml": boxChart["templates/box.yaml"],
 	})
 	link := func(from, to string) {
 		t.Helper()
@@ -138,6 +139,21 @@ func TestAdd_FollowsSymbolicLinks(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, tree(t, dir+"/charts/box")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	outside := writeFiles(t, t.TempDir(), map[string]string{"key": "secret"})
+	link("key", filepath.Join(outside, "key"))
+	if _, err := project(dir).Add(scaffold.Add{Chart: chart}); err == nil || !strings.Contains(err.Error(), "box/key: the symbolic link leads to "+outside+"/key, outside of the chart's repository") {
+		t.Errorf("a link to a file outside of the repository: %v", err)
+	}
+	if err := os.Remove(filepath.Join(chart, "key")); err != nil {
+		t.Fatal(err)
+	}
+	link("templates/dangling.yaml", "nowhere")
+	if _, err := project(dir).Add(scaffold.Add{Chart: chart}); err == nil || !strings.Contains(err.Error(), "templates/dangling.yaml: the symbolic link points to a file that does not exist") {
+		t.Errorf("a dangling link: %v", err)
+	}
+	if err := os.Remove(filepath.Join(chart, "templates", "dangling.yaml")); err != nil {
+		t.Fatal(err)
 	}
 	link("templates/loop", chart)
 	if _, err := project(dir).Add(scaffold.Add{Chart: chart}); err == nil || !strings.Contains(err.Error(), "loop") {

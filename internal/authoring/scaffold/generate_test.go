@@ -43,7 +43,9 @@ func TestGenerate_RemovesFilesOfRemovedKind(t *testing.T) {
 		t.Errorf("notes: %s", plan.Notes)
 	}
 	after := tree(t, dir)
-	maps.DeleteFunc(after, func(name, _ string) bool { return strings.HasPrefix(name, "charts/box/") })
+	maps.DeleteFunc(after, func(name, _ string) bool {
+		return strings.HasPrefix(name, "charts/box/") || name == "charts/checksums.txt"
+	})
 	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("(-before +after):\n%s", diff)
 	}
@@ -187,7 +189,7 @@ func TestGenerate_NamespacedOverlayHasRole(t *testing.T) {
 	dir := newProject(t)
 	chart := maps.Clone(boxChart)
 	chart["templates/role.yaml"] = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: box}\nrules: []\n"
-	add(t, dir, scaffold.Add{Chart: pack(t, "box.tgz", chart), Group: "shop", Version: "v1"})
+	add(t, dir, scaffold.Add{Chart: pack(t, "box.tgz", chart), Group: "shop", Version: "v1", Allow: new(true)})
 	role := tree(t, dir)["config/namespaced/role.yaml"]
 	for _, want := range []string{
 		"kind: Role\nmetadata:\n  name: manager-role\n", "resources: [boxes]",

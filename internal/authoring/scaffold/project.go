@@ -94,6 +94,10 @@ type Init struct {
 // "-controller-manager" with the suffixes of a ReplicaSet and a Pod.
 const maxName = 63 - len("-controller-manager") - len("-0123456789-01234")
 
+// imageName matches names of images that are valid in a Dockerfile. It excludes
+// white space, quotes and variables, not every invalid name.
+var imageName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]*$`)
+
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
 // Plan returns the files of the project. If any of them exists, it returns an error that
@@ -113,6 +117,9 @@ func (i Init) Plan() (*Plan, error) {
 		if problems := validation.IsDNS1123Subdomain(i.Domain); len(problems) > 0 {
 			return nil, fmt.Errorf("--domain %q: %s", i.Domain, strings.Join(problems, "; "))
 		}
+	}
+	if i.Image != "" && !imageName.MatchString(i.Image) {
+		return nil, fmt.Errorf("--image %q: want the name of an image, such as registry.example.com/chartwright:v1", i.Image)
 	}
 	plan := newPlan()
 	files, err := templateFiles("files/project", i)
@@ -135,7 +142,7 @@ func (i Init) Plan() (*Plan, error) {
 	}
 	if len(taken) > 0 {
 		return nil, fmt.Errorf("%s already contains files that init would write: %s: choose another folder, or move these files",
-			filepath.Clean(i.Dir), strings.Join(taken, ", "))
+			filepath.Clean(i.Dir), some(taken))
 	}
 	return plan, nil
 }

@@ -98,6 +98,8 @@ func TestInit_RejectsInvalidRequest(t *testing.T) {
 		err   string
 	}{
 		{"an existing file", scaffold.Init{}, map[string]string{"Makefile": "mine", "config/rbac/role.yaml": "mine"}, "Makefile, "},
+		{"many existing files", scaffold.Init{}, map[string]string{"Makefile": "", "Dockerfile": "", "README.md": "", "watches.yaml": "", ".gitignore": ""}, "Makefile and 2 more: choose another folder"},
+		{"an invalid image", scaffold.Init{Name: "shop", Image: "foo bar:latest"}, nil, `--image "foo bar:latest": want the name of an image, such as registry.example.com/chartwright:v1`},
 		{"an invalid name", scaffold.Init{Name: "Shop"}, nil, `"Shop": want at most 27 lower-case letters`},
 		{"a name that is too long", scaffold.Init{Name: strings.Repeat("a", 28)}, nil, "want at most 27"},
 		{"an invalid domain", scaffold.Init{Name: "shop", Domain: "https://example.com"}, nil, "--domain"},

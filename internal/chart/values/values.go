@@ -24,9 +24,23 @@ func FromSpec(object map[string]any) (map[string]any, error) {
 	}
 	values, ok := spec.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("spec: got %T, want an object with the chart's values", spec)
+		return nil, fmt.Errorf("spec: got %s, want an object with the chart's values", jsonType(spec))
 	}
 	return Normalize(values), nil
+}
+
+// jsonType describes the type of a JSON value.
+func jsonType(value any) string {
+	switch value.(type) {
+	case []any:
+		return "a list"
+	case string:
+		return "a string"
+	case bool:
+		return "a boolean"
+	default:
+		return "a number"
+	}
 }
 
 // Merge merges overrides into values, key by key in nested objects, and returns values. As

@@ -45,8 +45,8 @@ func TestFromSpec_NormalizesNumbers(t *testing.T) {
 			object: map[string]any{"spec": map[string]any{"a": "1", "b": true, "c": ""}},
 			want:   map[string]any{"a": "1", "b": true, "c": ""},
 		},
-		{name: "a list", object: map[string]any{"spec": []any{}}, fails: "spec: got "},
-		{name: "a string", object: map[string]any{"spec": "a"}, fails: "spec: got "},
+		{name: "a list", object: map[string]any{"spec": []any{}}, fails: "spec: got a list, want an object"},
+		{name: "a string", object: map[string]any{"spec": "a"}, fails: "spec: got a string, want an object"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := values.FromSpec(test.object)
