@@ -2,7 +2,6 @@ package chart
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -90,7 +89,7 @@ func TestLoadDir_RejectsLinkLoopsAndBrokenLinks(t *testing.T) {
 	}{
 		{"to the folder of the chart", "files/again", "..", errLoop},
 		{"to the folder of the link", "files/again", ".", errLoop},
-		{"to a missing file", "files/lost", "nowhere", fs.ErrNotExist},
+		{"to a missing file", "files/lost", "nowhere", errDangling},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := mountVolume(t, small())

@@ -73,7 +73,7 @@ func plural(singular string) string {
 // sibilant matches words whose plural ends in -es.
 var sibilant = regexp.MustCompile(`(s|x|z|ch|sh)$`)
 
-// Names are the names by which the API server and kubectl find the kinds of entries. In
+// Names are the names of kinds in URLs of the API server and in kubectl. In
 // each group, a name belongs to one kind: the API server does not serve a second CRD that
 // has it.
 type Names map[string]named
