@@ -31,13 +31,12 @@ func ExampleOf(loaded *chart.Chart, w watches.Watch, finder *landing.Finder) (Ex
 	if w.Kind == "" {
 		w.Kind = camelCase(loaded.Name())
 	}
-	// The notes are about lookups, on which the sample does not depend.
-	allow, _, err := Allow(catalog.Kind{Watch: w, Chart: loaded}, finder)
+	need, err := Allow(catalog.Kind{Watch: w, Chart: loaded}, finder)
 	if err != nil {
 		return Example{}, err
 	}
 	written := entry{{"group", w.Group}, {"version", w.Version}, {"kind", w.Kind}, {"chart", "charts/" + loaded.Name()}}
-	written.allow(allow)
+	written.allow(need.Allow)
 	var made Example
 	if made.Entry, err = written.block("", "\n"); err != nil {
 		return Example{}, err
