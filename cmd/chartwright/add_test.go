@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -86,7 +87,7 @@ func TestAdd_RefusesUnsafeChanges(t *testing.T) {
 			if err == nil || err.Error() != test.err || stdout != test.stdout || stderr != "" {
 				t.Errorf("got error\n%v\nwant\n%s\nstdout\n%s\nwant\n%s\nstderr %q", err, test.err, stdout, test.stdout, stderr)
 			}
-			dry := append(test.args, "--dry-run")
+			dry := slices.Concat(test.args, []string{"--dry-run"})
 			stdout, stderr, err = execute(t, dry...)
 			if err != nil || stderr != "Refused: "+test.err+"\n" || !strings.Contains(stdout, test.stdout) || !strings.Contains(stdout, "\nwatches.yaml:\n") {
 				t.Errorf("--dry-run: %v\n%s\n%s", err, stderr, stdout)

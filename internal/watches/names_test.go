@@ -31,8 +31,8 @@ func TestParse_ChecksNames(t *testing.T) {
 		{"a misspelled key in a block", "- {group: a.com, version: v1, kind: A, chart: a, rollout: {maxConcurent: 3}}", []string{
 			`watches.yaml:1: rollout: unknown field "maxConcurent": did you mean maxConcurrent?`,
 		}},
-		{"a key that is similar to no other", "- {group: a.com, version: v1, kind: A, chart: a, colour: red}", []string{
-			`watches.yaml:1: unknown key "colour": expected one of group, version, kind, chart, `,
+		{"a key that is similar to no other", "- {group: a.com, version: v1, kind: A, chart: a, flavor: red}", []string{
+			`watches.yaml:1: unknown key "flavor": expected one of group, version, kind, chart, `,
 		}},
 		{"a wrong type in a block", "- {group: a.com, version: v1, kind: A, chart: a, rollout: {maxConcurrent: \"5\"}}", []string{
 			"watches.yaml:1: rollout.maxConcurrent: expected an integer, found a string",

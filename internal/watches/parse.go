@@ -175,14 +175,7 @@ func (p *parser) check(w *Watch) {
 			p.problemf(w.Lines[field.key], "%s is empty", field.key)
 		}
 	}
-	for _, name := range []struct {
-		key, value string
-		check      func(string) error
-	}{{"group", w.Group, CheckGroup}, {"version", w.Version, CheckVersion}, {"kind", w.Kind, CheckKind}} {
-		if name.value != "" {
-			p.checkName(w.Lines[name.key], name.key, name.value, name.check)
-		}
-	}
+	p.checkGVK(w)
 	if w.MaxConcurrentReconciles != nil && *w.MaxConcurrentReconciles < 1 {
 		p.problemf(w.Lines["maxConcurrentReconciles"], "maxConcurrentReconciles is %d: expected at least 1", *w.MaxConcurrentReconciles)
 	}
@@ -222,6 +215,18 @@ func (p *parser) check(w *Watch) {
 		return
 	}
 	p.seen[gk] = w.Line
+}
+
+// checkGVK checks the names that identify the kind.
+func (p *parser) checkGVK(w *Watch) {
+	for _, name := range []struct {
+		key, value string
+		check      func(string) error
+	}{{"group", w.Group, CheckGroup}, {"version", w.Version, CheckVersion}, {"kind", w.Kind, CheckKind}} {
+		if name.value != "" {
+			p.checkName(w.Lines[name.key], name.key, name.value, name.check)
+		}
+	}
 }
 
 // keys are the keys of an entry, in the order of the fields of Watch.

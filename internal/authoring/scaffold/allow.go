@@ -40,7 +40,7 @@ const (
 	lookupScope     = "lookup"
 )
 
-func (n *Need) add(key, format string, args ...any) {
+func (n *Need) addf(key, format string, args ...any) {
 	if cause := fmt.Sprintf(format, args...); !slices.Contains(n.because[key], cause) {
 		n.because[key] = append(n.because[key], cause)
 	}
@@ -85,10 +85,10 @@ func Allow(served catalog.Kind, finder *landing.Finder, given ...map[string]any)
 			switch namespace := object.GetNamespace(); {
 			case isClusterScoped(kind):
 				kinds.Insert(kind.String())
-				need.add(kind.String(), "%s %s (%s%s)", kind.Kind, object.GetName(), object.Source, with)
+				need.addf(kind.String(), "%s %s (%s%s)", kind.Kind, object.GetName(), object.Source, with)
 			case namespace != "" && namespace != trialNamespace:
 				need.OtherNamespaces = true
-				need.add(otherNamespaces, "%s %s in namespace %s (%s%s)", kind.Kind, object.GetName(), namespace, object.Source, with)
+				need.addf(otherNamespaces, "%s %s in namespace %s (%s%s)", kind.Kind, object.GetName(), namespace, object.Source, with)
 			}
 		}
 	}
@@ -112,7 +112,7 @@ func (n *Need) lookups(loaded *chart.Chart) {
 		if len(call.Args) > 2 {
 			if _, literal := analysis.Literal(call.Args[2]); literal {
 				n.Lookup = watches.LookupAll
-				n.add(lookupScope, "lookup in %s:%d", call.File.Path, call.Line())
+				n.addf(lookupScope, "lookup in %s:%d", call.File.Path, call.Line())
 				continue
 			}
 			if analysis.Field(call.Args[2]) == "Release.Namespace" {

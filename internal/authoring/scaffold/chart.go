@@ -41,7 +41,7 @@ func (p *Plan) copyChart(files map[string][]byte, to string, copied checksums) (
 		switch {
 		case stays && bytes.Equal(unixLines(data), unixLines(wanted)):
 			continue
-		case !stays && copied[name] == "" && !(nested && slices.Contains(rendering, first)):
+		case !stays && copied[name] == "" && (!nested || !slices.Contains(rendering, first)):
 			continue
 		case !stays:
 			if err := p.write(filepath.Join(to, filepath.FromSlash(name)), nil); err != nil {

@@ -141,7 +141,8 @@ func (p Project) importChart(plan *Plan, a Add, s source, file *watchesFile, ind
 	}
 	if !s.starter {
 		before := maps.Clone(sums)
-		if sums.set(s.name, s.files); !maps.Equal(before, sums) {
+		sums.set(s.name, s.files)
+		if !maps.Equal(before, sums) {
 			if err := plan.writeChecksums(charts, sums); err != nil {
 				return nil, err
 			}
