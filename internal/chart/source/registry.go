@@ -1,0 +1,163 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/registry"
+	"oras.land/oras-go/v2/content"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/credentials"
+)
+
+// fetchOCI downloads a chart from an OCI registry.
+func (c *client) fetchOCI(_ context.Context, r Reference) (download, error) {
+	helm, err := c.registry(r)
+	if err != nil {
+		return download{}, err
+	}
+	host := r.host()
+	tag, manifest, err := c.resolve(helm, r)
+	if err != nil {
+		return download{}, err
+	}
+	options := []registry.PullOption{registry.PullOptWithChart(true)}
+	if c.options.Keyring != "" {
+		options = append(options, registry.PullOptWithProv(true), registry.PullOptIgnoreMissingProv(true))
+	}
+	// By digest, because the tag can move.
+	result, err := helm.Pull(r.OCI+"@"+manifest, options...)
+	if err != nil {
+		return download{}, c.explainPull(host, manifest, err)
+	}
+	got := download{
+		archive: result.Chart.Data, provenance: result.Prov.Data, manifest: manifest,
+		file: result.Chart.Meta.Name + "-" + result.Chart.Meta.Version + ".tgz",
+	}
+	if tag == "" {
+		tag = result.Chart.Meta.Version
+	}
+	got.location = "oci://" + r.OCI + ":" + tag
+	if c.options.Keyring != "" && len(got.provenance) == 0 {
+		return got, missingProvenance("in "+got.location, nil)
+	}
+	return got, nil
+}
+
+// registry returns Helm's client for the registry of a reference.
+func (c *client) registry(r Reference) (*registry.Client, error) {
+	credential, err := c.credential(r.host())
+	if err != nil {
+		return nil, err
+	}
+	options := []registry.ClientOption{
+		registry.ClientOptHTTPClient(&c.Client),
+		registry.ClientOptAuthorizer(auth.Client{Client: &c.Client, Cache: auth.NewCache(), Credential: credential}),
+		// The authorizer has the credentials. Without this option, Helm's client reads
+		// the files of the user.
+		registry.ClientOptCredentialsFile(os.DevNull),
+	}
+	if c.options.PlainHTTP {
+		options = append(options, registry.ClientOptPlainHTTP())
+	}
+	return registry.NewClient(options...)
+}
+
+// credential returns the function that finds credentials for a host: those of the options,
+// else those of the files of Helm and Docker.
+func (c *client) credential(host string) (auth.CredentialFunc, error) {
+	o := c.options
+	if o.withCredentials() {
+		return auth.StaticCredential(host, auth.Credential{Username: o.Username, Password: o.Password}), nil
+	}
+	var store credentials.Store
+	var err error
+	switch {
+	case len(o.DockerConfig) > 0:
+		if store, err = credentials.NewMemoryStoreFromDockerConfig(o.DockerConfig); err != nil {
+			return nil, problem(ReasonInvalid, "the Docker configuration with the credentials is not valid", "want {\"auths\": …} in "+o.Settings.Credentials, nil)
+		}
+	case o.Helm != nil:
+		if store, err = credentials.NewStore(o.Helm.RegistryConfig, credentials.StoreOptions{DetectDefaultNativeStore: true}); err != nil {
+			return nil, problem(ReasonInvalid, "the credentials in "+o.Helm.RegistryConfig+" cannot be read", "run 'helm registry login "+host+"'", err)
+		}
+		if docker, err := credentials.NewStoreFromDocker(credentials.StoreOptions{DetectDefaultNativeStore: true}); err == nil {
+			store = credentials.NewStoreWithFallbacks(store, docker)
+		}
+	default:
+		return nil, nil
+	}
+	find := credentials.Credential(store)
+	return func(ctx context.Context, at string) (auth.Credential, error) {
+		found, err := find(ctx, at)
+		if found != auth.EmptyCredential {
+			c.stored.Store(true)
+		}
+		return found, err
+	}, nil
+}
+
+// validTag matches the texts that can be a tag. Constraints such as ^1.2 do not match.
+var validTag = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+\-]{0,127}$`)
+
+// resolve returns the tag of a version, and the digest of its manifest. The tag is empty if
+// the reference has only a digest.
+func (c *client) resolve(helm *registry.Client, r Reference) (tag, manifest string, err error) {
+	if r.Version == "" && r.Digest != "" {
+		return "", r.Digest, nil
+	}
+	if validTag.MatchString(r.Version) {
+		found, err := helm.Resolve(r.OCI + ":" + r.Version)
+		if err == nil {
+			return r.Version, found.Digest.String(), c.matches(r, r.Version, found.Digest.String())
+		}
+		if explained := c.explain(r.host(), err); explained.Reason != ReasonNotFound {
+			return "", "", explained
+		}
+	}
+	tags, err := helm.Tags(r.OCI)
+	if err != nil {
+		explained := c.explain(r.host(), err)
+		if explained.Reason == ReasonNotFound {
+			explained.Message = fmt.Sprintf("%s has no chart %s (404)", r.host(), strings.TrimPrefix(r.OCI, r.host()+"/"))
+		}
+		return "", "", explained
+	}
+	if tag, err = registry.GetTagMatchingVersionOrConstraint(tags, r.Version); err != nil {
+		return "", "", noVersion(r.Version, tags, c.options.Settings, err)
+	}
+	found, err := helm.Resolve(r.OCI + ":" + tag)
+	if err != nil {
+		return "", "", c.explain(r.host(), err)
+	}
+	return tag, found.Digest.String(), c.matches(r, tag, found.Digest.String())
+}
+
+// matches returns an error if a tag has another digest than the reference.
+func (c *client) matches(r Reference, tag, manifest string) error {
+	if r.Digest == "" || r.Digest == manifest {
+		return nil
+	}
+	return wrongDigest("version "+tag, manifest, r.Digest, c.options)
+}
+
+// explainPull returns the Error for an error of Helm's client.
+func (c *client) explainPull(host, manifest string, err error) *Error {
+	text := err.Error()
+	switch {
+	case errors.Is(err, content.ErrMismatchedDigest), errors.Is(err, content.ErrInvalidDescriptorSize), errors.Is(err, content.ErrTrailingData), strings.Contains(text, "mismatch Content-Length"):
+		return problem(ReasonDigest, fmt.Sprintf("%s sent other data than the manifest %s lists: %s", host, manifest, innermost(err)), "push the chart again", err)
+	case strings.HasPrefix(text, "manifest does not contain"), strings.HasPrefix(text, "could not load config"):
+		return problem(ReasonChart, "the manifest "+manifest+" is not that of a Helm chart", "want a chart that 'helm push' has uploaded, not an image", err)
+	}
+	explained := c.explain(host, err)
+	if explained.Reason == ReasonNotFound {
+		explained.Message = fmt.Sprintf("%s has no chart with the digest %s (404)", host, manifest)
+		explained.Advice = "check the digest: want the digest of the manifest, as 'helm push' prints it"
+	}
+	return explained
+}
