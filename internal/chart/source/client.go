@@ -19,6 +19,8 @@ type client struct {
 	options Options
 	// host is the host to which credentials are sent.
 	host string
+	// oci is set if the host is an OCI registry.
+	oci bool
 	// stored is set if credentials of the user's files were sent.
 	stored *atomic.Bool
 }

@@ -174,7 +174,7 @@ func (c *client) unauthorized(host string, code int, err error) *Error {
 		message = fmt.Sprintf("%s rejected the credentials (%d)", host, code)
 		advice = "check " + s.Credentials
 	}
-	if s.Login != "" {
+	if c.oci && s.Login != "" {
 		advice += fmt.Sprintf(s.Login, host)
 	}
 	return problem(ReasonUnauthorized, message, advice, err)

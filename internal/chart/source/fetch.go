@@ -95,6 +95,7 @@ func fetch(ctx context.Context, r Reference, o Options) (Chart, error) {
 		return Chart{}, err
 	}
 	defer c.CloseIdleConnections()
+	c.oci = r.OCI != ""
 	var got download
 	switch {
 	case r.Path != "":

@@ -176,8 +176,10 @@ func (r Reference) String() string {
 		return redact(r.URL)
 	case r.OCI != "":
 		text := "oci://" + r.OCI
-		if r.Version != "" {
+		if validTag.MatchString(r.Version) {
 			text += ":" + r.Version
+		} else if r.Version != "" {
+			return redact(text) + " " + r.Version
 		}
 		if r.Digest != "" {
 			text += "@" + r.Digest

@@ -34,6 +34,7 @@ func TestParse(t *testing.T) {
 		{text: "oci://r.example.com/charts/web", want: Reference{OCI: "r.example.com/charts/web"}, as: "oci://r.example.com/charts/web"},
 		{text: "oci://r.example.com:5000/web:1.2.3+b", want: Reference{OCI: "r.example.com:5000/web", Version: "1.2.3+b"}, as: "oci://r.example.com:5000/web:1.2.3+b"},
 		{text: "oci://r.example.com:5000/web", version: "1.x", want: Reference{OCI: "r.example.com:5000/web", Version: "1.x"}, as: "oci://r.example.com:5000/web:1.x"},
+		{text: "oci://r.example.com/web", version: "^1", want: Reference{OCI: "r.example.com/web", Version: "^1"}, as: "oci://r.example.com/web ^1"},
 		{text: "oci://r.example.com/web@" + pin, want: Reference{OCI: "r.example.com/web", Digest: pin}, as: "oci://r.example.com/web@" + pin},
 		{text: "oci://[::1]:5000/web:1@" + pin, want: Reference{OCI: "[::1]:5000/web", Version: "1", Digest: pin}, as: "oci://[::1]:5000/web:1@" + pin},
 	} {

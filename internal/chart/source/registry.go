@@ -111,7 +111,7 @@ func (c *client) resolve(helm *registry.Client, r Reference) (tag, manifest stri
 		return "", r.Digest, nil
 	}
 	if validTag.MatchString(r.Version) {
-		found, err := helm.Resolve(r.OCI + ":" + r.Version)
+		found, err := helm.Resolve(tagged(r, r.Version))
 		if err == nil {
 			return r.Version, found.Digest.String(), c.matches(r, r.Version, found.Digest.String())
 		}
@@ -130,11 +130,17 @@ func (c *client) resolve(helm *registry.Client, r Reference) (tag, manifest stri
 	if tag, err = registry.GetTagMatchingVersionOrConstraint(tags, r.Version); err != nil {
 		return "", "", noVersion(r.Version, tags, c.options.Settings, err)
 	}
-	found, err := helm.Resolve(r.OCI + ":" + tag)
+	found, err := helm.Resolve(tagged(r, tag))
 	if err != nil {
 		return "", "", c.explain(r.host(), err)
 	}
 	return tag, found.Digest.String(), c.matches(r, tag, found.Digest.String())
+}
+
+// tagged returns the reference of a version. Tags contain no plus signs: 'helm push' writes
+// underscores.
+func tagged(r Reference, version string) string {
+	return r.OCI + ":" + strings.ReplaceAll(version, "+", "_")
 }
 
 // matches returns an error if a tag has another digest than the reference.

@@ -135,6 +135,7 @@ func (c *client) fetchListed(ctx context.Context, location string) (download, er
 			return download{}, err
 		}
 		other := *c
+		other.oci = true
 		if other.host = r.host(); other.host != c.host && !c.options.PassCredentials {
 			other.options.Username, other.options.Password = "", ""
 		}
