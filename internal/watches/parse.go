@@ -206,6 +206,7 @@ func (p *parser) check(w *Watch) {
 	p.checkHealth(w)
 	p.checkDisplay(w)
 	p.checkVersions(w)
+	p.checkSource(w)
 	if w.Kind == "" {
 		return
 	}

@@ -31,6 +31,8 @@ type Watch struct {
 	Kind    string `json:"kind"`
 	// Chart is the path of a chart folder or .tgz, relative to the watches file.
 	Chart string `json:"chart"`
+	// Source is where the chart was fetched; nil means that it is the user's own.
+	Source *Source `json:"source,omitempty"`
 
 	// WatchDependentResources enables drift correction; nil means true.
 	WatchDependentResources *bool `json:"watchDependentResources,omitempty"`
