@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -71,7 +72,7 @@ func cut(suffix string, data []byte) func(http.ResponseWriter, *http.Request) bo
 		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, suffix) {
 			return false
 		}
-		w.Header().Set("Content-Length", fmt.Sprint(len(data)))
+		w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 		_, _ = w.Write(data[:len(data)/2])
 		return true
 	}

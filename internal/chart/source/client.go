@@ -150,6 +150,7 @@ type body struct {
 	end       func()
 }
 
+// Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.transport.left.Add(-int64(n)) < 0 {
@@ -161,6 +162,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Close implements io.Closer.
 func (b *body) Close() error {
 	defer b.end()
 	return b.ReadCloser.Close()

@@ -72,9 +72,9 @@ func UserHelm() *Helm {
 // Settings has the names of options in error messages, because the same option is a flag
 // of a command or a field of a custom resource. Set all, except the limits and Login.
 type Settings struct {
-	Credentials, CA, InsecureSkipTLSVerify, PlainHTTP  string
-	Version, Digest, Repo, Keyring                     string
-	AllowHosts, MaxBytes, Timeout                      string
+	Credentials, CA, InsecureSkipTLSVerify, PlainHTTP string
+	Version, Digest, Repo, Keyring                    string
+	AllowHosts, MaxBytes, Timeout                     string
 	// Login is another way to set credentials for a registry, with %s for its host.
 	Login string
 }

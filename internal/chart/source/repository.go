@@ -129,8 +129,8 @@ func (c *client) fetchIndexed(ctx context.Context, r Reference) (download, error
 
 // fetchListed downloads a chart from a URL in an index, which can be on another host.
 func (c *client) fetchListed(ctx context.Context, location string) (download, error) {
-	if strings.HasPrefix(location, "oci://") {
-		r := parseOCI(strings.TrimPrefix(location, "oci://"))
+	if rest, isOCI := strings.CutPrefix(location, "oci://"); isOCI {
+		r := parseOCI(rest)
 		if err := r.Validate(); err != nil {
 			return download{}, err
 		}
