@@ -17,28 +17,33 @@ func newAdd() *cobra.Command {
 	var add scaffold.Add
 	var finish planFlags
 	var analysis analysisFlags
+	var fetch fetchFlags
 	var allow bool
 	cmd := &cobra.Command{
 		Use:   "add [CHART]",
 		Short: "Add a kind for a chart",
-		Long: `Add a kind for a Helm chart, a folder or a .tgz: copy the chart to charts/, add an
-entry to watches.yaml, and generate the CRD, the RBAC rules and a sample. A chart
-in charts/ is used where it is. --new creates a chart instead of CHART.
+		Long: `Add a kind for a Helm chart: copy the chart to charts/, add an entry to
+watches.yaml, and generate the CRD, the RBAC rules and a sample. CHART is a folder,
+a .tgz, the URL of a .tgz, oci://HOST/PATH[:VERSION|@DIGEST], REPOSITORY/NAME of
+'helm repo add', or a name with --repo. A chart in charts/ is used where it is. --new
+creates a chart. 'chartwright update --help' lists more flags to fetch charts.
 
-Run add again to update the copy of the chart and the generated files, and to
-change the flags that you set. Samples, comments in watches.yaml, and your own
-files in the copy are not changed. Unsafe changes require --allow, --force or
---replace-chart; --dry-run lists them.`,
+Run add again to update the copy and the generated files, and to change the flags
+that you set. Samples and your own files are not changed. Unsafe changes require
+--allow, --force or --replace-chart; --dry-run lists them.`,
 		Example: `  chartwright add ../web --group shop.example.com --version v1alpha1
-  chartwright add postgres-1.2.3.tgz --group db.example.com --version v1 --kind Database
-  chartwright add --new api --group shop.example.com --version v1alpha1`,
+  chartwright add --new api
+  chartwright add oci://ghcr.io/stefanprodan/charts/podinfo --chart-version ^6
+  chartwright add redis --repo https://charts.example.com --kind Cache`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (add.New != "") {
 				return errors.New("expected either CHART or --new NAME")
 			}
 			if len(args) == 1 {
-				add.Chart = args[0]
+				if err := fetch.resolve(cmd, args[0], &add); err != nil {
+					return err
+				}
 			}
 			if cmd.Flags().Changed("allow") {
 				add.Allow = &allow
@@ -57,8 +62,8 @@ files in the copy are not changed. Unsafe changes require --allow, --force or
 	projectFlags(cmd, &project)
 	flags := cmd.Flags()
 	flags.StringVar(&add.New, "new", "", "create a chart with this name, with Deployment, Service and Ingress (default: use CHART)")
-	flags.StringVar(&add.Group, "group", "", "API group; without a dot, the domain of the project is appended (required for a new kind)")
-	flags.StringVar(&add.Version, "version", "", "API version, such as v1alpha1 (required for a new kind)")
+	flags.StringVar(&add.Group, "group", "", "API group; without a dot, the domain of the project is appended (default: the domain)")
+	flags.StringVar(&add.Version, "version", "", "API version of the kind (default v1alpha1)")
 	flags.StringVar(&add.Kind, "kind", "", "name of the kind (default: name of the chart in CamelCase)")
 	flags.StringVar(&add.Plural, "plural", "", "plural of a new kind, as kubebuilder forms it by default")
 	flags.StringSliceVar(&add.ShortNames, "short-name", nil, "short names for kubectl (default: none)")
@@ -68,6 +73,8 @@ files in the copy are not changed. Unsafe changes require --allow, --force or
 	flags.BoolVar(&allow, "allow", false, "allow what the chart needs outside the namespace of its releases (=false: add without)")
 	flags.BoolVar(&add.Force, "force", false, "overwrite files of the copy that you have edited")
 	flags.BoolVar(&add.ReplaceChart, "replace-chart", false, "replace the chart of an existing kind by another one")
+	fetch.addRepo(cmd)
+	fetch.add(cmd, false)
 	finish.dryRunFlag(cmd)
 	analysis.add(cmd)
 	return cmd

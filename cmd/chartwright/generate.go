@@ -95,7 +95,7 @@ func (f planFlags) run(cmd *cobra.Command, plan *scaffold.Plan) error {
 		return fmt.Errorf("run '%s':%s", cmd.CommandPath(), planText(changes, "\n  %[2]s: %[1]s", stale))
 	case f.check:
 	case f.output != "":
-		err = plugin.Print(cmd.OutOrStdout(), f.output, planOutput{plan.Files(), plan.Notes, plan.Refusals, plan.Resource, plan.Entry})
+		err = plugin.Print(cmd.OutOrStdout(), f.output, planOutput{plan.Files(), plan.Notes, plan.Refusals, plan.Resource, plan.Entry, plan.Changes})
 	case f.dryRun:
 		_, err = io.WriteString(cmd.OutOrStdout(), planText(plan.Files(), "%-9s %s\n", planned))
 	case len(changes) == 0:
@@ -129,6 +129,8 @@ type planOutput struct {
 	Resource string `json:"resource,omitempty"`
 	// Entry is the entry of watches.yaml, for add.
 	Entry string `json:"entry,omitempty"`
+	// Changes are what an update of a chart changes.
+	Changes *scaffold.Changes `json:"changes,omitempty"`
 }
 
 // planText formats a line for each file.

@@ -37,7 +37,7 @@ a chart, and each custom resource of the kind becomes one Helm release.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(), newInit(), newAdd(), newGenerate(), newBundle(), newCRD(), newLint(), newRBAC(), newRender(), newSchema(), newTry(), newMigrate())
+	root.AddCommand(newRun(), newInit(), newAdd(), newUpdate(), newRemove(), newGenerate(), newBundle(), newCRD(), newLint(), newRBAC(), newRender(), newSchema(), newTry(), newMigrate())
 	plugin.WithVersion(root, nil)
 	return root
 }

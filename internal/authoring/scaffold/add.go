@@ -1,14 +1,12 @@
 package scaffold
 
 import (
-	"path/filepath"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/authoring/lint"
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/crd"
 )
 
@@ -16,8 +14,9 @@ import (
 // changed.
 type Add struct {
 	// Chart is the folder or .tgz of the chart. Alternatively, New is the name of a new
-	// chart.
+	// chart, or Fetched a chart from a registry, a repository or a URL.
 	Chart, New string
+	Fetched    *Fetched
 
 	Group, Version, Kind, Plural string
 	ShortNames, Categories       []string
@@ -35,67 +34,68 @@ type Add struct {
 
 // Add plans the files of a kind. It is idempotent.
 func (p Project) Add(a Add) (*Plan, error) {
-	text, err := readFile(p.Watches)
+	plan := newPlan()
+	return plan, p.add(plan, a)
+}
+
+// add adds the files of a kind to a plan, which can contain the files of the project.
+func (p Project) add(plan *Plan, a Add) error {
+	text, err := plan.read(p.Watches)
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case text == nil:
-		return nil, p.missing()
+		return p.missing()
 	}
 	file, err := readWatches(p.Watches, text)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	name, err := p.Name()
+	name, err := p.nameIn(plan)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	plan := newPlan()
 	source, err := p.source(a, file)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := a.complete(file, source.name); err != nil {
-		return nil, err
+		return err
 	}
 	index := file.index(schema.GroupKind{Group: a.Group, Kind: a.Kind})
 	loaded, err := p.importChart(plan, a, source, file, index)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if file, err = file.forget(index, a, source); err != nil {
+		return err
 	}
 	if text, err = plan.bind(file, index, a, source.entry, loaded, p.Finder); err != nil {
-		return nil, err
+		return err
 	}
 	if err := plan.write(p.Watches, text); err != nil {
-		return nil, err
+		return err
 	}
 	if file, err = readWatches(p.Watches, text); err != nil {
-		return nil, err
+		return err
 	}
 	plan.Entry = file.textOf(a.Kind, a.Group)
-	kinds, err := catalog.FromText(p.Watches, text, func(path string) (*chart.Chart, error) {
-		if path == source.entry {
-			return loaded, nil
-		}
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.Dir(p.Watches), path)
-		}
-		return catalog.OpenChart(path)
-	})
+	kinds, err := p.kinds(text, source.entry, loaded)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if len(loaded.Templates()) == 0 {
 		plan.remarkf("the chart of %s contains no templates: its releases have no objects", a.Kind)
 	}
+	plan.kinds = kinds
 	added := slices.IndexFunc(kinds, func(k catalog.Kind) bool { return k.Kind == a.Kind && k.Group == a.Group })
 	if added >= 0 {
 		plan.Resource = crd.Name(kinds[added])
 		if err := plan.notePasswords(kinds[added]); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return plan, p.generate(plan, name, kinds)
+	return p.generate(plan, name, kinds)
 }
 
 // notePasswords adds a note with the valuesFrom that the entry needs if the chart rejects

@@ -160,6 +160,7 @@ func (p *Plan) widen(a Add, have watches.Watch, need Need, fields entry) (entry,
 
 // options adds the requested keys that differ from the defaults.
 func (e *entry) options(a Add, have watches.Watch) {
+	e.source(a.Fetched, have)
 	e.set("shortNames", a.ShortNames)
 	e.set("categories", a.Categories)
 	// Before the scope, which needs it.

@@ -4,6 +4,9 @@
 //	project.go        Init creates a project from the templates in files/project;
 //	                  Project.Bundle plans a bundle for OLM
 //	add.go            Project.Add adds or updates the kind of a chart
+//	update.go         Project.Update: another version of a chart, and what it changes
+//	remove.go         Project.Remove removes a kind
+//	fetched.go        charts from registries and repositories, and the key source
 //	request.go        defaults and validation of the request
 //	source.go         the chart to add, and its place in the project
 //	chart.go          copies of charts, and new charts from files/chart

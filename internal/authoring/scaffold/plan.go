@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/chartwright/chartwright/internal/catalog"
 )
 
 // Op is an operation on a file.
@@ -41,10 +43,16 @@ type Plan struct {
 	Notes []string
 	// Refusals are the changes that Write refuses.
 	Refusals []Refusal
+	// Changes are what an update of a chart changes.
+	Changes *Changes
 	// Unsettled is set if a note requires action.
 	Unsettled bool
 
 	files map[string]planned
+	// kinds are the kinds of the project after Add.
+	kinds []catalog.Kind
+	// folders are removed after the files if they are empty.
+	folders []string
 }
 
 // planned is the content of a file before and after. nil means that it does not exist.
@@ -170,7 +178,25 @@ func (p *Plan) Write() error {
 			return err
 		}
 	}
+	for _, folder := range p.folders {
+		removeEmpty(folder)
+	}
 	return nil
+}
+
+// removeEmpty removes a folder and the folders below it, as far as they are empty.
+func removeEmpty(folder string) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			removeEmpty(filepath.Join(folder, entry.Name()))
+		}
+	}
+	// It fails if a file is left.
+	_ = os.Remove(folder)
 }
 
 // header is the first line of a generated file.

@@ -36,9 +36,11 @@ func (p Project) config(path ...string) string {
 
 // Name returns the name of the project's operator, which is the name prefix in
 // config/default.
-func (p Project) Name() (string, error) {
+func (p Project) Name() (string, error) { return p.nameIn(newPlan()) }
+
+func (p Project) nameIn(plan *Plan) (string, error) {
 	file := p.config("default", "kustomization.yaml")
-	data, err := readFile(file)
+	data, err := plan.read(file)
 	if err != nil {
 		return "", err
 	}
@@ -145,6 +147,20 @@ func (i Init) Plan() (*Plan, error) {
 			filepath.Clean(i.Dir), some(taken))
 	}
 	return plan, nil
+}
+
+// Add adds the first kind to the plan of a new project.
+func (i Init) Add(plan *Plan, a Add) error {
+	project := Project{Watches: filepath.Join(i.Dir, "watches.yaml"), Config: filepath.Join(i.Dir, "config")}
+	if a.Group == "" && i.Domain == "" {
+		name, err := project.nameIn(plan)
+		if err != nil {
+			return err
+		}
+		a.Group = name + ".example.com"
+		plan.notef("the API group is %s, because there is no --domain and no --group: set one of them if you deploy the operator, because the group cannot be changed later", a.Group)
+	}
+	return project.add(plan, a)
 }
 
 // Bundle plans the files of a folder with a bundle for the Operator Lifecycle Manager,

@@ -36,7 +36,7 @@ func (a *Add) complete(file *watchesFile, chart string) error {
 		a.Group += "." + of
 	}
 	if a.Group == "" {
-		if err := a.find(file); err != nil {
+		if err := a.defaultGroup(file); err != nil {
 			return err
 		}
 	}
@@ -53,9 +53,7 @@ func (a *Add) complete(file *watchesFile, chart string) error {
 	} else {
 		a.Plural = cmp.Or(a.Plural, newPlural(a.Kind))
 	}
-	if a.Version == "" {
-		return errors.New("no version: set --version, for example to v1alpha1")
-	}
+	a.Version = cmp.Or(a.Version, defaultVersion)
 	if err := watches.CheckVersion(a.Version); err != nil {
 		return fmt.Errorf("--version %q: %w", a.Version, err)
 	}
@@ -87,23 +85,33 @@ func (a *Add) checkNames(have watches.Watch) error {
 	return nil
 }
 
-// find sets the group from the entry of the kind, for a chart that is added again.
-func (a *Add) find(file *watchesFile) error {
-	var groups []string
+// defaultVersion is the version of a new kind, unless the user sets another.
+const defaultVersion = "v1alpha1"
+
+// defaultGroup sets the group: that of the kind if it exists, else the domain of the
+// project, else the group that all other kinds have.
+func (a *Add) defaultGroup(file *watchesFile) error {
+	var groups, all []string
 	for _, w := range file.entries {
 		if w.Kind == a.Kind {
 			groups = append(groups, w.Group)
 		}
+		all = append(all, w.Group)
 	}
-	switch len(groups) {
-	case 1:
+	all = slices.Compact(all)
+	switch {
+	case len(groups) == 1:
 		a.Group = groups[0]
-		return nil
-	case 0:
-		return fmt.Errorf("no API group for the kind %s: set --group, for example to shop.example.com", a.Kind)
-	default:
+	case len(groups) > 1:
 		return fmt.Errorf("the groups %s have a kind %s: set --group to one of them", strings.Join(groups, ", "), a.Kind)
+	case domain(file.text) != "":
+		a.Group = domain(file.text)
+	case len(all) == 1:
+		a.Group = all[0]
+	default:
+		return fmt.Errorf("no API group for the kind %s: set --group, for example to shop.example.com", a.Kind)
 	}
+	return nil
 }
 
 // newPlural returns the plural of a new kind, as kubebuilder forms it. It can differ from

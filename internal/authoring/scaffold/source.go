@@ -57,6 +57,9 @@ func (p Project) source(a Add, file *watchesFile) (source, error) {
 	if a.New != "" {
 		return p.starter(a.New)
 	}
+	if a.Fetched != nil {
+		return p.fetched(*a.Fetched)
+	}
 	loaded, err := catalog.OpenChart(a.Chart)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
