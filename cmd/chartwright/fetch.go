@@ -102,7 +102,7 @@ func (f *fetchFlags) resolve(cmd *cobra.Command, text string, add *scaffold.Add)
 		return err
 	}
 	if !reference.Remote() {
-		if f.version != "" || f.verify {
+		if _, err := os.Stat(text); err != nil || f.version != "" || f.verify {
 			if _, err := source.Fetch(cmd.Context(), reference, o); err != nil {
 				return err
 			}

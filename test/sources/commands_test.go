@@ -218,3 +218,74 @@ func TestCommands_FromInitToRemove(t *testing.T) {
 	p.succeeds(t, []string{"generate", "--check", "--strict"})
 	p.succeeds(t, with("add", oci+":1.0.0"), "created   charts/web/Chart.yaml")
 }
+
+// TestCommands_EveryForm adds a kind by every form of reference.
+func TestCommands_EveryForm(t *testing.T) {
+	t.Parallel()
+	data := version(t, "1.0.0", "replicas: 1\ntag: v1\n")
+	registry, manifests := startRegistry(t, false, data)
+	repository := startRepository(t, data)
+	p := newProject(t)
+	archive := filepath.Join(p.home, "web-1.0.0.tgz")
+	ca := filepath.Join(p.home, "ca.crt")
+	for name, content := range map[string][]byte{archive: data, ca: repository.ca} {
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(p.home, "config", "helm"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	helm := "apiVersion: v1\nrepositories: [{name: shop, url: " + repository.URL + "/stable, caFile: " + ca + "}]\n"
+	if err := os.WriteFile(filepath.Join(p.home, "config", "helm", "repositories.yaml"), []byte(helm), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	oci, stable := "oci://"+registry.host+"/charts/web", repository.URL+"/stable"
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"folder":          {[]string{filepath.Dir(unpacked(t, data))}, ""},
+		"archive":         {[]string{archive, "--chart-version", "1.0.0"}, ""},
+		"url":             {[]string{stable + "/web-1.0.0.tgz", "--ca-file", ca}, "    chart: " + stable + "/web-1.0.0.tgz\n    version: 1.0.0\n    digest: " + digest(data) + "\n"},
+		"oci":             {[]string{oci, "--plain-http"}, "    chart: " + oci + "\n    version: 1.0.0\n    digest: " + manifests[0] + "\n"},
+		"oci-tag":         {[]string{oci + ":1.0.0", "--plain-http"}, "    chart: " + oci + "\n    version: 1.0.0\n    digest: " + manifests[0] + "\n"},
+		"oci-digest":      {[]string{oci + "@" + manifests[0], "--plain-http"}, "    chart: " + oci + "\n    version: 1.0.0\n    digest: " + manifests[0] + "\n"},
+		"repository-name": {[]string{"shop/web"}, "    chart: web\n    repo: " + stable + "\n    version: 1.0.0\n    digest: " + digest(data) + "\n"},
+		"repository-url":  {[]string{"web", "--repo", stable, "--ca-file", ca, "--chart-version", "~1.0"}, "    chart: web\n    repo: " + stable + "\n    version: 1.0.0\n    digest: " + digest(data) + "\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := &project{folder: p.folder, home: p.home}
+			in.succeeds(t, []string{"init", name})
+			in.folder = filepath.Join(p.folder, name)
+			in.fails(t, append([]string{"add"}, test.args...), "no API group for the kind Web: set --group")
+			in.succeeds(t, append([]string{"add", "--group", "shop.example.com"}, test.args...), "resource: webs.shop.example.com")
+			_, entry, _ := strings.Cut(in.read(t, "watches.yaml"), "  chart: charts/web\n")
+			if source := strings.TrimPrefix(entry, "  source:\n"); source != test.want {
+				t.Errorf("watches.yaml ends with\n%s\nwant\n%s", entry, test.want)
+			}
+			if test.want == "" {
+				in.fails(t, []string{"update", "Web"}, "the entry of Web has no source: to update the chart, run 'chartwright add CHART --kind Web'")
+				return
+			}
+			in.succeeds(t, append([]string{"update", "Web"}, flagsOf(test.args)...), "Web is up to date: chart version 1.0.0")
+		})
+	}
+	p.fails(t, []string{"init", "other", "--chart", "nowhere/web"}, `has no repository "nowhere" (only shop)`, "helm repo add nowhere URL")
+	p.fails(t, []string{"init", "other", "--chart", "./nowhere"}, "not found: want a folder, a .tgz, https://HOST/PATH.tgz")
+	p.fails(t, []string{"init", "other", "--chart", "oci://" + closedPort(t) + "/web"}, "connection refused", "check the network and the proxy")
+	p.succeeds(t, []string{"init", "other", "--chart", oci, "--plain-http"}, "the API group is other.example.com, because there is no --domain")
+}
+
+// flagsOf returns the flags of a connection.
+func flagsOf(args []string) []string {
+	for i, arg := range args {
+		switch arg {
+		case "--plain-http":
+			return []string{arg}
+		case "--ca-file":
+			return args[i : i+2]
+		}
+	}
+	return nil
+}

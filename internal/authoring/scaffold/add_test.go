@@ -173,8 +173,6 @@ func TestAdd_RejectsInvalidRequest(t *testing.T) {
 		{"no chart", scaffold.Add{Chart: dir + "/nowhere", Group: "shop", Version: "v1"}, "not found: want the folder or .tgz of a chart"},
 		{"a chart with a missing dependency", scaffold.Add{Chart: dependent, Group: "shop", Version: "v1"}, "run 'helm dependency build'"},
 		{"another chart with the same name", scaffold.Add{Chart: another, Group: "shop", Version: "v1", Kind: "Other"}, "contains another chart of that name"},
-		{"no group", scaffold.Add{Chart: chart, Kind: "Other", Version: "v1"}, "set --group"},
-		{"no version", scaffold.Add{Chart: chart, Kind: "Other", Group: "shop"}, "set --version"},
 		{"a group of Kubernetes", scaffold.Add{Chart: chart, Group: "apps.k8s.io", Version: "v1"}, "belongs to Kubernetes"},
 		{"an invalid group", scaffold.Add{Chart: chart, Group: "a_b.c", Version: "v1"}, `--group "a_b.c": want a DNS name`},
 		{"a group with a space", scaffold.Add{Chart: chart, Group: "Bad Group", Version: "v1"}, `--group "Bad Group": want a DNS name of lower-case letters, digits, dashes and dots, such as apps.example.com`},
