@@ -120,7 +120,7 @@ func TestRemove_KeepsWorkOfUser(t *testing.T) {
 		"edited chart": {
 			edit: func(t *testing.T, dir string) {
 				t.Helper()
-				rewrite(t, filepath.Join(dir, "charts/box/templates/a.yaml"), func(text string) string { return text + "# mine\n" })
+				rewrite(t, filepath.Join(dir, "charts", "box", "templates", "a.yaml"), func(text string) string { return text + "# mine\n" })
 			},
 			kept: []string{"charts/box", "charts/box/Chart.yaml", "charts/box/templates", "charts/box/templates/a.yaml", "charts/box/values.yaml"},
 			note: "charts/box stays, because it contains files that 'chartwright add' has not written: templates/a.yaml",
@@ -128,7 +128,7 @@ func TestRemove_KeepsWorkOfUser(t *testing.T) {
 		"added file": {
 			edit: func(t *testing.T, dir string) {
 				t.Helper()
-				if err := os.WriteFile(filepath.Join(dir, "charts/box/notes.txt"), []byte("mine"), 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, "charts", "box", "notes.txt"), []byte("mine"), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			},
@@ -185,7 +185,7 @@ func TestRemove_BrokenChart(t *testing.T) {
 	t.Parallel()
 	dir := newProject(t)
 	add(t, dir, scaffold.Add{Fetched: box(t, "1.0.0", "size: 1\n")})
-	rewrite(t, filepath.Join(dir, "charts/box/templates/a.yaml"), func(string) string { return "{{" })
+	rewrite(t, filepath.Join(dir, "charts", "box", "templates", "a.yaml"), func(string) string { return "{{" })
 	remove(t, dir, "Box", false)
 	if files := left(t, dir, "example.com_boxes.yaml"); len(files) > 0 {
 		t.Errorf("left: %q", files)

@@ -39,7 +39,7 @@ func TestUpdate_ReportsChanges(t *testing.T) {
 			t.Errorf("permissions:\n%s\nwant %q", rules, want)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "config/samples/example_v1alpha1_box.yaml"))
+	text, err := os.ReadFile(filepath.Join(dir, "config", "samples", "example_v1alpha1_box.yaml"))
 	if err != nil || !strings.Contains(string(text), "new: []") {
 		t.Errorf("the sample is that of the previous version, %v:\n%s", err, text)
 	}
@@ -57,7 +57,7 @@ func TestUpdate_BreakingChangeNeedsFlag(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "spec.size: type changed") || !strings.Contains(err.Error(), "--allow-breaking") {
 		t.Errorf("got %v, want a refusal with the change and the flag", err)
 	}
-	if data, err := os.ReadFile(filepath.Join(dir, "charts/box/Chart.yaml")); err != nil || !strings.Contains(string(data), "1.0.0") {
+	if data, err := os.ReadFile(filepath.Join(dir, "charts", "box", "Chart.yaml")); err != nil || !strings.Contains(string(data), "1.0.0") {
 		t.Errorf("the chart was replaced: %v\n%s", err, data)
 	}
 }
@@ -65,10 +65,10 @@ func TestUpdate_BreakingChangeNeedsFlag(t *testing.T) {
 func TestUpdate_KeepsEditedFiles(t *testing.T) {
 	t.Parallel()
 	dir := newProject(t)
-	sample := filepath.Join(dir, "config/samples/example_v1alpha1_box.yaml")
+	sample := filepath.Join(dir, "config", "samples", "example_v1alpha1_box.yaml")
 	add(t, dir, scaffold.Add{Fetched: box(t, "1.0.0", "size: 1\n")})
 	rewrite(t, sample, func(text string) string { return text + "# mine\n" })
-	rewrite(t, filepath.Join(dir, "charts/box/values.yaml"), func(text string) string { return text + "# mine\n" })
+	rewrite(t, filepath.Join(dir, "charts", "box", "values.yaml"), func(text string) string { return text + "# mine\n" })
 
 	plan, err := project(dir).Update(scaffold.Update{Kind: "Box", Fetched: *box(t, "1.1.0", "size: 2\n")})
 	if err != nil {
