@@ -121,10 +121,14 @@ func TestClient_LimitsBytesOfAllResponses(t *testing.T) {
 }
 
 func TestClient_LimitsRedirects(t *testing.T) {
-	server := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path+"x", http.StatusFound) })
+	requests := 0
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		http.Redirect(w, r, r.URL.Path+"x", http.StatusFound)
+	})
 	_, err := request(t, Options{MaxRedirects: 3}, server.URL+"/")
-	if err == nil || !strings.Contains(err.Error(), "more than 3 redirects") {
-		t.Errorf("got %v, want an error about 3 redirects", err)
+	if err == nil || !strings.Contains(err.Error(), "more than 3 redirects") || requests != 4 {
+		t.Errorf("got %v after %d requests, want an error about 3 redirects after 4 requests", err, requests)
 	}
 }
 
@@ -146,8 +150,10 @@ func TestClient_EndsWithContext(t *testing.T) {
 		cancel()
 	}()
 	// Helm's registry client uses another context.
-	if _, err := c.get(context.Background(), server.URL); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
+	other, end := context.WithTimeout(context.Background(), 10*time.Second)
+	defer end()
+	if _, err := c.get(other, server.URL); !errors.Is(err, context.Canceled) || other.Err() != nil {
+		t.Errorf("got %v, and the other context %v; want context.Canceled before the other context ends", err, other.Err())
 	}
 }
 
