@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -13,6 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chartwright/chartwright/internal/authoring/scaffold"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/source"
 )
 
@@ -110,13 +113,37 @@ func (f *fetchFlags) resolve(cmd *cobra.Command, text string, add *scaffold.Add)
 		add.Chart = text
 		return nil
 	}
-	chart, err := source.Fetch(cmd.Context(), reference, o)
+	downloaded, err := source.Fetch(cmd.Context(), reference, o)
 	if err != nil {
 		return err
 	}
-	fetched := fetchedOf(chart)
+	fetched := fetchedOf(downloaded)
 	add.Fetched = &fetched
 	return nil
+}
+
+// load returns the chart of a user's text. It fetches charts that are not on this machine.
+func (f *fetchFlags) load(cmd *cobra.Command, text string) (*chart.Chart, error) {
+	reference, err := source.Parse(text, f.repo, f.version)
+	if err != nil {
+		return nil, err
+	}
+	if !reference.Remote() {
+		loaded, err := catalog.OpenChart(text)
+		if err != nil {
+			return nil, fmt.Errorf("chart %s: %w", text, err)
+		}
+		return loaded, nil
+	}
+	o, err := f.options(cmd)
+	if err != nil {
+		return nil, err
+	}
+	fetched, err := source.Fetch(cmd.Context(), reference, o)
+	if err != nil {
+		return nil, err
+	}
+	return chart.LoadArchive(bytes.NewReader(fetched.Archive))
 }
 
 // fetchedOf returns a fetched chart with the source for watches.yaml.

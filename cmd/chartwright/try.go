@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"time"
 
@@ -25,25 +24,30 @@ import (
 func newTry() *cobra.Command {
 	var try tryout.Try
 	var analysis analysisFlags
+	var fetch fetchFlags
 	cmd := &cobra.Command{
 		Use:   "try CHART",
 		Short: "Run a chart as a kind on a local cluster",
 		Long: `Run a chart as a kind on a local cluster: start the cluster and an operator, create
 a custom resource, and show it when it is ready. No project is needed, and nothing
-remains. The nodes of the local cluster are simulated: no container runs.
+remains. The nodes of the local cluster are simulated: no container runs. CHART is
+a reference as in 'chartwright add'.
 
 With --context, the command uses that cluster. At the end it deletes the custom
 resource, which uninstalls the release; the CustomResourceDefinition remains.`,
 		Example: `  chartwright try ./web
+  chartwright try oci://registry.example.com/charts/web:1.2.0
   chartwright try web-1.2.0.tgz --context kind-kind`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if try.Chart, err = catalog.OpenChart(args[0]); err != nil {
-				return fmt.Errorf("chart %s: %w", args[0], err)
+			ctx := ctrl.SetupSignalHandler()
+			cmd.SetContext(ctx)
+			if try.Chart, err = fetch.load(cmd, args[0]); err != nil {
+				return err
 			}
 			try.Finder = &landing.Finder{Store: analysis.analyzer(cmd).Store}
 			try.Out, try.Serve, try.Show = cmd.OutOrStdout(), serveTry, showTry(cmd)
-			return try.Run(ctrl.SetupSignalHandler())
+			return try.Run(ctx)
 		},
 	}
 	flags := cmd.Flags()
@@ -51,6 +55,8 @@ resource, which uninstalls the release; the CustomResourceDefinition remains.`,
 	flags.StringVar(&try.Context, "context", "", "context of the kubeconfig, for a cluster that you may change (default: a local cluster)")
 	flags.DurationVar(&try.Timeout, "timeout", 5*time.Minute, "how long the custom resource takes to become ready")
 	flags.BoolVar(&try.Exit, "exit", false, "exit when the custom resource is ready (default: wait for Ctrl-C)")
+	fetch.addRepo(cmd)
+	fetch.add(cmd, false)
 	analysis.add(cmd)
 	return cmd
 }

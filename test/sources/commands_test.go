@@ -289,3 +289,16 @@ func flagsOf(args []string) []string {
 	}
 	return nil
 }
+
+// TestTry_FromRegistry: no project is needed to see a chart of a registry on a cluster.
+func TestTry_FromRegistry(t *testing.T) {
+	t.Parallel()
+	registry, _ := startRegistry(t, true, version(t, "1.0.0", "replicas: 1\ntag: v1\n"))
+	p := newProject(t)
+	ca := filepath.Join(p.home, "ca.crt")
+	if err := os.WriteFile(ca, registry.ca, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.succeeds(t, []string{"try", "oci://" + registry.host + "/charts/web", "--ca-file", ca, "--exit"},
+		"Chart web-1.0.0 becomes the kind Web", "Web default/web-sample", "Deployment web-sample", "Ready after")
+}
