@@ -1,0 +1,180 @@
+package kindset
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/crd"
+)
+
+// Source is where a kind is defined. If several sources define a kind, the lowest one
+// owns it.
+type Source int
+
+// Sources, in order of precedence.
+const (
+	// WatchesFile is the watches file. Its kinds never change.
+	WatchesFile Source = iota
+	// Folder is the folder of --charts-dir.
+	Folder
+	// ChartKind are custom resources of the kind ChartKind.
+	ChartKind
+)
+
+// Entry is a kind that a source wants served.
+type Entry struct {
+	Source Source
+	// Name distinguishes the kinds of a source. Of two entries of one source for the same
+	// kind, the first by name owns it.
+	Name string
+	Kind catalog.Kind
+	// Serial differs between entries, and changes when the kind of an entry changes.
+	Serial int64
+}
+
+// GroupKind returns the group and kind of the entry.
+func (e Entry) GroupKind() schema.GroupKind { return e.Kind.GVK().GroupKind() }
+
+// Set holds the kinds of all sources. Its methods may be called concurrently.
+type Set struct {
+	mu        sync.Mutex
+	entries   map[key]Entry
+	serial    int64
+	listeners []chan struct{}
+}
+
+type key struct {
+	source Source
+	name   string
+}
+
+// New returns a set with the kinds of the watches file.
+func New(kinds []catalog.Kind) *Set {
+	s := &Set{entries: map[key]Entry{}}
+	for i, kind := range kinds {
+		s.Put(WatchesFile, fmt.Sprintf("%06d", i), kind)
+	}
+	return s
+}
+
+// Put adds or replaces a kind. A kind that equals the previous one changes nothing.
+func (s *Set) Put(source Source, name string, kind catalog.Kind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := key{source, name}
+	if known, ok := s.entries[at]; ok && equal(known.Kind, kind) {
+		return
+	}
+	s.serial++
+	s.entries[at] = Entry{Source: source, Name: name, Kind: kind, Serial: s.serial}
+	s.signal()
+}
+
+// Remove removes a kind.
+func (s *Set) Remove(source Source, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.entries[key{source, name}]; ok {
+		delete(s.entries, key{source, name})
+		s.signal()
+	}
+}
+
+// Changes returns a new channel that receives a value after changes of the set. Several
+// changes may cause one value.
+func (s *Set) Changes() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	listener := make(chan struct{}, 1)
+	s.listeners = append(s.listeners, listener)
+	return listener
+}
+
+// signal requires the lock.
+func (s *Set) signal() {
+	for _, listener := range s.listeners {
+		select {
+		case listener <- struct{}{}:
+		default: // a signal is already pending
+		}
+	}
+}
+
+// List returns the entries to serve, one per kind, in order of precedence.
+func (s *Set) List() []Entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	owners, _ := s.decide()
+	return owners
+}
+
+// Kinds returns the kinds to serve.
+func (s *Set) Kinds() []catalog.Kind {
+	list := s.List()
+	kinds := make([]catalog.Kind, len(list))
+	for i := range list {
+		kinds[i] = list[i].Kind
+	}
+	return kinds
+}
+
+// Conflict returns why an entry is not served, empty if it is served or does not exist.
+func (s *Set) Conflict(source Source, name string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, conflicts := s.decide()
+	return conflicts[key{source, name}]
+}
+
+// decide returns the entries that own their kind, and why each other entry does not own
+// it. It requires the lock.
+func (s *Set) decide() (owners []Entry, conflicts map[key]string) {
+	ordered := slices.SortedFunc(maps.Values(s.entries), func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Name, b.Name))
+	})
+	byKind, byResource := map[schema.GroupKind]Entry{}, map[schema.GroupResource]Entry{}
+	conflicts = map[key]string{}
+	for _, entry := range ordered {
+		gk, resource := entry.GroupKind(), crd.Resource(entry.Kind)
+		if owner, taken := byKind[gk]; taken {
+			conflicts[key{entry.Source, entry.Name}] = fmt.Sprintf("%s is already served by %s: expected one chart per kind", gk, owner.origin())
+			continue
+		}
+		if owner, taken := byResource[resource]; taken {
+			conflicts[key{entry.Source, entry.Name}] = fmt.Sprintf("the plural %s of %s is already that of %s, by %s: set another plural",
+				resource.Resource, gk, owner.GroupKind(), owner.origin())
+			continue
+		}
+		byKind[gk], byResource[resource] = entry, entry
+		owners = append(owners, entry)
+	}
+	return owners, conflicts
+}
+
+// origin returns where the kind is defined.
+func (e Entry) origin() string {
+	if e.Kind.Line > 0 {
+		return fmt.Sprintf("%s:%d", e.Kind.File, e.Kind.Line)
+	}
+	return cmp.Or(e.Kind.File, e.Name)
+}
+
+// equal reports whether two kinds have the same entry, chart and overrides. Lines are
+// compared, too, because messages contain them.
+func equal(a, b catalog.Kind) bool {
+	return digest(a) == digest(b) && reflect.DeepEqual(a.Watch, b.Watch) && reflect.DeepEqual(a.Overrides, b.Overrides)
+}
+
+func digest(kind catalog.Kind) string {
+	if kind.Chart == nil {
+		return ""
+	}
+	return kind.Chart.Digest
+}
