@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"sync"
 
@@ -26,10 +27,10 @@ type Patcher struct {
 	config     *rest.Config
 	httpClient *http.Client
 	mapper     meta.RESTMapper
-	decoders   map[schema.GroupVersionKind]Decoder
 
-	mu      sync.Mutex
-	clients map[schema.GroupVersionKind]patched
+	mu       sync.Mutex
+	decoders map[schema.GroupVersionKind]Decoder
+	clients  map[schema.GroupVersionKind]patched
 }
 
 // patched is the client for custom resources of one kind.
@@ -40,7 +41,19 @@ type patched struct {
 
 // NewPatcher returns a patcher for the kinds of the decoders.
 func NewPatcher(config *rest.Config, httpClient *http.Client, mapper meta.RESTMapper, decoders map[schema.GroupVersionKind]Decoder) *Patcher {
+	decoders = maps.Clone(decoders)
+	if decoders == nil {
+		decoders = map[schema.GroupVersionKind]Decoder{}
+	}
 	return &Patcher{config: config, httpClient: httpClient, mapper: mapper, decoders: decoders, clients: map[schema.GroupVersionKind]patched{}}
+}
+
+// SetDecoder sets the decoder of a kind.
+func (p *Patcher) SetDecoder(gvk schema.GroupVersionKind, decoder Decoder) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.decoders[gvk] = decoder
+	delete(p.clients, gvk)
 }
 
 // Patch patches a custom resource and replaces its content by the response.

@@ -84,6 +84,9 @@ type Options struct {
 	// OwnedOnly restricts an uninstall to the objects that the inventory holds for the
 	// owner. Objects that are only listed in a record are not deleted.
 	OwnedOnly bool
+	// RefuseHooks fails an uninstall that would run hooks, because the account that must run
+	// them is unknown.
+	RefuseHooks bool
 	// Deleting reports that the custom resource is being deleted.
 	Deleting bool
 	// Uninstall is the policy for objects that hooks created.

@@ -88,6 +88,10 @@ func (r *run) owns(allowed allow, resource schema.GroupVersionResource, namespac
 	return len(list.Items) > 0, nil
 }
 
+// errHooksRefused reports that the account that must run the hooks is unknown.
+var errHooksRefused = fmt.Errorf("the release has delete hooks, but the operator no longer knows which account runs them, because the kind was removed: "+
+	"serve the kind again, or skip the hooks by the annotation %s=true", api.AnnotationUninstallDisableHooks)
+
 // ErrLeftBehind marks an uninstall after which release records or objects of the
 // release still exist.
 var ErrLeftBehind = errors.New("release records or objects still exist after the uninstall")
@@ -197,14 +201,21 @@ func (r *run) uninstall(store *uninstallDriver) error {
 	uninstall.DisableHooks = r.DisableHooks
 	uninstall.Description = r.Description
 	uninstall.Wait = r.WaitForDelete
-	store.read = func(newest *helmrelease.Release) {
-		why := r.driver.Untrusted(r.driver.KeyOf(newest))
-		if why == nil || uninstall.DisableHooks || !hasHooks(newest, helmrelease.HookPreDelete, helmrelease.HookPostDelete) {
-			return
+	store.read = func(newest *helmrelease.Release) error {
+		if uninstall.DisableHooks || !hasHooks(newest, helmrelease.HookPreDelete, helmrelease.HookPostDelete) {
+			return nil
 		}
-		// Helm reads this field after it has read the record.
-		uninstall.DisableHooks, store.hooks = true, false
-		r.Notifier.Warn(api.EventHooksSkipped, fmt.Sprintf("The chart's delete hooks are skipped: %v", why))
+		if why := r.driver.Untrusted(r.driver.KeyOf(newest)); why != nil {
+			// Helm reads this field after it has read the record.
+			uninstall.DisableHooks, store.hooks = true, false
+			r.Notifier.Warn(api.EventHooksSkipped, fmt.Sprintf("The chart's delete hooks are skipped: %v", why))
+			return nil
+		}
+		if r.RefuseHooks {
+			r.kube.failedHook = errHooksRefused
+			return errHooksRefused
+		}
+		return nil
 	}
 	if _, err := uninstall.Run(r.Release); err != nil || r.driver.ReadErr != nil {
 		err = cmp.Or(err, r.driver.ReadErr)
@@ -247,8 +258,8 @@ type uninstallDriver struct {
 	// noWait reports that the uninstall does not wait for the deletion of objects. hooks
 	// reports that hooks run.
 	noWait, hooks bool
-	// read is called with the newest release after it was read.
-	read func(*helmrelease.Release)
+	// read is called with the newest release after it was read. Its error ends the uninstall.
+	read func(*helmrelease.Release) error
 	// before is called before a record is deleted.
 	before func() error
 	// unmarked is the release whose status was not written.
@@ -259,7 +270,7 @@ type uninstallDriver struct {
 func (d *uninstallDriver) Query(labels map[string]string) ([]*helmrelease.Release, error) {
 	found, err := d.Driver.Query(labels)
 	if err == nil && !d.IsStub(found[0]) {
-		d.read(found[0])
+		err = d.read(found[0])
 	}
 	return found, err
 }

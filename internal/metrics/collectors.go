@@ -91,6 +91,14 @@ func (c *collector) DeleteRelease(kind string, uid types.UID) {
 	delete(c.releases[kind], uid)
 }
 
+// DeleteKind stops counting the custom resources of a kind and its rollout.
+func (c *collector) DeleteKind(kind string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.releases, kind)
+	delete(c.rollouts, kind)
+}
+
 // AddRollout adds the rollout of a kind's chart. counts is called at each scrape.
 func (c *collector) AddRollout(kind string, counts func() map[rollout.Position]int) {
 	c.mu.Lock()

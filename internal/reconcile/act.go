@@ -114,7 +114,7 @@ func (r *Reconciler) run(ctx context.Context, v *snapshot, d plan.Decision) {
 	logger := log.FromContext(ctx).WithValues("release", v.Release.Name, "action", d.Step)
 	var after time.Duration
 	started := r.Pool.Run(queue.Task{
-		Release: v.Release, Owner: v.CR.GetUID(), Step: d.Step, Inputs: r.inputs(v, d.Step), Key: r.queueKey(v, d),
+		Release: v.Release, Owner: v.CR.GetUID(), Step: d.Step, Inputs: r.inputs(v, d.Step), Key: r.queueKey(v, d), Until: r.Until,
 		Done: func() { r.Wake(v.key, after) },
 		Action: func(ctx context.Context, slot queue.Slot) {
 			logger.V(1).Info("action started")

@@ -60,7 +60,7 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 		r.Recorder.Event(v.CR, corev1.EventTypeWarning, a.failed, note(err.Error(), err))
 	default:
 		f := explain(a, err)
-		if f.Reason == api.ReasonUninstallFailed && r.Kind.Chart.Features.DeleteHooks {
+		if f.Reason == api.ReasonUninstallFailed && deleteHooks(r.Kind) {
 			f.Message += fmt.Sprintf("; the uninstall is retried. To skip the chart's delete hooks, set the annotation %s to \"true\"", api.AnnotationUninstallDisableHooks)
 		}
 		if advice := r.advice(v, err); advice != "" {

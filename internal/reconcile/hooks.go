@@ -195,8 +195,8 @@ func (r *Reconciler) observeChange(v *snapshot) {
 	if revision, err := strconv.Atoi(v.Requests.Abort); err == nil {
 		o.Abort = revision
 	}
-	deleteHooks := r.Kind.Chart != nil && r.Kind.Chart.Features.DeleteHooks && !v.steered(plan.StepUninstall).DisableHooks
-	o.AbortUninstall = v.Requests.Abort == api.AbortUninstall && deleteHooks
+	hooks := deleteHooks(r.Kind) && !v.steered(plan.StepUninstall).DisableHooks
+	o.AbortUninstall = v.Requests.Abort == api.AbortUninstall && hooks
 	if o.Running != nil && o.Running.Hook != nil {
 		o.Change = r.change(v, o.Running)
 	}

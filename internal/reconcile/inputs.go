@@ -41,6 +41,12 @@ type specFacts struct {
 // observeInputs computes the inputs of the release. A custom resource that is being
 // deleted needs only some of them.
 func (r *Reconciler) observeInputs(ctx context.Context, v *snapshot) error {
+	if r.Kind.Chart == nil {
+		// The kind is known from release records only, so that its entry, which may name an
+		// account, is unknown.
+		v.accountUnknown = true
+		return nil
+	}
 	if r.Kind.ServiceAccount != nil {
 		account, err := evaluate(r, v, "serviceAccountName", r.Kind.ServiceAccount.For)
 		switch {

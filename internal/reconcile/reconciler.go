@@ -78,6 +78,12 @@ type Reconciler struct {
 	Permissions Permissions
 	// Wake reconciles a custom resource after a delay.
 	Wake func(key types.NamespacedName, after time.Duration)
+	// Until ends when another reconciler replaces this one. Actions that have not begun
+	// then are dropped. Nil means never.
+	Until context.Context
+	// DeletionOnly reports that the kind was removed: only deletions are carried out. If
+	// the kind has no chart either, it is known from release records only.
+	DeletionOnly bool
 
 	memory memory
 	latest latest
@@ -113,7 +119,7 @@ const maxSteps = 5
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	for range maxSteps {
 		cr, err := r.load(ctx, request.NamespacedName)
-		if cr == nil || err != nil {
+		if cr == nil || err != nil || !r.serves(cr) {
 			return ctrl.Result{}, err
 		}
 		r.keys.put(cr.GetUID(), request.NamespacedName)

@@ -47,6 +47,7 @@ func (r *Reconciler) request(v *snapshot, d plan.Decision, slot helm.SlotLender)
 			Force:           v.forced() || v.forces(d),
 			Verify:          v.Observation.VerifyRequested,
 			OwnedOnly:       v.accountUnknown,
+			RefuseHooks:     r.Kind.Chart == nil,
 			Deleting:        v.Observation.Deleting,
 			Uninstall:       r.Kind.Uninstall,
 			WaitForDelete:   v.Requests.UninstallWait,
@@ -98,8 +99,9 @@ func (v *snapshot) steered(step plan.Step) annotations.Action {
 		return v.Requests.Upgrade
 	case plan.StepUninstall:
 		action := v.Requests.Uninstall
-		// Hooks must not run as the operator if the account is unknown.
-		action.DisableHooks = action.DisableHooks || v.accountUnknown
+		// Hooks must not run as the operator if the account is unknown. Without a chart, only
+		// an annotation skips them, see helm.Options.RefuseHooks.
+		action.DisableHooks = action.DisableHooks || v.accountUnknown && v.digests.Chart != ""
 		return action
 	default:
 		return annotations.Action{}

@@ -49,6 +49,10 @@ func (r *Reconciler) rollout(ctx context.Context) (*rollout.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.DeletionOnly {
+		// No custom resource is upgraded, and others are not reconciled at all.
+		expected = nil
+	}
 	r.queue.queue = rollout.NewQueue(rollout.Limits{
 		MaxConcurrent: r.Kind.Rollout.ConcurrencyLimit(), StopAfterNamespaces: r.Kind.Rollout.StopAfter(),
 	}, expected)
@@ -57,14 +61,23 @@ func (r *Reconciler) rollout(ctx context.Context) (*rollout.Queue, error) {
 	return r.queue.queue, nil
 }
 
-// listUIDs lists the custom resources in a cache.
-func (r *Reconciler) listUIDs(ctx context.Context, from client.Reader) ([]types.UID, error) {
+// list lists the custom resources in a cache.
+func (r *Reconciler) list(ctx context.Context, from client.Reader) (*unstructured.UnstructuredList, error) {
 	list := &unstructured.UnstructuredList{}
 	gvk := r.Kind.GVK()
 	gvk.Kind += "List"
 	list.SetGroupVersionKind(gvk)
 	if err := from.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("list %s from the cache: %w", r.Kind.Kind, err)
+	}
+	return list, nil
+}
+
+// listUIDs lists the UIDs of the custom resources in a cache.
+func (r *Reconciler) listUIDs(ctx context.Context, from client.Reader) ([]types.UID, error) {
+	list, err := r.list(ctx, from)
+	if err != nil {
+		return nil, err
 	}
 	uids := make([]types.UID, len(list.Items))
 	for i := range list.Items {

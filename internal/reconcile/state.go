@@ -31,6 +31,12 @@ func (t *table[K, V]) values() []V {
 	return slices.Collect(maps.Values(t.entries))
 }
 
+func (t *table[K, V]) keys() []K {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Keys(t.entries))
+}
+
 func (t *table[K, V]) put(key K, value V) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -85,12 +85,15 @@ type Checker struct {
 
 	// requested receives a value after a forbidden request.
 	requested chan struct{}
-	// queue receives each kind that needs a derivation, and derived receives it after the
-	// derivation. Both have room for all kinds.
-	queue, derived chan *KindChecker
+	// queued receives a value when a kind needs a derivation, and derived receives each kind
+	// after its derivation.
+	queued  chan struct{}
+	derived chan *KindChecker
 
 	mu    sync.Mutex
 	kinds []*KindChecker
+	// queue are the kinds that need a derivation.
+	queue []*KindChecker
 	// have are the operator's rules by namespace, as last read. unread is why the rules of
 	// other namespaces are unknown.
 	have   map[string][]rbacv1.PolicyRule
@@ -123,16 +126,50 @@ type KindChecker struct {
 func NewChecker(config Config) *Checker {
 	c := &Checker{
 		Config: config, requested: make(chan struct{}, 1), changed: make(chan struct{}),
-		queue: make(chan *KindChecker, len(config.Kinds)), derived: make(chan *KindChecker, len(config.Kinds)),
-		have: map[string][]rbacv1.PolicyRule{},
+		queued: make(chan struct{}, 1), derived: make(chan *KindChecker), have: map[string][]rbacv1.PolicyRule{},
 	}
 	if len(c.Namespaces) == 0 {
 		c.Namespaces = []string{allNamespaces}
 	}
 	for _, kind := range config.Kinds {
-		c.kinds = append(c.kinds, &KindChecker{all: c, kind: kind, required: ownRules(kind, c.Operator, c.namespaced())})
+		c.kinds = append(c.kinds, c.newKind(kind))
 	}
 	return c
+}
+
+func (c *Checker) newKind(kind catalog.Kind) *KindChecker {
+	return &KindChecker{all: c, kind: kind, required: ownRules(kind, c.Operator, c.namespaced())}
+}
+
+// Add adds a kind, or replaces the kind with the same group and name, and compares its
+// rules with the operator's rules as last read.
+func (c *Checker) Add(kind catalog.Kind) {
+	c.Remove(kind.GVK().GroupKind())
+	added := c.newKind(kind)
+	c.mu.Lock()
+	c.kinds = append(c.kinds, added)
+	have, unread := c.have, c.unread
+	c.mu.Unlock()
+	if len(have) > 0 || unread != "" {
+		if c.compare(added, have, unread) {
+			c.Check()
+		}
+	}
+}
+
+// Remove removes a kind.
+func (c *Checker) Remove(kind schema.GroupKind) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	is := func(k *KindChecker) bool { return k.kind.GVK().GroupKind() == kind }
+	c.kinds, c.queue = slices.DeleteFunc(slices.Clone(c.kinds), is), slices.DeleteFunc(c.queue, is)
+}
+
+// all returns the kinds.
+func (c *Checker) all() []*KindChecker {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kinds
 }
 
 // Start checks once, every checkInterval while rules are missing, and after each call of
@@ -167,11 +204,29 @@ func (c *Checker) deriveQueued(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case k := <-c.queue:
+		case <-c.queued:
+		}
+		for k := c.dequeue(); k != nil; k = c.dequeue() {
 			k.derive()
-			c.derived <- k
+			select {
+			case c.derived <- k:
+			case <-ctx.Done():
+				return
+			}
 		}
 	}
+}
+
+// dequeue returns the next kind that needs a derivation, nil if there is none.
+func (c *Checker) dequeue() *KindChecker {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) == 0 {
+		return nil
+	}
+	next := c.queue[0]
+	c.queue = c.queue[1:]
+	return next
 }
 
 // namespaced reports whether the operator watches only some namespaces.
@@ -194,7 +249,7 @@ func (c *Checker) Changed() <-chan struct{} {
 
 // Kind returns the checker of a kind, nil if the operator does not serve the kind.
 func (c *Checker) Kind(kind schema.GroupKind) *KindChecker {
-	for _, k := range c.kinds {
+	for _, k := range c.all() {
 		if k.kind.GVK().GroupKind() == kind {
 			return k
 		}
@@ -214,7 +269,11 @@ func (k *KindChecker) Derive() {
 func (k *KindChecker) enqueue() {
 	if !k.queued {
 		k.queued = true
-		k.all.queue <- k
+		k.all.queue = append(k.all.queue, k)
+		select {
+		case k.all.queued <- struct{}{}:
+		default: // a signal is already pending
+		}
 	}
 }
 
@@ -264,7 +323,7 @@ func (c *Checker) check(ctx context.Context) (missing bool) {
 	c.mu.Lock()
 	c.have, c.unread = have, unknown
 	c.mu.Unlock()
-	for _, k := range c.kinds {
+	for _, k := range c.all() {
 		if c.compare(k, have, unknown) {
 			missing = true
 		}
@@ -276,6 +335,11 @@ func (c *Checker) check(ctx context.Context) (missing bool) {
 // rule is missing.
 func (c *Checker) compare(k *KindChecker, have map[string][]rbacv1.PolicyRule, unknown string) (lacks bool) {
 	c.mu.Lock()
+	if !slices.Contains(c.kinds, k) {
+		// The kind was removed or replaced concurrently.
+		c.mu.Unlock()
+		return false
+	}
 	if k.queued && !k.complete {
 		// The report follows the derivation, so that it contains all missing rules.
 		c.mu.Unlock()

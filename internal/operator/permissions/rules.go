@@ -36,8 +36,11 @@ func ownRules(kind catalog.Kind, operator string, namespaced bool) []Rule {
 }
 
 // deriveRules returns all rules that a kind requires, one resource per rule. It renders the
-// chart many times.
+// chart many times. A kind that was removed has no chart.
 func deriveRules(kind catalog.Kind, operator string, namespaced bool, mapper meta.RESTMapper) ([]Rule, error) {
+	if kind.Chart == nil {
+		return ownRules(kind, operator, namespaced), nil
+	}
 	report, err := permissions.Derive([]catalog.Kind{kind}, permissions.Options{Operator: operator})
 	if err != nil {
 		return nil, fmt.Errorf("derive its rules: %w", err)

@@ -29,6 +29,9 @@ const (
 	// Failed means that the custom resources cannot be listed or watched for another
 	// reason, and the operator retries.
 	Failed State = "Failed"
+	// Removed means that no source defines the kind any longer. Only deletions of custom
+	// resources are carried out.
+	Removed State = "Removed"
 	// Broken means that the kind cannot be served, see catalog.Broken.
 	Broken State = metrics.KindBroken
 )
@@ -45,6 +48,8 @@ type Checker struct {
 	// problem.
 	signingKey string
 	kinds      []Kind
+	// broken are the folders that cannot be served.
+	broken []Kind
 }
 
 // Kind is the state of one kind.
@@ -54,6 +59,9 @@ type Kind struct {
 	state  State
 	// reason explains the state.
 	reason string
+	// added: the kind was added or replaced while the operator was running. While it starts,
+	// the operator stays ready.
+	added bool
 
 	// Unserved is why the API server no longer serves the kind, although the operator
 	// serves it or starts to.
@@ -72,10 +80,60 @@ func NewChecker(kinds []catalog.Kind, broken []catalog.Broken, details func() []
 	for _, k := range kinds {
 		c.kinds = append(c.kinds, Kind{kind: k.GVK().GroupKind(), state: Waiting, reason: WaitsForCRD(k)})
 	}
-	for _, b := range broken {
-		c.kinds = append(c.kinds, Kind{kind: b.Kind, folder: b.Folder, state: Broken, reason: b.Err.Error()})
-	}
+	c.SetBroken(broken)
 	return c
+}
+
+// Add adds a kind, or replaces the kind with the same group and name.
+func (c *Checker) Add(kind catalog.Kind) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	added := Kind{kind: kind.GVK().GroupKind(), state: Waiting, reason: WaitsForCRD(kind), added: true}
+	if at := c.index(added.kind); at >= 0 {
+		c.kinds[at] = added
+	} else {
+		c.kinds = append(c.kinds, added)
+	}
+}
+
+// Remove removes a kind.
+func (c *Checker) Remove(kind schema.GroupKind) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kinds = slices.DeleteFunc(c.kinds, func(k Kind) bool { return k.kind == kind })
+}
+
+// SetBroken replaces the folders that cannot be served.
+func (c *Checker) SetBroken(broken []catalog.Broken) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.broken = make([]Kind, len(broken))
+	for i, b := range broken {
+		c.broken[i] = Kind{kind: b.Kind, folder: b.Folder, state: Broken, reason: b.Err.Error()}
+	}
+}
+
+// Get returns the state of a kind, and whether the Checker knows the kind.
+func (c *Checker) Get(kind schema.GroupKind) (Kind, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at := c.index(kind); at >= 0 {
+		return c.kinds[at], true
+	}
+	return Kind{}, false
+}
+
+// State returns the state of the kind and its reason, which may be empty.
+func (k *Kind) State() (State, string) {
+	if state := k.current(); state != k.state {
+		return state, k.Unserved
+	}
+	return k.state, k.reason
+}
+
+// index requires the lock.
+func (c *Checker) index(kind schema.GroupKind) int {
+	return slices.IndexFunc(c.kinds, func(k Kind) bool { return k.kind == kind })
 }
 
 // WaitsForCRD returns the reason for the state Waiting.
@@ -101,7 +159,7 @@ func (c *Checker) SetSigningKey(problem string) {
 func (c *Checker) Update(kind schema.GroupKind, update func(*Kind)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if at := slices.IndexFunc(c.kinds, func(k Kind) bool { return k.kind == kind && k.state != Broken }); at >= 0 {
+	if at := c.index(kind); at >= 0 {
 		update(&c.kinds[at])
 	}
 }
@@ -115,8 +173,8 @@ func (c *Checker) SetState(kind schema.GroupKind, to State, reason string) {
 func (c *Checker) Metrics() []metrics.Kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list := make([]metrics.Kind, 0, len(c.kinds))
-	for _, k := range c.kinds {
+	list := make([]metrics.Kind, 0, len(c.kinds)+len(c.broken))
+	for _, k := range slices.Concat(c.kinds, c.broken) {
 		list = append(list, metrics.Kind{Kind: k.name(), Folder: k.folder, State: string(k.current()), RulesMissing: len(k.Missing)})
 	}
 	return list
@@ -124,22 +182,26 @@ func (c *Checker) Metrics() []metrics.Kind {
 
 // Report reports whether the operator is ready, and describes the state of every kind. The
 // operator is ready when it watches all kinds that it can serve, and can serve at least
-// one. A kind that is broken or cannot be watched must not block a rollout of the operator,
-// which serves other kinds.
+// one, or has no kinds yet. A kind that is broken or cannot be watched must not block a
+// rollout of the operator, which serves other kinds.
 func (c *Checker) Report() (ready bool, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	counts := map[State]int{}
+	counts, starting := map[State]int{}, 0
 	for _, k := range c.kinds {
 		counts[k.current()]++
+		if k.current() == Starting && !k.added {
+			starting++
+		}
 	}
+	unserved := len(c.broken) + counts[Forbidden] + counts[Failed]
 	var verdict string
 	switch {
 	case c.notReady != "":
 		verdict = "not ready: " + c.notReady
-	case counts[Starting] > 0:
-		verdict = fmt.Sprintf("not ready: %d of %d kinds are starting", counts[Starting], len(c.kinds))
-	case counts[Serving]+counts[Waiting] == 0:
+	case starting > 0:
+		verdict = fmt.Sprintf("not ready: %d of %d kinds are starting", starting, len(c.kinds)+len(c.broken))
+	case counts[Serving]+counts[Waiting]+counts[Starting] == 0 && unserved > 0:
 		verdict = "not ready: no kind can be served"
 	default:
 		ready, verdict = true, "ready"
@@ -148,7 +210,7 @@ func (c *Checker) Report() (ready bool, text string) {
 	if c.signingKey != "" {
 		lines = append(lines, c.signingKey)
 	}
-	for _, k := range c.kinds {
+	for _, k := range slices.Concat(c.kinds, c.broken) {
 		lines = append(lines, k.lines()...)
 	}
 	return ready, strings.Join(append(lines, c.details()...), "\n") + "\n"
@@ -173,10 +235,7 @@ func (k *Kind) name() string {
 
 // lines describes the kind.
 func (k *Kind) lines() []string {
-	state, reason := k.current(), k.reason
-	if state != k.state {
-		reason = k.Unserved
-	}
+	state, reason := k.State()
 	first := cmp.Or(k.name(), k.folder) + ": " + cmp.Or(stateTexts[state], string(state))
 	if k.state == Broken && k.kind.Kind != "" {
 		first += ", of " + k.folder
@@ -199,5 +258,6 @@ var stateTexts = map[State]string{
 	Serving:   "serving",
 	Forbidden: "watch forbidden: the operator lacks the permission",
 	Failed:    "watch failed, retrying",
+	Removed:   "removed; only deletions are carried out",
 	Broken:    "broken",
 }

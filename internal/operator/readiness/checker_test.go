@@ -106,6 +106,27 @@ func TestReport(t *testing.T) {
 				"Bad.shop.example.com: broken, of /charts/bad", "  /charts/bad/kind.yaml:3: unknown key", "  /charts/bad: no chart"),
 		},
 		{
+			"a kind is replaced, another removed, a third added", []catalog.Kind{kindOf("A"), kindOf("B")}, []catalog.Broken{broken}, func(b *Checker) {
+				b.SetNotReady("")
+				b.SetState(groupKind("A"), Serving, "")
+				b.Update(groupKind("A"), func(r *Kind) { r.CRD = "its CRD is old" })
+				b.Add(kindOf("A"))
+				b.SetState(groupKind("A"), Starting, "")
+				b.SetState(groupKind("B"), Removed, "1 custom resource left")
+				b.Add(kindOf("C"))
+				b.SetState(groupKind("C"), Serving, "")
+				b.SetBroken(nil)
+			}, true,
+			lines("ready", "A.shop.example.com: starting", "B.shop.example.com: removed; only deletions are carried out",
+				"  1 custom resource left", "C.shop.example.com: serving"),
+		},
+		{
+			"no kind is left", []catalog.Kind{kindOf("A")}, nil, func(b *Checker) {
+				b.SetNotReady("")
+				b.Remove(groupKind("A"))
+			}, true, lines("ready"),
+		},
+		{
 			"rules are missing", []catalog.Kind{kindOf("A"), kindOf("B")}, nil, func(b *Checker) {
 				b.SetNotReady("")
 				b.SetState(groupKind("A"), Serving, "")

@@ -95,6 +95,9 @@ type Task struct {
 	Step    plan.Step
 	Inputs  plan.Inputs
 	Key     Key
+	// Until drops the action when the context ends, unless the action has begun; nil never
+	// drops it.
+	Until context.Context
 	// Action lends its slot while it only waits, for example for a hook.
 	Action func(ctx context.Context, slot Slot)
 	// Done is called when the action has ended and its release is free again.
@@ -121,7 +124,7 @@ func (p *Pool) Run(t Task) bool {
 		// The release is free before Done calls for another reconciliation.
 		defer t.Done()
 		defer p.free(t.Release)
-		got := p.slots.take(t.Key, p.ctx.Done())
+		got := p.take(t)
 		p.metrics.ActionBegan(got)
 		if !got {
 			return
@@ -133,6 +136,24 @@ func (p *Pool) Run(t Task) bool {
 		}()
 		t.Action(p.ctx, func() func() { return p.lend(t.Key) })
 	})
+	return true
+}
+
+// take waits for a slot. It returns false if the pool stops or the action is dropped.
+func (p *Pool) take(t Task) bool {
+	if t.Until == nil {
+		return p.slots.take(t.Key, p.ctx.Done())
+	}
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	defer context.AfterFunc(t.Until, cancel)()
+	if !p.slots.take(t.Key, ctx.Done()) {
+		return false
+	}
+	if t.Until.Err() != nil {
+		p.slots.give(t.Key.Namespace)
+		return false
+	}
 	return true
 }
 

@@ -170,3 +170,31 @@ func TestStart_EndsActionsAndWaits(t *testing.T) {
 func run(p *Pool, release types.NamespacedName, owner types.UID, step plan.Step, inputs plan.Inputs, key Key, action func(context.Context, Slot), done func()) bool {
 	return p.Run(Task{Release: release, Owner: owner, Step: step, Inputs: inputs, Key: key, Action: action, Done: done})
 }
+
+// TestRun_DropsQueuedActions: the end of Until drops an action that waits for a slot, and
+// not one that runs.
+func TestRun_DropsQueuedActions(t *testing.T) {
+	pool, _ := startPool(t, 1)
+	until, end := context.WithCancel(t.Context())
+	begun, proceed, done := make(chan struct{}), make(chan struct{}), make(chan string, 2)
+	pool.Run(Task{Release: releaseOf("web"), Owner: "one", Until: until, Action: func(ctx context.Context, _ Slot) {
+		close(begun)
+		<-proceed
+		if ctx.Err() != nil {
+			t.Error("the running action was interrupted")
+		}
+	}, Done: func() { done <- "web" }})
+	<-begun
+	pool.Run(Task{Release: releaseOf("db"), Owner: "two", Until: until, Action: func(context.Context, Slot) { t.Error("it ran") }, Done: func() { done <- "db" }})
+	end()
+	if got := <-done; got != "db" {
+		t.Errorf("%s is done first", got)
+	}
+	close(proceed)
+	<-done
+	// The slot is free again.
+	pool.Run(Task{Release: releaseOf("db"), Owner: "two", Until: until, Action: func(context.Context, Slot) { t.Error("it ran") }, Done: func() { done <- "db" }})
+	<-done
+	pool.Run(Task{Release: releaseOf("db"), Owner: "two", Action: func(context.Context, Slot) {}, Done: func() { done <- "db" }})
+	<-done
+}

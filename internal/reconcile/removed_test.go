@@ -1,0 +1,97 @@
+package reconcile
+
+import (
+	"context"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/chartwright/chartwright/internal/api"
+)
+
+// listed is a cache that also lists the custom resource.
+type listed struct{ *memoryAPI }
+
+func (l listed) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list.(*unstructured.UnstructuredList).Items = []unstructured.Unstructured{*l.cr.DeepCopy()}
+	return nil
+}
+
+// TestReconcile_RemovedKind: only deletions are carried out. Without a chart, that is only
+// so for custom resources with a release of this operator.
+func TestReconcile_RemovedKind(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		arrange   func(*world)
+		called    string
+		remaining int
+	}{
+		{"exists", func(w *world) { w.stored(1, api.StatusDeployed, label(api.LabelInputDigest, "older")) }, "", 1},
+		{"exists, never reconciled", func(w *world) { w.apiServer.cr.SetFinalizers(nil) }, "", 0},
+		{"deleted", func(w *world) { w.stored(1, api.StatusDeployed); w.deleted() }, "Uninstall", 1},
+		{"exists, without chart", func(w *world) { w.stored(1, api.StatusDeployed); w.Kind.Chart = nil }, "", 1},
+		{"deleted, without chart", func(w *world) { w.stored(1, api.StatusDeployed); w.deleted(); w.Kind.Chart = nil }, "Uninstall", 1},
+		{"deleted, without chart, of another operator", func(w *world) {
+			w.stored(1, api.StatusDeployed, label(api.LabelOperator, "other"))
+			w.deleted()
+			w.Kind.Chart = nil
+		}, "", 0},
+		{"deleted, without chart and release", func(w *world) { w.deleted(); w.Kind.Chart = nil }, "", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.Reader, w.DeletionOnly = listed{w.apiServer}, true
+			test.arrange(w)
+			free := w.running(types.NamespacedName{Namespace: "other", Name: "other"}, "other")
+			w.reconcile()
+			remaining, err := w.Remaining(t.Context())
+			if err != nil || remaining != test.remaining {
+				t.Errorf("%d custom resources remain, want %d: %v", remaining, test.remaining, err)
+			}
+			if test.called != "" {
+				// The uninstall deletes the records.
+				for _, record := range w.Index.History(webKey.Namespace, webKey.Name) {
+					w.Index.Remove(record)
+				}
+			}
+			free()
+			w.settled()
+			if called := w.actions.called(); called != test.called {
+				t.Errorf("called %q, want %q", called, test.called)
+			}
+			if test.called == "" && w.ready() != "" {
+				t.Errorf("condition Ready is %q", w.ready())
+			}
+			if test.called == "" {
+				return
+			}
+			// The records are gone, and the finalizer has to go, too.
+			w.reconcile()
+			if remaining, _ := w.Remaining(t.Context()); remaining != 0 || len(w.apiServer.cr.GetFinalizers()) > 0 {
+				t.Errorf("%d custom resources remain, finalizers %v", remaining, w.apiServer.cr.GetFinalizers())
+			}
+		})
+	}
+}
+
+// TestReconcile_ReplacedKind: an action that has not begun when the kind is replaced is
+// dropped, because it would install the old chart.
+func TestReconcile_ReplacedKind(t *testing.T) {
+	w := newWorld(t)
+	replaced, replace := context.WithCancel(t.Context())
+	w.Until = replaced
+	w.running(types.NamespacedName{Namespace: "other", Name: "other"}, "other")
+	w.reconcile()
+	if running := w.Pool.Running(webKey, ownUID); running == nil || !running.Queued {
+		t.Fatalf("the install is not queued: %+v", running)
+	}
+	replace()
+	w.settled()
+	if called := w.actions.called(); called != "" {
+		t.Errorf("called %q", called)
+	}
+}
