@@ -77,7 +77,7 @@ func TestHealthConfig_AppliesRulesOfOwnerKind(t *testing.T) {
 		t.Fatal(mistakes)
 	}
 	gk := schema.GroupKind{Kind: "ConfigMap"}
-	j := HealthConfig{Rules: map[schema.GroupKind]health.Rules{{Group: "shop.example.com", Kind: "Cache"}: {gk: rule}}}
+	j := HealthConfig{Rules: NewRuleSet(map[schema.GroupKind]health.Rules{{Group: "shop.example.com", Kind: "Cache"}: {gk: rule}})}
 	if _, whole := j.watchedType(gk.WithVersion("v1")).(*unstructured.Unstructured); !whole {
 		t.Error("ConfigMaps are not watched whole")
 	}

@@ -40,9 +40,8 @@ func (d cachedObject) GetObjectMeta() metav1.Object {
 // HealthConfig is the configuration on which the health of objects depends. The zero value
 // is valid.
 type HealthConfig struct {
-	// Rules are the health rules of watches.yaml, by the group and kind of the custom
-	// resources that own the objects.
-	Rules map[schema.GroupKind]health.Rules
+	// Rules are the health rules of watches entries.
+	Rules *RuleSet
 	// NoStatus reports whether the API server serves no status for a kind. It is nil if
 	// this is not known.
 	NoStatus func(schema.GroupVersionKind) bool
@@ -54,15 +53,8 @@ func (j HealthConfig) watchedWhole(gk schema.GroupKind) bool {
 	return j.hasRule(gk) || !health.AlwaysReady(gk)
 }
 
-// hasRule reports whether watches.yaml has a health rule for objects of a kind.
-func (j HealthConfig) hasRule(gk schema.GroupKind) bool {
-	for _, rules := range j.Rules {
-		if rules[gk] != nil {
-			return true
-		}
-	}
-	return false
-}
+// hasRule reports whether a watches entry has a health rule for objects of a kind.
+func (j HealthConfig) hasRule(gk schema.GroupKind) bool { return j.Rules.has(gk) }
 
 // healthOf returns the health of an object. It recovers from panics, because an object
 // may have any content and a panic here would end the process.
@@ -74,9 +66,9 @@ func (j HealthConfig) healthOf(o *unstructured.Unstructured) (found *Health) {
 	}()
 	gvk := o.GroupVersionKind()
 	kind := health.Kind{NoStatus: j.NoStatus}
-	if len(j.Rules) > 0 {
+	if !j.Rules.empty() {
 		owner, _, _ := strings.Cut(o.GetAnnotations()[api.AnnotationOwner], "/")
-		kind.Rule = j.Rules[schema.ParseGroupKind(owner)][gvk.GroupKind()]
+		kind.Rule = j.Rules.of(schema.ParseGroupKind(owner))[gvk.GroupKind()]
 	}
 	return intern(health.Evaluate(o, kind))
 }

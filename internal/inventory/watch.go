@@ -191,19 +191,30 @@ var watchedTypes = func() *runtime.Scheme {
 // thus as protobuf, which costs a fraction of JSON. Kinds with a health rule are watched
 // as unstructured, because the rule may read any field by its JSON name.
 func (j HealthConfig) watchedType(gvk schema.GroupVersionKind) client.Object {
-	if !j.watchedWhole(gvk.GroupKind()) {
-		object := &metav1.PartialObjectMetadata{}
-		object.SetGroupVersionKind(gvk)
-		return object
+	types := possibleTypes(gvk)
+	switch {
+	case !j.watchedWhole(gvk.GroupKind()):
+		return types[0]
+	case j.hasRule(gvk.GroupKind()):
+		return types[1]
+	default:
+		return types[len(types)-1]
 	}
-	if typed, err := watchedTypes.New(gvk); err == nil && !j.hasRule(gvk.GroupKind()) {
+}
+
+// possibleTypes returns the types for the watch of a kind that are possible with any rules:
+// metadata, unstructured and, for built-in kinds, the Go type.
+func possibleTypes(gvk schema.GroupVersionKind) []client.Object {
+	metadata, whole := &metav1.PartialObjectMetadata{}, &unstructured.Unstructured{}
+	metadata.SetGroupVersionKind(gvk)
+	whole.SetGroupVersionKind(gvk)
+	types := []client.Object{metadata, whole}
+	if typed, err := watchedTypes.New(gvk); err == nil {
 		if object, ok := typed.(client.Object); ok {
-			return object
+			types = append(types, object)
 		}
 	}
-	object := &unstructured.Unstructured{}
-	object.SetGroupVersionKind(gvk)
-	return object
+	return types
 }
 
 // Options completes the options of the cache of a namespace; the empty name means all

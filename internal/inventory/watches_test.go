@@ -79,6 +79,7 @@ func newServerWatches(t *testing.T, config, others *rest.Config) *serverWatches 
 	}
 	index := NewIndex(func(owner types.UID) { w.notified <- owner }, func(owner types.UID) { w.changed <- owner })
 	index.SetReleaseNamespace(web, "default")
+	index.HealthConfig.Rules = NewRuleSet(nil)
 	w.Inventory = Inventory{Index: index, Watches: NewWatches(index, func(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 		return mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	})}

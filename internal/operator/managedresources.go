@@ -33,7 +33,7 @@ func newInventory(mapper meta.RESTMapper, kinds []catalog.Kind, served *reconcil
 			rules[kind.GVK().GroupKind()] = kind.HealthRules
 		}
 	}
-	index.HealthConfig = inventory.HealthConfig{Rules: rules}
+	index.HealthConfig = inventory.HealthConfig{Rules: inventory.NewRuleSet(rules)}
 	if known, ok := mapper.(*versionMapper); ok {
 		index.HealthConfig.NoStatus = known.noStatus
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"sync"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -13,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,52 +39,115 @@ var retryBackoff = wait.Backoff{Duration: 10 * time.Second, Factor: 2, Steps: ma
 // may have another version.
 type Installer struct {
 	Config
+	// added receives a value when a kind was added.
+	added chan struct{}
+
+	mu sync.Mutex
+	// installs are the CRDs to install, by kind, and order are their kinds.
+	installs map[schema.GroupKind]*install
+	order    []schema.GroupKind
+}
+
+// install is the CRD of a kind.
+type install struct {
+	kind catalog.Kind
+	// tried is closed after the first attempt.
 	tried chan struct{}
+	// left: another attempt is necessary.
+	left bool
 }
 
 // NewInstaller returns an Installer that has not started.
 func NewInstaller(config Config) *Installer {
-	return &Installer{Config: config, tried: make(chan struct{})}
+	return &Installer{Config: config, added: make(chan struct{}, 1), installs: map[schema.GroupKind]*install{}}
 }
 
-// Tried returns a channel that is closed after the first attempt to install each CRD.
-// Reconciliations start then.
-func (i *Installer) Tried() <-chan struct{} { return i.tried }
+// Add adds a kind, or replaces the kind with the same group and name. It returns a channel
+// that is closed after the first attempt to install the CRD. Reconciliations start then.
+func (i *Installer) Add(kind catalog.Kind) (tried <-chan struct{}) {
+	i.Remove(kind.GVK().GroupKind())
+	added := &install{kind: kind, tried: make(chan struct{}), left: i.Install}
+	if !i.Install {
+		close(added.tried)
+		return added.tried
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.installs[kind.GVK().GroupKind()] = added
+	i.order = append(i.order, kind.GVK().GroupKind())
+	select {
+	case i.added <- struct{}{}:
+	default: // a signal is already pending
+	}
+	return added.tried
+}
+
+// Remove removes a kind. Its CRD stays.
+func (i *Installer) Remove(kind schema.GroupKind) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.installs, kind)
+	i.order = slices.DeleteFunc(i.order, func(other schema.GroupKind) bool { return other == kind })
+}
+
+// left returns the CRDs to install.
+func (i *Installer) left() []*install {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var left []*install
+	for _, kind := range i.order {
+		if one := i.installs[kind]; one.left {
+			left = append(left, one)
+		}
+	}
+	return left
+}
 
 // NeedLeaderElection returns true: it writes.
 func (i *Installer) NeedLeaderElection() bool { return true }
 
-// Start installs the CRDs. It retries failed ones until the context ends.
+// Start installs the CRDs of all kinds, and of those that are added, until the context
+// ends. It retries failed ones.
 func (i *Installer) Start(ctx context.Context) error {
-	var left []catalog.Kind
-	if i.Install {
-		left = i.install(ctx, i.Kinds)
-	}
-	close(i.tried)
-	for backoff := retryBackoff; len(left) > 0; {
+	backoff := retryBackoff
+	for {
+		left := i.left()
+		i.install(ctx, left)
+		var again <-chan time.Time
+		if len(i.left()) > 0 {
+			again = time.After(backoff.Step())
+		} else {
+			backoff = retryBackoff
+		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(backoff.Step()):
-			left = i.install(ctx, left)
+		case <-i.added:
+		case <-again:
 		}
 	}
-	return nil
 }
 
-// install returns the kinds whose CRDs must be retried.
-func (i *Installer) install(ctx context.Context, kinds []catalog.Kind) (left []catalog.Kind) {
-	for _, kind := range kinds {
-		done, err := installCRD(ctx, i.Manager.GetClient(), kind, i.Operator)
+// install tries to install CRDs.
+func (i *Installer) install(ctx context.Context, left []*install) {
+	for _, one := range left {
+		done, err := installCRD(ctx, i.Manager.GetClient(), one.kind, i.Operator)
 		if ctx.Err() != nil {
-			return nil
+			return
 		}
-		i.report(kind, done, err)
-		if err != nil && !errors.Is(err, errLeft) {
-			left = append(left, kind)
+		i.mu.Lock()
+		current := i.installs[one.kind.GVK().GroupKind()] == one
+		one.left = err != nil && !errors.Is(err, errLeft)
+		i.mu.Unlock()
+		if current {
+			i.report(one.kind, done, err)
+		}
+		select {
+		case <-one.tried:
+		default:
+			close(one.tried)
 		}
 	}
-	return left
 }
 
 // report logs and records the result of an attempt, unless it equals the previous result.

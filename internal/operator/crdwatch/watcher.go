@@ -38,7 +38,8 @@ type Config struct {
 	Manager manager.Manager
 	// Operator is the name of the operator.
 	Operator string
-	Kinds    []catalog.Kind
+	// Kinds returns the kinds of the operator.
+	Kinds func() []catalog.Kind
 	// Install installs the CRDs of the kinds.
 	Install bool
 	// Namespaced: the operator watches only some namespaces. It then works without the
@@ -124,11 +125,11 @@ func (w *Watcher) Start(ctx context.Context) error {
 }
 
 func (w *Watcher) watch(ctx context.Context) error {
-	client, err := metadata.NewForConfigAndClient(metadata.ConfigFor(w.Manager.GetConfig()), w.Manager.GetHTTPClient())
+	client, err := w.client()
 	if err != nil {
-		return fmt.Errorf("watch CRDs: %w", err)
+		return err
 	}
-	informer := toolscache.NewSharedIndexInformer(w.listWatch(client.Resource(crdResource)), &metav1.PartialObjectMetadata{}, 0, toolscache.Indexers{})
+	informer := toolscache.NewSharedIndexInformer(w.listWatch(client), &metav1.PartialObjectMetadata{}, 0, toolscache.Indexers{})
 	refused := make(chan struct{})
 	refuse := sync.OnceFunc(func() { close(refused) })
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerDetailedFuncs{
@@ -228,11 +229,61 @@ func (withoutWatchList) IsWatchListSemanticsUnSupported() bool { return true }
 // server does not respond in time, it returns the name that Chartwright generates. If the
 // CRD has another name, the watch reports it.
 func (w *Watcher) crdNames(ctx context.Context) []string {
-	names := make([]string, len(w.Kinds))
-	for i, found := range w.lookups.Find(ctx, w.Kinds) {
+	kinds := w.Kinds()
+	names := make([]string, len(kinds))
+	for i, found := range w.lookups.Find(ctx, kinds) {
 		names[i] = cmp.Or(found.crdName(), crd.Name(found.Kind))
 	}
 	return names
+}
+
+// Read reads whether the rollout is paused on the CRD of a kind that was added after the
+// CRDs were listed. It makes a request only if the watch has not reported the CRD.
+func (w *Watcher) Read(ctx context.Context, crdName string) error {
+	w.mu.Lock()
+	_, known := w.paused[crdName]
+	w.mu.Unlock()
+	if known || crdName == "" || w.Forbidden() {
+		return nil
+	}
+	client, err := w.client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	list, err := client.List(ctx, named(crdName))
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the CustomResourceDefinition %s: %w", crdName, err)
+	}
+	w.mu.Lock()
+	_, known = w.paused[crdName]
+	w.mu.Unlock()
+	for i := range list.Items {
+		if !known {
+			w.onCRDEvent(&list.Items[i], false)
+		}
+	}
+	return nil
+}
+
+// readTimeout is how long Read waits for the API server.
+const readTimeout = 5 * time.Second
+
+// named selects a CRD by name in a list. A role can allow to list CRDs and not to get them.
+func named(crdName string) metav1.ListOptions {
+	return metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, crdName).String()}
+}
+
+func (w *Watcher) client() (metadata.ResourceInterface, error) {
+	client, err := metadata.NewForConfigAndClient(metadata.ConfigFor(w.Manager.GetConfig()), w.Manager.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("watch CRDs: %w", err)
+	}
+	return client.Resource(crdResource), nil
 }
 
 // Name returns the name of a kind's CRD, empty if the API server does not serve
@@ -322,12 +373,12 @@ func listCRDs(ctx context.Context, client metadata.ResourceInterface, names []st
 	var read sync.WaitGroup
 	for i, name := range names {
 		read.Go(func() {
-			named, err := client.List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
+			list, err := client.List(ctx, named(name))
 			if err != nil {
 				errs[i] = err
 				return
 			}
-			found[i] = named.Items
+			found[i] = list.Items
 		})
 	}
 	read.Wait()
