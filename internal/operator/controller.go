@@ -28,21 +28,27 @@ import (
 	"github.com/chartwright/chartwright/internal/reconcile"
 )
 
-// addController adds the controller of the kind, which reads from the caches.
-func (s *servedKind) addController() error {
+// startController starts the controller of the kind, which reads from the caches, until the
+// context ends.
+func (s *servedKind) startController(ctx context.Context) error {
 	k := s.manager
-	wake := &wakeup{}
-	reconciler := &reconcile.Reconciler{Shared: k.shared, Kind: s.kind, Reader: &s.caches, Permissions: k.permissions.Kind(s.gk), Wake: wake.call}
+	reconciler := &reconcile.Reconciler{
+		Shared: k.shared, Kind: s.kind, Reader: &s.caches, Permissions: k.permissions.Kind(s.gk),
+		Wake: s.state.wake.call, Until: ctx, DeletionOnly: s.removed,
+	}
 
 	workers := k.options.MaxConcurrentReconciles
 	if s.kind.MaxConcurrentReconciles != nil {
 		workers = *s.kind.MaxConcurrentReconciles
 	}
 	logger := k.logger.WithValues("kind", s.kind.Kind)
-	c, err := controller.New(strings.ToLower(s.gk.String()), k.manager, controller.Options{
-		Reconciler:              afterCRDs(reconciler, k.crdsTried),
+	c, err := controller.NewUnmanaged(strings.ToLower(s.gk.String()), controller.Options{
+		Reconciler:              afterCRDs(reconciler, s.crdTried),
 		MaxConcurrentReconciles: workers,
 		EnableWarmup:            new(true),
+		// The next controller of the kind has the same name.
+		SkipNameValidation: new(true),
+		Logger:             k.logger,
 		LogConstructor: func(request *ctrlreconcile.Request) logr.Logger {
 			if request == nil {
 				return logger
@@ -53,13 +59,36 @@ func (s *servedKind) addController() error {
 	if err != nil {
 		return err
 	}
-	if err := c.Watch(source.Func(wake.listen)); err != nil {
+	if err := c.Watch(source.Func(s.state.wake.listen)); err != nil {
 		return err
 	}
 	s.controller, s.reconciler = c, reconciler
 	crdName := crdwatch.Name(k.manager.GetRESTMapper(), s.kind)
 	k.reconcilers.add(reconciler, func() { reconciler.PauseRollout(k.crds.Paused(crdName)) })
+	s.tasks.Go(func() {
+		if err := runController(ctx, c, k.manager.Elected()); err != nil {
+			s.logger.Error(err, "controller ended")
+			// The kind starts again.
+			s.stop()
+		}
+	})
 	return nil
+}
+
+// runController runs a controller until the context ends, and waits for its
+// reconciliations. A standby fills the queue, and reconciles when it becomes the leader.
+func runController(ctx context.Context, c controller.Controller, elected <-chan struct{}) error {
+	if standby, ok := c.(interface{ Warmup(context.Context) error }); ok {
+		if err := standby.Warmup(ctx); err != nil {
+			return err
+		}
+	}
+	select {
+	case <-elected:
+		return c.Start(ctx)
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // listen enqueues the custom resources of a filled cache. It does not use source.Kind,
@@ -69,7 +98,11 @@ func (s *servedKind) listen(ctx context.Context, filled cache.Cache) error {
 	if err != nil {
 		return err
 	}
-	return s.controller.Watch(&source.Informer{Informer: informer, Handler: &enqueue{}, Predicates: []predicate.Predicate{relevantChanges(s.reconciler)}})
+	changes := []predicate.Predicate{relevantChanges(s.reconciler)}
+	if s.removed {
+		changes = []predicate.Predicate{signalChanges(s.changed), changes[0]}
+	}
+	return s.controller.Watch(&source.Informer{Informer: informer, Handler: &enqueue{}, Predicates: changes})
 }
 
 // afterCRDs delays reconciliations until the CRDs were installed, or installing them
@@ -130,6 +163,13 @@ func (w *wakeup) listen(_ context.Context, queue queue) error {
 	defer w.mu.Unlock()
 	w.queue = queue
 	return nil
+}
+
+// clear drops the queue of a controller that has ended.
+func (w *wakeup) clear() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue = nil
 }
 
 func (w *wakeup) call(key types.NamespacedName, after time.Duration) {

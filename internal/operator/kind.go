@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -25,6 +26,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/customresource"
+	"github.com/chartwright/chartwright/internal/operator/crdwatch"
 	"github.com/chartwright/chartwright/internal/operator/leader"
 	"github.com/chartwright/chartwright/internal/operator/readiness"
 	"github.com/chartwright/chartwright/internal/reconcile"
@@ -36,8 +38,18 @@ import (
 // join later.
 type servedKind struct {
 	manager *KindManager
+	state   *kindState
 	kind    catalog.Kind
 	gk      schema.GroupKind
+	// removed: only deletions are carried out.
+	removed bool
+	// crdTried is closed after the first attempt to install the CRD.
+	crdTried <-chan struct{}
+	// stop ends the controller and the caches. tasks are the goroutines of the kind.
+	stop  context.CancelFunc
+	tasks *sync.WaitGroup
+	// changed receives a value after changes of the custom resources of a removed kind.
+	changed chan struct{}
 	object  *unstructured.Unstructured
 	logger  logr.Logger
 	caches  caches
@@ -66,24 +78,44 @@ const reasonForbidden = "the operator lacks the permission"
 
 // startKind starts to serve a kind. A kind that the operator may not watch does not delay
 // other kinds: it starts after a change of the operator's permissions.
-func (k *KindManager) startKind(ctx context.Context, kind catalog.Kind, scope meta.RESTScopeName) {
+func (k *KindManager) startKind(ctx context.Context, state *kindState, mapping *meta.RESTMapping) {
+	if state.kind.Version == "" {
+		state.kind.Version, state.kind.Plural = mapping.GroupVersionKind.Version, mapping.Resource.Resource
+		k.permissions.Add(state.kind)
+	}
+	until, stop := context.WithCancel(ctx)
+	kind := state.kind
 	s := &servedKind{
-		manager: k, kind: kind, gk: kind.GVK().GroupKind(),
-		object: &unstructured.Unstructured{},
+		manager: k, state: state, kind: kind, gk: state.gk, removed: state.removed, crdTried: state.crdTried, stop: stop,
+		tasks: &sync.WaitGroup{}, changed: make(chan struct{}, 1), object: &unstructured.Unstructured{},
 		logger: k.logger.WithValues("kind", kind.Kind, "group", kind.Group, "version", kind.Version),
 		filled: map[string]cache.Cache{}, unwatched: map[string]string{},
 	}
+	state.served = s
 	s.object.SetGroupVersionKind(kind.GVK())
+	k.patcher.SetDecoder(kind.GVK(), decoderOf(kind))
 	all := k.scopes
-	if scope == meta.RESTScopeNameRoot {
-		all = scopes{k.scopes.clusterScope(ctx, k.tasks)}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		all = scopes{k.scopes.clusterScope(until, s.tasks)}
 	}
 	k.readiness.SetState(s.gk, readiness.Starting, "")
 	events := make(chan scopeEvent)
 	for _, scope := range all {
-		k.tasks.Go(func() { s.watchScope(ctx, scope, events) })
+		s.tasks.Go(func() { s.watchScope(until, scope, events) })
 	}
-	k.tasks.Go(func() { s.run(ctx, len(all), events) })
+	s.tasks.Go(func() { s.run(until, len(all), events) })
+	k.tasks.Go(func() {
+		<-until.Done()
+		s.tasks.Wait()
+		state.wake.clear()
+		if s.reconciler != nil {
+			k.reconcilers.remove(s.reconciler)
+		}
+		select {
+		case k.ended <- s:
+		case <-ctx.Done():
+		}
+	})
 }
 
 // watchScope waits for a scope, and fills a cache with its custom resources.
@@ -244,6 +276,9 @@ func (s *servedKind) run(ctx context.Context, count int, events <-chan scopeEven
 			again = time.After(backoff.Step())
 		}
 	}
+	if s.removed {
+		s.drain(ctx)
+	}
 }
 
 // serve makes the controller use the filled caches.
@@ -260,14 +295,20 @@ func (s *servedKind) serve(ctx context.Context) error {
 		return nil
 	}
 	if first {
-		s.manager.observed.start(ctx, s.kind)
+		if err := s.manager.crds.Read(ctx, crdwatch.Name(s.manager.manager.GetRESTMapper(), s.kind)); err != nil {
+			return err
+		}
+		if !s.removed {
+			s.manager.observed.start(ctx, s.kind)
+		}
+		s.manager.startSources(ctx, s.kind)
 	}
 	// Before the first reconciliation, so that it reads all custom resources.
 	for name, filled := range s.filled {
 		s.caches.put(name, filled)
 	}
 	if first {
-		if err := s.addController(); err != nil {
+		if err := s.startController(ctx); err != nil {
 			return err
 		}
 	}
@@ -282,9 +323,45 @@ func (s *servedKind) serve(ctx context.Context) error {
 		}
 		delete(s.filled, name)
 	}
+	if s.removed {
+		s.manager.readiness.SetState(s.gk, readiness.Removed, s.unwatchedLines())
+		return nil
+	}
 	s.manager.readiness.SetState(s.gk, readiness.Serving, s.unwatchedLines())
 	s.logger.Info("serving kind", "chart", s.kind.Chart.Name(), "chartVersion", s.kind.Chart.Version(), "exceptIn", slices.Sorted(maps.Keys(s.unwatched)))
 	return nil
+}
+
+// drainInterval is how often the custom resources of a removed kind are counted at most.
+const drainInterval = time.Second
+
+// drain reports how many custom resources of a removed kind are left, until there are none.
+// It only reads the caches.
+func (s *servedKind) drain(ctx context.Context) {
+	for ctx.Err() == nil {
+		left, err := s.reconciler.Remaining(ctx)
+		switch {
+		case err != nil:
+			s.logger.Error(err, "failed to count the custom resources of a removed kind")
+		case left == 0:
+			select {
+			case s.manager.emptied <- s:
+			case <-ctx.Done():
+			}
+			return
+		default:
+			s.manager.readiness.SetState(s.gk, readiness.Removed, fmt.Sprintf(
+				"custom resources left: %d. Delete them, or define the kind again", left))
+		}
+		select {
+		case <-s.changed:
+		case <-ctx.Done():
+		}
+		select {
+		case <-time.After(drainInterval):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // unwatchedLines lists the namespaces in which the kind is not served.

@@ -28,6 +28,9 @@ const observedTimeout = 5 * time.Second
 type observedWatches struct {
 	informers
 	store *observed.Store
+	// until ends the watches. It is a field because a kind that starts a watch may end
+	// before other kinds that use the watch.
+	until context.Context
 
 	mu sync.Mutex
 	// watches are the started watches. The channel is closed when a watch has listed all
@@ -44,7 +47,7 @@ func (o *observedWatches) start(ctx context.Context, kind catalog.Kind) {
 	timeout := time.After(observedTimeout)
 	for _, input := range kind.Observes {
 		select {
-		case <-o.started(ctx, input.Watch):
+		case <-o.started(input.Watch):
 		case <-timeout:
 			return
 		case <-ctx.Done():
@@ -54,23 +57,23 @@ func (o *observedWatches) start(ctx context.Context, kind catalog.Kind) {
 }
 
 // started returns the channel of a watch. It starts the watch if no kind has started it.
-func (o *observedWatches) started(ctx context.Context, w observed.Watch) <-chan struct{} {
+func (o *observedWatches) started(w observed.Watch) <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.watches[w] == nil {
-		o.watches[w] = o.watch(ctx, w)
+		o.watches[w] = o.watch(o.until, w)
 	}
 	return o.watches[w]
 }
 
 // retryUnserved starts the watches whose kind was not served. It is called after a change
 // of a CRD.
-func (o *observedWatches) retryUnserved(ctx context.Context) {
+func (o *observedWatches) retryUnserved() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, w := range slices.Collect(maps.Keys(o.unserved)) {
 		delete(o.unserved, w)
-		o.watches[w] = o.watch(ctx, w)
+		o.watches[w] = o.watch(o.until, w)
 	}
 }
 

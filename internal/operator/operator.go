@@ -31,6 +31,7 @@ import (
 	"github.com/chartwright/chartwright/internal/inventory/diagnose"
 	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/operator/crdwatch"
+	"github.com/chartwright/chartwright/internal/operator/kindset"
 	"github.com/chartwright/chartwright/internal/operator/leader"
 	"github.com/chartwright/chartwright/internal/operator/permissions"
 	"github.com/chartwright/chartwright/internal/operator/readiness"
@@ -93,8 +94,10 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 
 	served := &reconcilers{}
 	limited := newRecordKinds(logger)
-	managed := newInventory(mapper, options.Kinds, served, limited)
-	ready := readiness.NewChecker(options.Kinds, options.Broken, func() []string { return unwatchedLines(managed.Watches) })
+	set := kindset.New(options.Kinds)
+	first := set.Kinds()
+	managed := newInventory(mapper, first, served, limited)
+	ready := readiness.NewChecker(first, options.Broken, func() []string { return unwatchedLines(managed.Watches) })
 	counted := metrics.New(registerer, metrics.Sources{
 		Kinds: ready.Metrics, Watched: managed.Counts, Unwatched: func() []string { return unwatchedKinds(managed.Watches) },
 	})
@@ -126,7 +129,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	}
 	pool := actionqueue.NewPool(options.MaxConcurrentActions, len(options.Namespaces) == 1, time.Now, counted)
 	checker := permissions.NewChecker(permissions.Config{
-		Operator: options.Name, Kinds: options.Kinds, Namespaces: options.Namespaces, Mapper: mapper, Logger: logger,
+		Operator: options.Name, Kinds: first, Namespaces: options.Namespaces, Mapper: mapper, Logger: logger,
 		Review: permissions.NewReviewer(clientset.AuthorizationV1().SelfSubjectRulesReviews()),
 		OnChange: func(kind schema.GroupKind, missing []permissions.Rule, unknown string) {
 			ready.Update(kind, func(k *readiness.Kind) { k.Missing, k.Unknown = missing, unknown })
@@ -139,7 +142,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 		},
 	})
 	crdConfig := crdwatch.Config{
-		Manager: mgr, Operator: options.Name, Kinds: options.Kinds, Install: options.InstallCRDs, Namespaced: len(options.Namespaces) > 0,
+		Manager: mgr, Operator: options.Name, Kinds: set.Kinds, Install: options.InstallCRDs, Namespaced: len(options.Namespaces) > 0,
 		Reviews: clientset.AuthorizationV1().SelfSubjectAccessReviews(), Permissions: checker, Readiness: ready, Warn: notices.warn,
 		OnPause: func(crdName string, paused bool) {
 			served.each(func(r *reconcile.Reconciler) {
@@ -152,18 +155,21 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	crds, installer := crdwatch.NewWatcher(crdConfig), crdwatch.NewInstaller(crdConfig)
 	caches := informers{manager: mgr, permissions: checker, scopes: newScopes(options.Namespaces), tasks: &sync.WaitGroup{}, logger: logger}
 	sources := valuesfrom.NewStore(valuesfrom.FromServer(clientset.CoreV1(), key.Secret), served.forOne((*reconcile.Reconciler).SourceChanged))
+	sourced := &sourceWatches{informers: caches, store: sources, started: map[sourceWatch]<-chan struct{}{}}
 	inputs := &observedWatches{
 		informers: caches, store: observed.NewStore(served.forOne((*reconcile.Reconciler).ObservedChanged)),
 		watches: map[observed.Watch]<-chan struct{}{}, unserved: map[observed.Watch]bool{},
 	}
+	patcher := customresource.NewPatcher(mgr.GetConfig(), mgr.GetHTTPClient(), mapper, nil)
 	kinds := &KindManager{
-		options: options, reconcilers: served, informers: caches, sources: sources, observed: inputs, recordKinds: limited,
-		crds: crds, crdsTried: installer.Tried(), signingKey: key, readiness: ready,
+		options: options, set: set, loaded: closedChannel, reconcilers: served, informers: caches, sources: sourced, observed: inputs,
+		recordKinds: limited, crds: crds, installer: installer, signingKey: key, readiness: ready, patcher: patcher,
+		first: map[schema.GroupKind]kindset.Entry{}, ended: make(chan *servedKind), emptied: make(chan *servedKind),
 		shared: reconcile.Shared{
 			Operator:           options.Name,
 			ReconcilePeriod:    options.ReconcilePeriod,
 			MinReconcilePeriod: options.MinReconcilePeriod,
-			Patcher:            newPatcher(mgr, options.Kinds),
+			Patcher:            patcher,
 			Actions:            helmClient,
 			Index:              index,
 			Inventory:          managed,
@@ -187,6 +193,9 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 		},
 	}
 
+	for _, entry := range set.List() {
+		kinds.first[entry.GroupKind()] = entry
+	}
 	for _, broken := range options.Broken {
 		logger.Error(broken.Err, "kind not served because its folder is broken", "folder", broken.Folder)
 		notices.warn(api.EventKindBroken, fmt.Sprintf("%s: %v", broken.Folder, broken.Err))
@@ -310,15 +319,6 @@ func newClientset(mgr manager.Manager) (kubernetes.Interface, error) {
 		return nil, fmt.Errorf("set up the client of the built-in kinds: %w", err)
 	}
 	return clientset, nil
-}
-
-// newPatcher returns the client that patches the custom resources of all kinds.
-func newPatcher(mgr manager.Manager, kinds []catalog.Kind) *customresource.Patcher {
-	decoders := map[schema.GroupVersionKind]customresource.Decoder{}
-	for _, kind := range kinds {
-		decoders[kind.GVK()] = decoderOf(kind)
-	}
-	return customresource.NewPatcher(mgr.GetConfig(), mgr.GetHTTPClient(), mgr.GetRESTMapper(), decoders)
 }
 
 // decoderOf returns the decoder for the custom resources of a kind.

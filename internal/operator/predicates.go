@@ -37,6 +37,21 @@ func relevantChanges(r *reconcile.Reconciler) predicate.Funcs {
 	}
 }
 
+// signalChanges passes everything, and sends a signal after updates and deletions.
+func signalChanges(changed chan<- struct{}) predicate.Funcs {
+	signal := func() bool {
+		select {
+		case changed <- struct{}{}:
+		default: // a signal is already pending
+		}
+		return true
+	}
+	return predicate.Funcs{
+		UpdateFunc: func(event.UpdateEvent) bool { return signal() },
+		DeleteFunc: func(event.DeleteEvent) bool { return signal() },
+	}
+}
+
 // relevantChange reports whether an update must trigger a reconciliation. It includes
 // metadata changes that do not bump the generation. It includes labels, because names in
 // the watches entry may be templates over them; without such templates the reconciliation

@@ -3,7 +3,6 @@ package operator
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,11 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/operator/permissions"
 	"github.com/chartwright/chartwright/internal/release"
-	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // informers starts caches and watches on the manager.
@@ -189,35 +185,4 @@ func (k *KindManager) watchRecords(ctx context.Context, scope *namespaceScope) e
 	return k.fill(ctx, func(attempt context.Context) (watching, error) {
 		return k.watchMetadata(attempt, corev1.SchemeGroupVersion.WithKind("Secret"), options, k.shared.Index.Handler())
 	}, func(string) { scope.forbidden.set() })
-}
-
-// watchSources watches the kinds that valuesFrom uses. An operator without ConfigMaps in
-// valuesFrom needs no permission to watch them.
-func (k *KindManager) watchSources(ctx context.Context, scope *namespaceScope) error {
-	for _, kind := range []watches.SourceKind{watches.SourceSecret, watches.SourceConfigMap} {
-		if !slices.ContainsFunc(k.options.Kinds, func(served catalog.Kind) bool {
-			return slices.ContainsFunc(served.ValuesFrom, func(from watches.ValuesFrom) bool { return from.Kind == kind })
-		}) {
-			continue
-		}
-		options := k.cacheOptions(scope)
-		options.DefaultTransform = valuesfrom.Compact
-		if kind == watches.SourceSecret {
-			// Release records are numerous and never sources of values.
-			options.DefaultFieldSelector = fields.OneTermNotEqualSelector("type", release.SecretType)
-		}
-		w, err := k.watchMetadata(ctx, schema.GroupVersionKind{Version: "v1", Kind: string(kind)}, options, k.sources.Handler(kind))
-		if err != nil {
-			return err
-		}
-		select {
-		case <-w.synced:
-		case <-w.failed:
-			// Kinds without such sources can be served.
-			k.logger.Info("sources of values not watched because of a missing permission: changes are not detected", "kind", kind)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
 }
