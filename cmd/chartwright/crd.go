@@ -24,7 +24,8 @@ import (
 )
 
 func newCRD() *cobra.Command {
-	var watchesFile, chartsDir, dir, old, output string
+	var charts chartsFolder
+	var watchesFile, dir, old, output string
 	var check bool
 	var analysis analysisFlags
 	cmd := &cobra.Command{
@@ -47,7 +48,7 @@ code is 1 if a change breaks existing custom resources.`,
 			case old != "" && dir != "":
 				return errors.New("--diff and --output-dir cannot be combined")
 			}
-			kinds, err := loadAll(cmd, watchesFile, chartsDir)
+			kinds, err := loadAll(cmd, watchesFile, charts)
 			if err != nil {
 				return err
 			}
@@ -69,7 +70,7 @@ code is 1 if a change breaks existing custom resources.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&watchesFile, "watches-file", "", "watches file (default: "+defaultWatches+")")
-	chartsDirFlag(cmd, &chartsDir)
+	charts.add(cmd)
 	flags.StringVar(&dir, "output-dir", "", "folder for the files (default: print the CRDs)")
 	analysis.add(cmd)
 	flags.BoolVar(&check, "check", false, "write nothing; fail if a file in --output-dir is missing, outdated, or of a removed kind")

@@ -14,8 +14,24 @@ import (
 // defaultWatches is the default of --watches-file in the help.
 const defaultWatches = "./watches.yaml, else the embedded one"
 
-// chartsDirUsage is the help of --charts-dir.
-const chartsDirUsage = "folder with more charts, or all with --watches-file= (default: none)"
+// chartsFolder has the flags for a folder of charts.
+type chartsFolder struct {
+	dir      string
+	defaults catalog.FolderDefaults
+}
+
+// add adds the flags to a command.
+func (c *chartsFolder) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&c.dir, "charts-dir", "", "folder with more charts, or all with --watches-file= (default: none)")
+	flags.StringVar(&c.defaults.Group, "charts-dir-group", "", "API group of charts in that folder without one in kind.yaml (default: none)")
+	flags.StringVar(&c.defaults.Version, "charts-dir-version", "v1alpha1", "API version of charts in that folder without one in kind.yaml")
+}
+
+// replaces reports whether --watches-file= disables the watches file.
+func (c *chartsFolder) replaces(cmd *cobra.Command, watchesFile string) bool {
+	return c.dir != "" && watchesFile == "" && cmd.Flags().Changed("watches-file")
+}
 
 // watchesName returns the name of the watches file for the log.
 func watchesName(watchesFile string) string {
@@ -35,42 +51,28 @@ func findKinds(watchesFile string) ([]catalog.Kind, error) {
 	return kinds, err
 }
 
-// chartsDirFlag adds --charts-dir to a command that generates manifests for all kinds.
-func chartsDirFlag(cmd *cobra.Command, chartsDir *string) {
-	cmd.Flags().StringVar(chartsDir, "charts-dir", "", chartsDirUsage)
+// fileKinds reads the kinds of the watches file, none if --watches-file= disables it.
+func fileKinds(cmd *cobra.Command, watchesFile string, folder chartsFolder) ([]catalog.Kind, error) {
+	if folder.replaces(cmd, watchesFile) {
+		return nil, nil
+	}
+	return findKinds(watchesFile)
 }
 
-// loadKinds reads the kinds from the watches file and, if set, from the folder of
-// --charts-dir. It returns invalid charts of the folder as broken kinds, so that the
-// other kinds can be served. With --watches-file= it reads only the folder.
-func loadKinds(cmd *cobra.Command, watchesFile, chartsDir string) (kinds []catalog.Kind, broken []catalog.Broken, err error) {
-	if !onlyFolder(cmd, watchesFile, chartsDir) {
-		if kinds, err = findKinds(watchesFile); err != nil {
-			return nil, nil, err
-		}
+// loadAll reads the kinds of the watches file and, if set, of the folder of charts. A
+// broken kind is an error.
+func loadAll(cmd *cobra.Command, watchesFile string, folder chartsFolder) ([]catalog.Kind, error) {
+	kinds, err := fileKinds(cmd, watchesFile, folder)
+	if err != nil || folder.dir == "" {
+		return kinds, err
 	}
-	if chartsDir == "" {
-		return kinds, nil, nil
-	}
-	more, broken, err := catalog.FromFolder(chartsDir, kinds)
+	more, broken, err := catalog.FromFolder(folder.dir, folder.defaults, kinds)
 	if err != nil {
-		return nil, nil, fmt.Errorf("--charts-dir: %w", err)
+		return nil, fmt.Errorf("--charts-dir: %w", err)
 	}
-	return append(kinds, more...), broken, nil
-}
-
-// loadAll is loadKinds, except that a broken kind is an error.
-func loadAll(cmd *cobra.Command, watchesFile, chartsDir string) ([]catalog.Kind, error) {
-	kinds, broken, err := loadKinds(cmd, watchesFile, chartsDir)
-	errs := make([]error, 0, 1+len(broken))
-	errs = append(errs, err)
-	for _, b := range broken {
-		errs = append(errs, b.Err)
+	errs := make([]error, len(broken))
+	for i, b := range broken {
+		errs[i] = b.Err
 	}
-	return kinds, errors.Join(errs...)
-}
-
-// onlyFolder reports whether --watches-file= disables the watches file.
-func onlyFolder(cmd *cobra.Command, watchesFile, chartsDir string) bool {
-	return chartsDir != "" && watchesFile == "" && cmd.Flags().Changed("watches-file")
+	return append(kinds, more...), errors.Join(errs...)
 }

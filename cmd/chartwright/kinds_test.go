@@ -90,20 +90,21 @@ func charts(t *testing.T, files map[string]string, kinds ...string) string {
 	return writeProject(t, all)
 }
 
-func TestLoadKinds_AddsChartsDir(t *testing.T) {
+func TestLoadAll_AddsChartsDir(t *testing.T) {
 	file := filepath.Join(charts(t, map[string]string{"watches.yaml": "- {group: shop.example.com, version: v1, kind: Jar, chart: cup}"}, "Cup"), "watches.yaml")
 	embedded := []string{"Addon", "ClusterAddon", "Config", "Database", "Experimental", "OvhNginx", "PodSet", "VmGroup"}
 	for _, test := range []struct {
 		name   string
 		args   []string
 		kinds  []string
-		broken int
+		broken string
 	}{
-		{"folder and embedded kinds", []string{"--charts-dir", charts(t, nil, "Cup")}, slices.Sorted(slices.Values(append([]string{"Cup"}, embedded...))), 0},
-		{"folder only", []string{"--charts-dir", charts(t, nil, "Cup"), "--watches-file="}, []string{"Cup"}, 0},
-		{"folder and watches file", []string{"--charts-dir", charts(t, nil, "Cup", "Box"), "--watches-file", file}, []string{"Box", "Cup", "Jar"}, 0},
-		{"broken kind", []string{"--charts-dir", charts(t, map[string]string{"bad/kind.yaml": "[]"}, "Cup"), "--watches-file="}, []string{"Cup"}, 1},
-		{"no folder, empty watches file", []string{"--watches-file="}, embedded, 0},
+		{"folder and embedded kinds", []string{"--charts-dir", charts(t, nil, "Cup")}, slices.Sorted(slices.Values(append([]string{"Cup"}, embedded...))), ""},
+		{"folder only", []string{"--charts-dir", charts(t, nil, "Cup"), "--watches-file="}, []string{"Cup"}, ""},
+		{"folder and watches file", []string{"--charts-dir", charts(t, nil, "Cup", "Box"), "--watches-file", file}, []string{"Box", "Cup", "Jar"}, ""},
+		{"broken kind", []string{"--charts-dir", charts(t, map[string]string{"bad/kind.yaml": "[]"}, "Cup"), "--watches-file="}, []string{"Cup"}, "bad/kind.yaml:1: expected one entry"},
+		{"no folder, empty watches file", []string{"--watches-file="}, embedded, ""},
+		{"without kind.yaml", []string{"--charts-dir", writeProject(t, map[string]string{"box/Chart.yaml": "apiVersion: v2\nname: box\nversion: 1.0.0"}), "--charts-dir-group=a.test", "--watches-file="}, []string{"Box"}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			cmd := newRun()
@@ -111,17 +112,17 @@ func TestLoadKinds_AddsChartsDir(t *testing.T) {
 				t.Fatal(err)
 			}
 			flag := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
-			kinds, broken, err := loadKinds(cmd, flag("watches-file"), flag("charts-dir"))
-			if err != nil {
-				t.Fatal(err)
+			kinds, err := loadAll(cmd, flag("watches-file"), chartsFolder{dir: flag("charts-dir"), defaults: catalog.FolderDefaults{Group: flag("charts-dir-group"), Version: flag("charts-dir-version")}})
+			if err != nil && test.broken == "" || test.broken != "" && (err == nil || !strings.Contains(err.Error(), test.broken)) {
+				t.Fatalf("error %v, want %q", err, test.broken)
 			}
 			var names []string
 			for _, k := range kinds {
 				names = append(names, k.Kind)
 			}
 			slices.Sort(names)
-			if !slices.Equal(names, test.kinds) || len(broken) != test.broken {
-				t.Errorf("kinds are %v, broken are %v", names, broken)
+			if !slices.Equal(names, test.kinds) {
+				t.Errorf("kinds are %v", names)
 			}
 		})
 	}
@@ -155,9 +156,8 @@ func TestChartsDir_CRDAndRBAC(t *testing.T) {
 	}
 }
 
-func TestRun_RefusesEmptyChartsDir(t *testing.T) {
+func TestRun_RefusesUnreadableChartsDir(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--charts-dir has no charts":    {"--charts-dir", t.TempDir(), "--watches-file="},
 		"--charts-dir: read the folder": {"--charts-dir", filepath.Join(t.TempDir(), "none")},
 		// A running operator reports broken kinds.
 		"connect by $KUBECONFIG": {"--charts-dir", charts(t, map[string]string{"bad/kind.yaml": "[]"}), "--watches-file="},

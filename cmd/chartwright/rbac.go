@@ -16,7 +16,8 @@ import (
 )
 
 func newRBAC() *cobra.Command {
-	var watchesFile, chartsDir, file, name, output string
+	var charts chartsFolder
+	var watchesFile, file, name, output string
 	var options permissions.Options
 	var check, strict bool
 	var analysis analysisFlags
@@ -36,7 +37,7 @@ which no rules can be derived: add these rules to the key rbac of the entry.`,
 			if check && file == "" {
 				return errors.New("--check requires --output-file")
 			}
-			kinds, err := loadAll(cmd, watchesFile, chartsDir)
+			kinds, err := loadAll(cmd, watchesFile, charts)
 			if err != nil {
 				return err
 			}
@@ -64,7 +65,7 @@ which no rules can be derived: add these rules to the key rbac of the entry.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&watchesFile, "watches-file", "", "watches file (default: "+defaultWatches+")")
-	chartsDirFlag(cmd, &chartsDir)
+	charts.add(cmd)
 	flags.StringVar(&file, "output-file", "", "file to write (default: print the role)")
 	output = "yaml"
 	plugin.ChoiceFlag(cmd, &output, "output", "o", "yaml, or json for rules, reasons and unresolved lines", "yaml", "json")

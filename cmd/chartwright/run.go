@@ -20,7 +20,9 @@ import (
 	ctrlzap "sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/operator"
+	"github.com/chartwright/chartwright/internal/operator/chartsdir"
 )
 
 // watchNamespace is the environment variable with the namespaces of the operator.
@@ -28,7 +30,8 @@ const watchNamespace = "WATCH_NAMESPACE"
 
 func newRun() *cobra.Command {
 	options := operator.Defaults()
-	var watchesFile, chartsDir string
+	var watchesFile string
+	var charts chartsFolder
 	var logging ctrlzap.Options
 	cmd := &cobra.Command{
 		Use:   "run",
@@ -47,7 +50,10 @@ memory limit (default: 90% of the container's limit; $AUTOMEMLIMIT=off disables 
 
 			// Report invalid files without a connection.
 			var err error
-			if options.Kinds, options.Broken, err = loadKinds(cmd, watchesFile, chartsDir); err != nil {
+			if options.Kinds, err = fileKinds(cmd, watchesFile, charts); err != nil {
+				return err
+			}
+			if options.Folder, err = charts.open(); err != nil {
 				return err
 			}
 			options.Namespaces = splitNamespaces(os.Getenv(watchNamespace))
@@ -60,20 +66,21 @@ memory limit (default: 90% of the container's limit; $AUTOMEMLIMIT=off disables 
 				return fmt.Errorf("connect by $KUBECONFIG, ~/.kube/config or the service account of the pod: %w", err)
 			}
 			watches := "none"
-			if !onlyFolder(cmd, watchesFile, chartsDir) {
+			if !charts.replaces(cmd, watchesFile) {
 				watches = watchesName(watchesFile)
 			}
 			options.ContextNamespace = contextNamespace()
+			kinds := slices.Concat(options.Kinds, charts.kinds(options.Folder))
 			info := api.BuildInfo()
 			logger.Info("starting", "version", info.Version, "commit", info.Commit, "helm", info.Helm,
-				"watches", watches, "chartsDir", chartsDir, "operator", options.Name, "kinds", len(options.Kinds), "namespaces", options.Namespaces)
-			warnAllowsEverything(options.Kinds, logger)
+				"watches", watches, "chartsDir", charts.dir, "operator", options.Name, "kinds", len(kinds), "namespaces", options.Namespaces)
+			warnAllowsEverything(kinds, logger)
 			return operator.Run(ctrl.SetupSignalHandler(), kubeconfig, options, logger)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&watchesFile, "watches-file", "", "watches file (default: "+defaultWatches+")")
-	flags.StringVar(&chartsDir, "charts-dir", "", chartsDirUsage)
+	charts.add(cmd)
 	flags.BoolVar(&options.InstallCRDs, "install-crds", false, "install missing CRDs, and update own ones unless that breaks custom resources")
 	flags.StringVar(&options.Name, "operator-name", options.Name, "name of this operator, unique in the cluster")
 	flags.DurationVar(&options.ReconcilePeriod, "reconcile-period", options.ReconcilePeriod, "how often to apply all resources again (default 0: never, changes are watched)")
@@ -117,6 +124,27 @@ memory limit (default: 90% of the container's limit; $AUTOMEMLIMIT=off disables 
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
 	return cmd
+}
+
+// open reads the folder of charts, nil without one. The operator follows the folder, and
+// reports broken charts.
+func (c *chartsFolder) open() (*chartsdir.Folder, error) {
+	if c.dir == "" {
+		return nil, nil
+	}
+	folder, err := chartsdir.Open(c.dir, c.defaults)
+	if err != nil {
+		return nil, fmt.Errorf("--charts-dir: %w", err)
+	}
+	return folder, nil
+}
+
+// kinds returns the kinds that were read from the folder.
+func (c *chartsFolder) kinds(folder *chartsdir.Folder) []catalog.Kind {
+	if folder == nil {
+		return nil
+	}
+	return folder.Kinds()
 }
 
 // splitNamespaces splits a list at commas and removes duplicates.

@@ -7,6 +7,6 @@
 // All problems are reported at once, each with its file and line, before the operator
 // accesses a cluster.
 //
-// FromFolder loads more kinds from a folder with charts, each with a kind.yaml. A problem of
-// one chart does not affect the others.
+// FromFolder loads more kinds from a folder with charts, each with an optional kind.yaml. A
+// problem of one chart does not affect the others.
 package catalog

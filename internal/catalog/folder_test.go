@@ -56,7 +56,7 @@ func TestFromFolder(t *testing.T) {
 		}
 	}
 
-	kinds, broken, err := catalog.FromFolder(dir, nil)
+	kinds, broken, err := catalog.FromFolder(dir, catalog.FolderDefaults{}, nil)
 	if err != nil || len(broken) > 0 {
 		t.Fatal(err, broken)
 	}
@@ -67,7 +67,7 @@ func TestFromFolder(t *testing.T) {
 	if at := kinds[slices.IndexFunc(kinds, func(k catalog.Kind) bool { return k.Kind == "Folder" })].File; at != filepath.Join(dir, "folder", "kind.yaml") {
 		t.Errorf("the kind is from %s", at)
 	}
-	if _, _, err := catalog.FromFolder(filepath.Join(dir, "none"), nil); err == nil || !strings.Contains(err.Error(), "folder of charts") {
+	if _, _, err := catalog.FromFolder(filepath.Join(dir, "none"), catalog.FolderDefaults{}, nil); err == nil || !strings.Contains(err.Error(), "folder of charts") {
 		t.Errorf("a missing folder: %v", err)
 	}
 }
@@ -79,7 +79,7 @@ func TestFromFolder_KindFileIsNotPartOfChart(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, below("a", chart("a")))
 		write(t, dir, map[string]string{"a/kind.yaml": kindFile})
-		kinds, broken, err := catalog.FromFolder(dir, nil)
+		kinds, broken, err := catalog.FromFolder(dir, catalog.FolderDefaults{}, nil)
 		if err != nil || len(kinds) != 1 {
 			t.Fatal(err, broken)
 		}
@@ -116,7 +116,7 @@ func TestFromFolder_ReportsBrokenFolders(t *testing.T) {
 			write(t, dir, below("a-first", withKind("first", "First")))
 			write(t, dir, below("b-broken", test.files))
 			write(t, dir, below("c-last", withKind("last", "Last")))
-			kinds, broken, err := catalog.FromFolder(dir, nil)
+			kinds, broken, err := catalog.FromFolder(dir, catalog.FolderDefaults{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +153,7 @@ func TestFromFolder_RejectsKindOfWatchesFile(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, below("a", withKind("a", "A")))
 	write(t, dir, below("b", withKind("b", "B")))
-	kinds, broken, err := catalog.FromFolder(dir, beside)
+	kinds, broken, err := catalog.FromFolder(dir, catalog.FolderDefaults{}, beside)
 	if err != nil || len(kinds) != 1 || kinds[0].Kind != "B" || len(broken) != 1 || !strings.Contains(broken[0].Err.Error(), "watches.yaml:1") {
 		t.Errorf("%v, %v, %v", served(kinds), broken, err)
 	}
@@ -175,7 +175,7 @@ func TestFromFolder_BrokenFoldersDoNotAffectOthers(t *testing.T) {
 			}
 			write(t, dir, below(name, files))
 		}
-		kinds, broken, err := catalog.FromFolder(dir, nil)
+		kinds, broken, err := catalog.FromFolder(dir, catalog.FolderDefaults{}, nil)
 		if err != nil || len(kinds) != good || len(broken) != wrong {
 			rt.Fatalf("%d kinds and %d broken, want %d and %d: %v", len(kinds), len(broken), good, wrong, err)
 		}
@@ -185,4 +185,51 @@ func TestFromFolder_BrokenFoldersDoNotAffectOthers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestReadFolder_Defaults: kind.yaml is optional with a default group, and so is each of
+// group, version and kind in it.
+func TestReadFolder_Defaults(t *testing.T) {
+	defaults := catalog.FolderDefaults{Group: "shop.example.com", Version: "v1alpha1"}
+	for _, test := range []struct {
+		name     string
+		kindFile string
+		defaults catalog.FolderDefaults
+		want     string
+		err      string
+	}{
+		{"no kind.yaml", "", defaults, "shop.example.com/v1alpha1, Kind=WebShop", ""},
+		{"no kind.yaml, no group", "", catalog.FolderDefaults{Version: "v1alpha1"}, "", "kind.yaml: not found: expected a file with group, version and kind of the chart, or the flag --charts-dir-group"},
+		{"own kind", "kind: Store", defaults, "shop.example.com/v1alpha1, Kind=Store", ""},
+		{"own group and version", "group: a.test\nversion: v1\n", defaults, "a.test/v1, Kind=WebShop", ""},
+		{"other keys", "maxHistory: 3\n", defaults, "shop.example.com/v1alpha1, Kind=WebShop", ""},
+		{"only a comment", "# nothing\n", defaults, "shop.example.com/v1alpha1, Kind=WebShop", ""},
+		{"unknown key", "maxHistroy: 3\n", defaults, "", `kind.yaml:1: unknown key "maxHistroy"`},
+		{"flow style is complete", `{"kind": "Store"}`, defaults, "", "kind.yaml:1: the entry has no version"},
+		{"no mapping", "[]", defaults, "", "kind.yaml:1: expected one entry"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir, chart("web-shop"))
+			if test.kindFile != "" {
+				write(t, dir, map[string]string{"kind.yaml": test.kindFile})
+			}
+			kind, err := catalog.ReadFolder(dir, test.defaults)
+			if test.err != "" {
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Errorf("error %v, want %q", err, test.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := kind.GVK().String(); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+			if kind.Allow.Everything || len(kind.Allow.ClusterScoped) > 0 {
+				t.Errorf("the kind allows %+v", kind.Allow)
+			}
+		})
+	}
 }

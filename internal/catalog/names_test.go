@@ -50,7 +50,7 @@ func TestFromFolder_NamesAreUniqueInGroup(t *testing.T) {
 	write(t, dir, map[string]string{
 		"a/kind.yaml": kindFile + "Box", "b/kind.yaml": kindFile + "Crate\nshortNames: [boxes]", "c/kind.yaml": kindFile + "BOX",
 	})
-	kinds, broken, err := catalog.FromFolder(dir, nil)
+	kinds, broken, err := catalog.FromFolder(dir, catalog.FolderDefaults{}, nil)
 	if err != nil || len(kinds) != 1 || len(broken) != 2 {
 		t.Fatalf("%v, %v, %v", kinds, broken, err)
 	}

@@ -95,9 +95,15 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	served := &reconcilers{}
 	limited := newRecordKinds(logger)
 	set := kindset.New(options.Kinds)
+	var broken []catalog.Broken
+	loaded := closedChannel
+	if options.Folder != nil {
+		options.Folder.Serve(set)
+		broken, loaded = options.Folder.Broken(), options.Folder.Loaded()
+	}
 	first := set.Kinds()
 	managed := newInventory(mapper, first, served, limited)
-	ready := readiness.NewChecker(first, options.Broken, func() []string { return unwatchedLines(managed.Watches) })
+	ready := readiness.NewChecker(first, broken, func() []string { return unwatchedLines(managed.Watches) })
 	counted := metrics.New(registerer, metrics.Sources{
 		Kinds: ready.Metrics, Watched: managed.Counts, Unwatched: func() []string { return unwatchedKinds(managed.Watches) },
 	})
@@ -162,7 +168,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	}
 	patcher := customresource.NewPatcher(mgr.GetConfig(), mgr.GetHTTPClient(), mapper, nil)
 	kinds := &KindManager{
-		options: options, set: set, loaded: closedChannel, reconcilers: served, informers: caches, sources: sourced, observed: inputs,
+		options: options, set: set, loaded: loaded, reconcilers: served, informers: caches, sources: sourced, observed: inputs,
 		recordKinds: limited, crds: crds, installer: installer, signingKey: key, readiness: ready, patcher: patcher,
 		first: map[schema.GroupKind]kindset.Entry{}, ended: make(chan *servedKind), emptied: make(chan *servedKind),
 		shared: reconcile.Shared{
@@ -196,11 +202,12 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	for _, entry := range set.List() {
 		kinds.first[entry.GroupKind()] = entry
 	}
-	for _, broken := range options.Broken {
-		logger.Error(broken.Err, "kind not served because its folder is broken", "folder", broken.Folder)
-		notices.warn(api.EventKindBroken, fmt.Sprintf("%s: %v", broken.Folder, broken.Err))
-	}
 	runnables := []manager.Runnable{pool, installer}
+	if options.Folder != nil {
+		reports := &brokenReports{logger: logger, notices: notices, readiness: ready}
+		options.Folder.Report(reports.update)
+		runnables = append(runnables, options.Folder)
+	}
 	for _, start := range []everyReplica{checker.Start, crds.Start, key.Start, kinds.Start, newMemoryReleaser().Start, onEnd(stop)} {
 		runnables = append(runnables, start)
 	}
@@ -236,6 +243,33 @@ func (e everyReplica) Start(ctx context.Context) error { return e(ctx) }
 
 // NeedLeaderElection returns false.
 func (everyReplica) NeedLeaderElection() bool { return false }
+
+// brokenReports reports folders of --charts-dir that cannot be served.
+type brokenReports struct {
+	logger    logr.Logger
+	notices   notices
+	readiness *readiness.Checker
+	known     map[string]string
+}
+
+// update reports folders that were not broken before, or have another problem now.
+func (r *brokenReports) update(broken []catalog.Broken) {
+	r.readiness.SetBroken(broken)
+	known := map[string]string{}
+	for _, one := range broken {
+		known[one.Folder] = one.Err.Error()
+		if r.known[one.Folder] != known[one.Folder] {
+			r.logger.Error(one.Err, "folder of a kind is broken", "folder", one.Folder)
+			r.notices.warn(api.EventKindBroken, fmt.Sprintf("%s: %v", one.Folder, one.Err))
+		}
+	}
+	for folder := range r.known {
+		if known[folder] == "" {
+			r.logger.Info("folder of a kind is no longer broken", "folder", folder)
+		}
+	}
+	r.known = known
+}
 
 // reportPermissions logs the missing rules of a kind, and emits a warning.
 func reportPermissions(logger logr.Logger, notices notices, kind schema.GroupKind, missing []permissions.Rule, unknown string) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/operator/chartsdir"
 )
 
 // Options are the settings of an operator. Package main defines the names of the flags.
@@ -21,10 +22,10 @@ type Options struct {
 	// Name distinguishes operators in the same cluster. It is a label on the objects that
 	// they create.
 	Name string
-	// Kinds are the kinds to serve, and Broken those that cannot be served. There is at
-	// least one.
-	Kinds  []catalog.Kind
-	Broken []catalog.Broken
+	// Kinds are the kinds of the watches file.
+	Kinds []catalog.Kind
+	// Folder is the folder of more kinds; nil means none.
+	Folder *chartsdir.Folder
 	// InstallCRDs installs the CRDs of the kinds.
 	InstallCRDs bool
 	// Namespaces are the namespaces to watch, without duplicates; none means all.
@@ -92,7 +93,7 @@ func (o Options) Validate() error {
 	errs = append(errs, o.Metrics.validate())
 	err := checkLoopback(o.PprofBindAddress)
 	require(err == nil, "--pprof-bind-address %q: %w", o.PprofBindAddress, err)
-	require(len(o.Kinds)+len(o.Broken) > 0, "no kinds to serve: the watches file has no entries and --charts-dir has no charts")
+	require(len(o.Kinds) > 0 || o.Folder != nil, "no kinds to serve: the watches file has no entries")
 	return errors.Join(errs...)
 }
 

@@ -29,7 +29,7 @@ type Example struct {
 // finder can be nil.
 func ExampleOf(loaded *chart.Chart, w watches.Watch, finder *landing.Finder) (Example, error) {
 	if w.Kind == "" {
-		w.Kind = camelCase(loaded.Name())
+		w.Kind = catalog.KindName(loaded.Name())
 	}
 	need, err := Allow(catalog.Kind{Watch: w, Chart: loaded}, finder)
 	if err != nil {

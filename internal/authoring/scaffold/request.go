@@ -10,6 +10,7 @@ import (
 	"github.com/gobuffalo/flect"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -20,7 +21,7 @@ var scopes = []string{"", string(watches.ScopeNamespaced), string(watches.ScopeC
 // request.
 func (a *Add) complete(file *watchesFile, chart string) error {
 	if a.Kind == "" {
-		a.Kind = camelCase(chart)
+		a.Kind = catalog.KindName(chart)
 	}
 	if err := watches.CheckKind(a.Kind); err != nil {
 		return fmt.Errorf("kind %q: %w: set --kind", a.Kind, err)
@@ -117,12 +118,3 @@ func (a *Add) defaultGroup(file *watchesFile) error {
 // newPlural returns the plural of a new kind, as kubebuilder forms it. It can differ from
 // the default of a watches entry, which must not change for existing kinds.
 func newPlural(kind string) string { return flect.Pluralize(strings.ToLower(kind)) }
-
-// camelCase converts the name of a chart to a kind: web-shop becomes WebShop.
-func camelCase(name string) string {
-	var kind strings.Builder
-	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '-' || r == '_' || r == '.' }) {
-		kind.WriteString(strings.ToUpper(part[:1]) + part[1:])
-	}
-	return kind.String()
-}

@@ -6,12 +6,13 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // Source is where a kind is defined. If several sources define a kind, the lowest one
@@ -139,20 +140,25 @@ func (s *Set) decide() (owners []Entry, conflicts map[key]string) {
 	ordered := slices.SortedFunc(maps.Values(s.entries), func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Name, b.Name))
 	})
-	byKind, byResource := map[schema.GroupKind]Entry{}, map[schema.GroupResource]Entry{}
+	byKind, names := map[schema.GroupKind]Entry{}, watches.Names{}
 	conflicts = map[key]string{}
 	for _, entry := range ordered {
-		gk, resource := entry.GroupKind(), crd.Resource(entry.Kind)
+		at, gk := key{entry.Source, entry.Name}, entry.GroupKind()
 		if owner, taken := byKind[gk]; taken {
-			conflicts[key{entry.Source, entry.Name}] = fmt.Sprintf("%s is already served by %s: expected one chart per kind", gk, owner.origin())
+			conflicts[at] = fmt.Sprintf("%s is already served by %s: expected one chart per kind", gk, owner.origin())
 			continue
 		}
-		if owner, taken := byResource[resource]; taken {
-			conflicts[key{entry.Source, entry.Name}] = fmt.Sprintf("the plural %s of %s is already that of %s, by %s: set another plural",
-				resource.Resource, gk, owner.GroupKind(), owner.origin())
+		// The names of an entry that is not served exclude no other entry.
+		more := maps.Clone(names)
+		if problems := more.Add(entry.Kind.Watch); len(problems) > 0 && entry.Source != WatchesFile {
+			messages := make([]string, len(problems))
+			for i, problem := range problems {
+				messages[i] = problem.Message
+			}
+			conflicts[at] = strings.Join(messages, "; ")
 			continue
 		}
-		byKind[gk], byResource[resource] = entry, entry
+		byKind[gk], names = entry, more
 		owners = append(owners, entry)
 	}
 	return owners, conflicts

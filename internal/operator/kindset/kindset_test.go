@@ -72,7 +72,7 @@ func TestSet_OneOwnerPerKind(t *testing.T) {
 				s.Put(Folder, "site", withPlural(kindOf("Site", "site/kind.yaml"), "webs"))
 				s.Put(Folder, "web", kindOf("Web", "web/kind.yaml"))
 			}, map[string]string{"Entry": "watches.yaml", "Site": "site/kind.yaml"},
-			"the plural webs of Web.shop.example.com is already that of Site.shop.example.com, by site/kind.yaml:3: set another plural",
+			"the plural webs of Web is also the plural of Site (site/kind.yaml:3): in a group, the API server serves only one kind with a name: set another plural",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
