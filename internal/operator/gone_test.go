@@ -19,7 +19,8 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// waitState returns when the metrics say that the kind is in a state.
+// waitState returns when the metrics report that the kind is in a state, empty if the kind
+// is unknown.
 func waitState(ctx context.Context, t *testing.T, registry prometheus.Gatherer, kind string, want readiness.State) {
 	t.Helper()
 	last := ""
@@ -28,6 +29,7 @@ func waitState(ctx context.Context, t *testing.T, registry prometheus.Gatherer, 
 		if err != nil {
 			return false, err
 		}
+		last = ""
 		for _, family := range families {
 			if family.GetName() != "chartwright_kind_state" {
 				continue

@@ -94,7 +94,10 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 
 	served := &reconcilers{}
 	limited := newRecordKinds(logger)
-	set := kindset.New(options.Kinds)
+	set := options.set
+	if set == nil {
+		set = kindset.New(options.Kinds)
+	}
 	var broken []catalog.Broken
 	loaded := closedChannel
 	if options.Folder != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/operator/chartsdir"
+	"github.com/chartwright/chartwright/internal/operator/kindset"
 )
 
 // Options are the settings of an operator. Package main defines the names of the flags.
@@ -26,6 +27,8 @@ type Options struct {
 	Kinds []catalog.Kind
 	// Folder is the folder of more kinds; nil means none.
 	Folder *chartsdir.Folder
+	// set holds the kinds to serve, for tests that change it; nil means Kinds.
+	set *kindset.Set
 	// InstallCRDs installs the CRDs of the kinds.
 	InstallCRDs bool
 	// Namespaces are the namespaces to watch, without duplicates; none means all.

@@ -111,6 +111,18 @@ func TestStart_RequestsDiscoveryOnce(t *testing.T) {
 // a time limit, and must not leak goroutines.
 func running(t *testing.T, config *rest.Config, file string, within time.Duration) (context.Context, Options, prometheus.Gatherer) {
 	t.Helper()
+	options := Defaults()
+	var err error
+	if options.Kinds, err = catalog.FromFile(file); err != nil {
+		t.Fatal(err)
+	}
+	ctx, registry, _ := runningWith(t, config, options, within)
+	return ctx, options, registry
+}
+
+// runningWith starts an operator with options. It ends with the test or a call of stop.
+func runningWith(t *testing.T, config *rest.Config, options Options, within time.Duration) (ctx context.Context, gatherer prometheus.Gatherer, stop func()) {
+	t.Helper()
 	others := []goleak.Option{
 		goleak.IgnoreCurrent(),
 		// Connections stay open, and client-go does not wait for the end of a watch.
@@ -119,26 +131,22 @@ func running(t *testing.T, config *rest.Config, file string, within time.Duratio
 		// The operator does not wait until the rules of a large chart are derived.
 		goleak.IgnoreAnyFunction("github.com/chartwright/chartwright/internal/operator/permissions.(*KindChecker).derive"),
 	}
-	options := Defaults()
 	options.Metrics.BindAddress, options.HealthProbeBindAddress = "0", "0"
-	var err error
-	if options.Kinds, err = catalog.FromFile(file); err != nil {
-		t.Fatal(err)
-	}
 	registry := prometheus.NewRegistry()
 	mgr, err := New(config, options, registry, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), within)
+	ctx, cancel := context.WithTimeout(t.Context(), within)
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		stop()
+	stop = sync.OnceFunc(func() {
+		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 		goleak.VerifyNone(t, others...)
 	})
-	return ctx, options, registry
+	t.Cleanup(stop)
+	return ctx, registry, stop
 }
