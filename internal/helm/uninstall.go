@@ -201,6 +201,7 @@ func (r *run) uninstall(store *uninstallDriver) error {
 	uninstall.DisableHooks = r.DisableHooks
 	uninstall.Description = r.Description
 	uninstall.Wait = r.WaitForDelete
+	var refused error
 	store.read = func(newest *helmrelease.Release) error {
 		if uninstall.DisableHooks || !hasHooks(newest, helmrelease.HookPreDelete, helmrelease.HookPostDelete) {
 			return nil
@@ -212,13 +213,13 @@ func (r *run) uninstall(store *uninstallDriver) error {
 			return nil
 		}
 		if r.RefuseHooks {
-			r.kube.failedHook = errHooksRefused
-			return errHooksRefused
+			refused = errHooksRefused
 		}
-		return nil
+		return refused
 	}
-	if _, err := uninstall.Run(r.Release); err != nil || r.driver.ReadErr != nil {
-		err = cmp.Or(err, r.driver.ReadErr)
+	// Helm returns no error if it cannot read the records.
+	if _, err := uninstall.Run(r.Release); err != nil || r.driver.ReadErr != nil || refused != nil {
+		err = cmp.Or(refused, err, r.driver.ReadErr)
 		if r.kube.deleteErr != nil {
 			// Helm's error does not contain the cause.
 			err = fmt.Errorf("delete the objects of the release: %w", r.kube.deleteErr)
