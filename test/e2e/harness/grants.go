@@ -24,6 +24,11 @@ func (e *Env) grant(options Options) {
 	if options.ChartsDir != "" {
 		args = append(args, "--charts-dir", options.ChartsDir)
 	}
+	for _, arg := range options.Args {
+		if strings.HasPrefix(arg, "--charts-dir-") {
+			args = append(args, arg)
+		}
+	}
 	if options.Namespaced {
 		args = append(args, "--namespaced")
 	}
