@@ -136,8 +136,7 @@ func ReadFolder(folder string, defaults FolderDefaults) (Kind, error) {
 	}
 	entry.Chart = path
 	kind, wrong := complete(entry, func(string) (*chart.Chart, error) { return loaded, loadErr })
-	problems = append(problems, wrong...)
-	return kind, errors.Join(problems.Err(), chartErr)
+	return kind, errors.Join(slices.Concat(problems, wrong).Err(), chartErr)
 }
 
 // complete adds the keys group, version and kind to a kind.yaml that lacks them. Lines keep

@@ -97,7 +97,7 @@ func (i *inspection) add(name string, info os.FileInfo) {
 	if info.ModTime().After(i.found.newest) {
 		i.found.newest = info.ModTime()
 	}
-	fmt.Fprintf(i.stamps, "%q %d %d\n", i.relative(name), info.Size(), info.ModTime().UnixNano())
+	notef(i.stamps, "%q %d %d\n", i.relative(name), info.Size(), info.ModTime().UnixNano())
 }
 
 func (i *inspection) relative(name string) string { return strings.TrimPrefix(name, i.root) }
@@ -110,14 +110,14 @@ func (i *inspection) file(name string, info os.FileInfo, link bool) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(i.stamps, "%q\n", target)
+		notef(i.stamps, "%q\n", target)
 	}
 	if i.contents == nil {
 		return nil
 	}
-	fmt.Fprintf(i.contents, "%q %d\n", i.relative(name), info.Size())
+	notef(i.contents, "%q %d\n", i.relative(name), info.Size())
 	if info.Size() > maxFileSize {
-		fmt.Fprintf(i.contents, "%d\n", info.ModTime().UnixNano())
+		notef(i.contents, "%d\n", info.ModTime().UnixNano())
 		return nil
 	}
 	file, err := os.Open(name)
@@ -128,3 +128,6 @@ func (i *inspection) file(name string, info os.FileInfo, link bool) error {
 	_, err = io.Copy(i.contents, io.LimitReader(file, maxFileSize))
 	return err
 }
+
+// notef adds a text to a hash. Write of a hash never fails.
+func notef(to hash.Hash, format string, args ...any) { _, _ = fmt.Fprintf(to, format, args...) }

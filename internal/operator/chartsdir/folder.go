@@ -240,7 +240,8 @@ func (f *Folder) load(settled []*folder) {
 // expire removes the kind of a folder that has been gone for long enough. A folder without
 // a chart counts as gone. It returns how long to wait.
 func (f *Folder) expire(name string, one *folder, exists bool, now time.Time) (left time.Duration) {
-	if exists && !(one.read && errors.Is(one.err, catalog.ErrNoKind)) {
+	empty := one.read && errors.Is(one.err, catalog.ErrNoKind)
+	if exists && !empty {
 		one.gone = time.Time{}
 		return 0
 	}

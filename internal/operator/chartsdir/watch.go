@@ -61,9 +61,10 @@ func (w *watcher) wait(ctx context.Context, at time.Duration) bool {
 	}
 	timeout := time.After(at)
 	var events <-chan fsnotify.Event
-	var errs <-chan error
+	// An error, such as an overflow of the queue, means that events were lost.
+	var lost <-chan error
 	if w.events != nil {
-		events, errs = w.events.Events, w.events.Errors
+		events, lost = w.events.Events, w.events.Errors
 	}
 	select {
 	case <-ctx.Done():
@@ -71,7 +72,8 @@ func (w *watcher) wait(ctx context.Context, at time.Duration) bool {
 	case <-timeout:
 		return true
 	case <-events:
-	case <-errs:
+	case err := <-lost:
+		_ = err
 	}
 	burst := time.After(burstTime)
 	for {
@@ -79,7 +81,8 @@ func (w *watcher) wait(ctx context.Context, at time.Duration) bool {
 		case <-ctx.Done():
 			return false
 		case <-events:
-		case <-errs:
+		case err := <-lost:
+			_ = err
 		case <-burst:
 			return true
 		}

@@ -146,7 +146,8 @@ func (p *Pool) take(t Task) bool {
 	}
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
-	defer context.AfterFunc(t.Until, cancel)()
+	stop := context.AfterFunc(t.Until, cancel)
+	defer stop()
 	if !p.slots.take(t.Key, ctx.Done()) {
 		return false
 	}
