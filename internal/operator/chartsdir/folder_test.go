@@ -211,7 +211,7 @@ func TestFolder_Conflict(t *testing.T) {
 	d.expect("one", "Keep 1.0.0, Web 2.0.0")
 }
 
-// TestOpen_ReadsSettledFolders: a folder that has not changed for a while is read at once,
+// TestOpen_ReadsSettledFolders: an unchanged folder is read at once,
 // another one later.
 func TestOpen_ReadsSettledFolders(t *testing.T) {
 	d := newDisk(t)
