@@ -258,7 +258,8 @@ func TestHotFolder_VolumeIsSwapped(t *testing.T) {
 
 	version("..2", "2.0.0")
 	charts.link("..2", "hot/..data_tmp")
-	if err := os.Rename(filepath.Join(charts.dir, "hot/..data_tmp"), filepath.Join(charts.dir, "hot/..data")); err != nil {
+	hot := filepath.Join(charts.dir, "hot")
+	if err := os.Rename(filepath.Join(hot, "..data_tmp"), filepath.Join(hot, "..data")); err != nil {
 		t.Fatal(err)
 	}
 	swapped := time.Now()

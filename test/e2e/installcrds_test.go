@@ -81,7 +81,8 @@ func TestInstallCRDs(t *testing.T) {
 	text := operator.WaitReadyz(http.StatusOK,
 		kind.GroupKind().String()+": waiting for its CustomResourceDefinition\n",
 		some+`{apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], resourceNames: ["`+kind.Resource()+`"], verbs: ["get", "patch"]}, `+
-			`{apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["create"]}`)
+			`{apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["create"]}`,
+		`resourceNames: ["`+foreign.Resource()+`"]`)
 	if event := env.WaitEvent(pod, "CRDMissing"); event.Type != "Warning" || !strings.Contains(event.Note, some) {
 		t.Errorf("the event is %+v", event)
 	}
