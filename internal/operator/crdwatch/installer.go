@@ -29,8 +29,11 @@ import (
 	"github.com/chartwright/chartwright/internal/operator/readiness"
 )
 
-// errLeft marks a CRD that is not changed, because another attempt would fail, too.
-var errLeft = errors.New("the CustomResourceDefinition was not changed")
+// ErrUnchanged marks a CRD that is not changed, because another attempt would fail, too.
+var ErrUnchanged = errors.New("the CustomResourceDefinition was not changed")
+
+// ErrForeign marks a CRD that is not changed, because someone else manages it.
+var ErrForeign = errors.New("the CustomResourceDefinition is not managed by this operator")
 
 // retryBackoff is the delay between attempts to install a CRD.
 var retryBackoff = wait.Backoff{Duration: 10 * time.Second, Factor: 2, Steps: math.MaxInt, Cap: 5 * time.Minute}
@@ -131,13 +134,16 @@ func (i *Installer) Start(ctx context.Context) error {
 // install tries to install CRDs.
 func (i *Installer) install(ctx context.Context, left []*install) {
 	for _, one := range left {
-		done, err := installCRD(ctx, i.Manager.GetClient(), one.kind, i.Operator)
+		done, err := Install(ctx, i.Manager.GetClient(), one.kind, i.Operator, true)
 		if ctx.Err() != nil {
 			return
 		}
+		if errors.Is(err, ErrForeign) {
+			err = nil
+		}
 		i.mu.Lock()
 		current := i.installs[one.kind.GVK().GroupKind()] == one
-		one.left = err != nil && !errors.Is(err, errLeft)
+		one.left = err != nil && !errors.Is(err, ErrUnchanged)
 		i.mu.Unlock()
 		if current {
 			i.report(one.kind, done, err)
@@ -157,7 +163,7 @@ func (i *Installer) report(kind catalog.Kind, done string, err error) {
 	if err != nil {
 		text = err.Error()
 		if len(permissions.Refusals(err)) > 0 {
-			text += ". " + missingRulesAdvice(kind)
+			text += ". " + MissingRulesAdvice(kind)
 		}
 	}
 	i.Readiness.Update(gk, func(k *readiness.Kind) {
@@ -171,16 +177,16 @@ func (i *Installer) report(kind catalog.Kind, done string, err error) {
 	case err != nil && isNew:
 		logger.Info("CustomResourceDefinition not installed", "reason", text)
 		reason := api.EventCRDMissing
-		if errors.Is(err, errLeft) {
+		if errors.Is(err, ErrUnchanged) {
 			reason = api.EventCRDOutdated
 		}
 		i.Warn(reason, gk.String()+": "+text)
 	}
 }
 
-// missingRulesAdvice returns the rules that installing a CRD requires. A rule with resource
+// MissingRulesAdvice returns the rules that installing a CRD requires. A rule with resource
 // names cannot allow create.
-func missingRulesAdvice(kind catalog.Kind) string {
+func MissingRulesAdvice(kind catalog.Kind) string {
 	resource := []string{"customresourcedefinitions"}
 	named := rbacv1.PolicyRule{APIGroups: []string{apiextensionsv1.GroupName}, Resources: resource, Verbs: []string{"get", "patch"}}
 	if definition, _, err := crd.Generate(kind); err == nil {
@@ -190,13 +196,13 @@ func missingRulesAdvice(kind catalog.Kind) string {
 	return fmt.Sprintf("Add to the rules of the operator's role: %s, %s", chartpermissions.RuleText(named), chartpermissions.RuleText(create))
 }
 
-// installCRD applies the CRD of a kind if it is missing, or if this operator has installed
-// it and the change breaks no custom resource. It returns what it did, empty if the CRD is
-// managed by someone else.
-func installCRD(ctx context.Context, c client.Client, kind catalog.Kind, operator string) (done string, err error) {
+// Install applies the CRD of a kind if it is missing, or if this operator has installed it
+// and the change breaks no custom resource. It returns what it did, and ErrForeign if the
+// CRD is managed by someone else. Without write it only checks whether that is possible.
+func Install(ctx context.Context, c client.Client, kind catalog.Kind, operator string, write bool) (done string, err error) {
 	wanted, _, err := crd.Generate(kind)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", errLeft, err)
+		return "", fmt.Errorf("%w: %w", ErrUnchanged, err)
 	}
 	metav1.SetMetaDataLabel(&wanted.ObjectMeta, api.LabelOperator, operator)
 	live, err := readCRD(ctx, c, wanted.Name)
@@ -206,15 +212,18 @@ func installCRD(ctx context.Context, c client.Client, kind catalog.Kind, operato
 	done = "CustomResourceDefinition installed"
 	if live != nil {
 		if live.Labels[api.LabelOperator] != operator {
-			return "", nil
+			return "", ErrForeign
 		}
 		if !live.DeletionTimestamp.IsZero() {
 			return "", fmt.Errorf("the CustomResourceDefinition %s is being deleted", wanted.Name)
 		}
 		if breaks := compat.Breaks(live, wanted); breaks != "" {
-			return "", fmt.Errorf("%w, because the new version breaks custom resources: %s", errLeft, breaks)
+			return "", fmt.Errorf("%w, because the new version breaks custom resources: %s", ErrUnchanged, breaks)
 		}
 		done = "CustomResourceDefinition up to date"
+	}
+	if !write {
+		return "", nil
 	}
 	if err := applyCRD(ctx, c, wanted); err != nil {
 		return "", fmt.Errorf("apply the CustomResourceDefinition %s: %w", wanted.Name, err)
@@ -245,7 +254,7 @@ func applyCRD(ctx context.Context, c client.Client, definition *apiextensionsv1.
 	err = c.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, data), client.FieldOwner(api.FieldManager), client.ForceOwnership)
 	if apierrors.IsInvalid(err) {
 		// The API server would reject it again.
-		return fmt.Errorf("%w: %w", errLeft, err)
+		return fmt.Errorf("%w: %w", ErrUnchanged, err)
 	}
 	return err
 }

@@ -134,6 +134,19 @@ func (s *Set) Conflict(source Source, name string) string {
 	return conflicts[key{source, name}]
 }
 
+// Owner returns why a kind of a source would not be served, because a source with
+// precedence defines the kind or one of its names. It is empty if no such source does.
+func (s *Set) Owner(source Source, kind catalog.Kind) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	trial := &Set{entries: maps.Clone(s.entries)}
+	maps.DeleteFunc(trial.entries, func(at key, _ Entry) bool { return at.source >= source })
+	at := key{source: source}
+	trial.entries[at] = Entry{Source: source, Kind: kind}
+	_, conflicts := trial.decide()
+	return conflicts[at]
+}
+
 // decide returns the entries that own their kind, and why each other entry does not own
 // it. It requires the lock.
 func (s *Set) decide() (owners []Entry, conflicts map[key]string) {

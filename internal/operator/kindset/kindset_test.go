@@ -137,3 +137,23 @@ func TestSet_SignalsEveryListener(t *testing.T) {
 		t.Error("a signal although nothing has changed")
 	}
 }
+
+func TestSet_OwnerOfKindThatWasNotAdded(t *testing.T) {
+	s := New([]catalog.Kind{withPlural(kindOf("Entry", "watches.yaml"), "webs")})
+	s.Put(ChartKind, "a", kindOf("Shop", "ChartKind/a"))
+	for _, test := range []struct {
+		source Source
+		kind   string
+		want   string
+	}{
+		{ChartKind, "Entry", "Entry.shop.example.com is already served by watches.yaml:3: expected one chart per kind"},
+		{ChartKind, "Web", "the plural webs of Web is also the plural of Entry (watches.yaml:3): in a group, the API server serves only one kind with a name: set another plural"},
+		{ChartKind, "Shop", ""},
+		{ChartKind, "Other", ""},
+		{Folder, "Shop", ""},
+	} {
+		if got := s.Owner(test.source, kindOf(test.kind, "new")); got != test.want {
+			t.Errorf("%s: %q, want %q", test.kind, got, test.want)
+		}
+	}
+}

@@ -71,6 +71,9 @@ type Config struct {
 	// OnChange is called when the missing rules of a kind, or the reason why they are
 	// unknown, have changed.
 	OnChange func(kind schema.GroupKind, missing []Rule, unknown string)
+	// OnDerived is called when the rules of a kind's chart have been derived and compared;
+	// nil calls nothing.
+	OnDerived func(kind schema.GroupKind)
 }
 
 // Checker finds out which rules for its kinds the operator lacks. It runs on every replica.
@@ -169,6 +172,9 @@ func (c *Checker) Start(ctx context.Context) error {
 			case k := <-c.derived:
 				if c.compare(k, c.have, c.unread) {
 					again = true
+				}
+				if c.OnDerived != nil {
+					c.OnDerived(k.kind.GVK().GroupKind())
 				}
 			}
 		}

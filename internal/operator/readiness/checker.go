@@ -50,6 +50,19 @@ type Checker struct {
 	kinds      []Kind
 	// broken are the folders that cannot be served.
 	broken []Kind
+	// onChange is called after a change of a kind; nil calls nothing.
+	onChange func(schema.GroupKind)
+}
+
+// OnChange sets a function that is called after each change of a kind. It must be called
+// before the first change.
+func (c *Checker) OnChange(do func(schema.GroupKind)) { c.onChange = do }
+
+// changed calls the function of OnChange. The lock must not be held.
+func (c *Checker) changed(kind schema.GroupKind) {
+	if c.onChange != nil {
+		c.onChange(kind)
+	}
 }
 
 // Kind is the state of one kind.
@@ -86,6 +99,7 @@ func NewChecker(kinds []catalog.Kind, broken []catalog.Broken, details func() []
 
 // Add adds a kind, or replaces the kind with the same group and name.
 func (c *Checker) Add(kind catalog.Kind) {
+	defer c.changed(kind.GVK().GroupKind())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	added := Kind{kind: kind.GVK().GroupKind(), state: Waiting, reason: WaitsForCRD(kind), added: true}
@@ -98,6 +112,7 @@ func (c *Checker) Add(kind catalog.Kind) {
 
 // Remove removes a kind.
 func (c *Checker) Remove(kind schema.GroupKind) {
+	defer c.changed(kind)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.kinds = slices.DeleteFunc(c.kinds, func(k Kind) bool { return k.kind == kind })
@@ -157,6 +172,7 @@ func (c *Checker) SetSigningKey(problem string) {
 
 // Update changes the state of a kind.
 func (c *Checker) Update(kind schema.GroupKind, update func(*Kind)) {
+	defer c.changed(kind)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if at := c.index(kind); at >= 0 {
