@@ -113,6 +113,26 @@ func FromText(name string, data []byte, chart func(path string) (*chart.Chart, e
 	return kinds, slices.Concat(problems, slices.Concat(wrong...)).Err()
 }
 
+// FromEntry returns the kind of an entry with its chart. The override values are used as
+// they are: without the variables and functions of a watches file, with which the author of
+// the entry could read the environment of the operator. Without a chart, the kind is
+// incomplete. The error is of type watches.LineErrors.
+func FromEntry(entry watches.Watch, loaded *chart.Chart) (Kind, error) {
+	given := entry.OverrideValues
+	entry.OverrideValues = nil
+	if loaded != nil {
+		entry.Chart = loaded.Name()
+	}
+	kind, problems := complete(entry, func(string) (*chart.Chart, error) { return loaded, nil })
+	kind.OverrideValues = given
+	for _, at := range slices.Sorted(maps.Keys(given)) {
+		if err := chart.Set(kind.Overrides, at, given[at]); err != nil {
+			problems = append(problems, entry.ErrorAt("overrideValues", "overrideValues: %s: %v", at, err))
+		}
+	}
+	return kind, problems.Err()
+}
+
 // complete returns the kind of an entry, and its problems. With problems the kind is
 // incomplete.
 func complete(entry watches.Watch, chart func(path string) (*chart.Chart, error)) (kind Kind, problems watches.LineErrors) {
