@@ -31,7 +31,7 @@ func commands() (all []*cobra.Command) {
 }
 
 func TestHelp_FitsOneScreen(t *testing.T) {
-	const maxLines, maxWidth = 40, 130
+	const maxLines, maxWidth = 46, 130
 	for _, cmd := range commands() {
 		var help bytes.Buffer
 		cmd.SetOut(&help)

@@ -6,8 +6,10 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/operator"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -28,9 +30,12 @@ func (c *chartsFolder) add(cmd *cobra.Command) {
 	flags.StringVar(&c.defaults.Version, "charts-dir-version", "v1alpha1", "API version of charts in that folder without one in kind.yaml")
 }
 
-// replaces reports whether --watches-file= disables the watches file.
+// replaces reports whether --watches-file= disables the watches file, because the folder or
+// ChartKinds define the kinds.
 func (c *chartsFolder) replaces(cmd *cobra.Command, watchesFile string) bool {
-	return c.dir != "" && watchesFile == "" && cmd.Flags().Changed("watches-file")
+	// Not every command has the flag.
+	chartKinds, _ := cmd.Flags().GetBool(chartKindsFlag)
+	return (c.dir != "" || chartKinds) && watchesFile == "" && cmd.Flags().Changed("watches-file")
 }
 
 // watchesName returns the name of the watches file for the log.
@@ -75,4 +80,23 @@ func loadAll(cmd *cobra.Command, watchesFile string, folder chartsFolder) ([]cat
 		errs[i] = b.Err
 	}
 	return append(kinds, more...), errors.Join(errs...)
+}
+
+// chartKindsFlag is the name of the flag that enables ChartKinds.
+const chartKindsFlag = "chart-kinds"
+
+// chartKindsFlags adds the flags of ChartKinds.
+func chartKindsFlags(cmd *cobra.Command, to *operator.ChartKinds) {
+	flags := cmd.Flags()
+	flags.BoolVar(&to.Enabled, chartKindsFlag, false, "serve the kinds of ChartKinds, with charts from registries")
+	flags.StringVar(&to.Allow, "chart-kinds-allow", "", "limit of the key allow in ChartKinds, as YAML (default: nothing is allowed)")
+	flags.StringSliceVar(&to.Hosts, "chart-hosts", nil, "registries with private addresses, or http://HOST without TLS (default: none)")
+	flags.StringVar(&to.Keyring, "chart-keyring", "", "keyring that verifies charts of ChartKinds (default: no signatures required)")
+	flags.StringVar(&to.CacheDir, "chart-cache-dir", "", "folder for charts of ChartKinds (default: in the cache folder of the user)")
+	size := resource.QuantityValue{Quantity: *resource.NewQuantity(to.CacheSize, resource.BinarySI)}
+	flags.Func("chart-cache-size", "limit of the size of that folder (default "+size.String()+")", func(text string) error {
+		err := size.Set(text)
+		to.CacheSize = size.Value()
+		return err
+	})
 }

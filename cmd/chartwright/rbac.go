@@ -73,6 +73,7 @@ which no rules can be derived: add these rules to the key rbac of the entry.`,
 	flags.StringVar(&options.Operator, "operator-name", "", "label app.kubernetes.io/name of the role (default: name of the project, else chartwright)")
 	flags.BoolVar(&options.Namespaced, "namespaced", false, "generate a Role, for an operator limited to some namespaces")
 	flags.BoolVar(&options.InstallCRDs, "install-crds", false, "add the rules for 'chartwright run --install-crds'")
+	flags.BoolVar(&options.ChartKinds, chartKindsFlag, false, "add the rules for 'chartwright run --chart-kinds', without those of the kinds")
 	flags.BoolVar(&check, "check", false, "write nothing; fail if --output-file is missing or outdated")
 	analysis.add(cmd)
 	flags.BoolVar(&strict, "strict", false, "fail if rules cannot be derived for a line of a template")

@@ -82,6 +82,7 @@ memory limit (default: 90% of the container's limit; $AUTOMEMLIMIT=off disables 
 	flags.StringVar(&watchesFile, "watches-file", "", "watches file (default: "+defaultWatches+")")
 	charts.add(cmd)
 	flags.BoolVar(&options.InstallCRDs, "install-crds", false, "install missing CRDs, and update own ones unless that breaks custom resources")
+	chartKindsFlags(cmd, &options.ChartKinds)
 	flags.StringVar(&options.Name, "operator-name", options.Name, "name of this operator, unique in the cluster")
 	flags.DurationVar(&options.ReconcilePeriod, "reconcile-period", options.ReconcilePeriod, "how often to apply all resources again (default 0: never, changes are watched)")
 	flags.DurationVar(&options.MinReconcilePeriod, "min-reconcile-period", options.MinReconcilePeriod, "shortest period for the annotation reconcile-period")

@@ -32,6 +32,8 @@ const (
 // Metrics holds the metrics of one operator.
 type Metrics struct {
 	actions, corrected, drifted, reconciles *prometheus.CounterVec
+	pulls                                   *prometheus.CounterVec
+	chartKindReady                          *prometheus.GaugeVec
 	durations                               *prometheus.HistogramVec
 	running, waiting                        prometheus.Gauge
 
@@ -57,7 +59,11 @@ func New(registerer prometheus.Registerer, sources Sources) *Metrics {
 		corrected:  counter("chartwright_drift_repaired_total", "Managed resources whose drift was corrected, by kind and the kind of the managed resource.", "kind", "dependent"),
 		drifted:    counter("chartwright_drift_found_total", "Managed resources found to have drifted, by kind and the kind of the managed resource.", "kind", "dependent"),
 		reconciles: counter("chartwright_reconciles_total", "Reconciliations of custom resources, by kind and outcome (idle or acted).", "kind", "outcome"),
-		collector:  &collector{sources: sources, releases: map[string]map[types.UID]Release{}, rollouts: map[string]func() map[rollout.Position]int{}},
+		pulls:      counter("chartwright_chart_pulls_total", "Checks for a newer chart, by ChartKind and outcome (new, unchanged, invalid or failed).", "chart_kind", "outcome"),
+		chartKindReady: create.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "chartwright_chart_kind_ready", Help: "1 if the kind of a ChartKind is served with the chart of its spec, else 0.",
+		}, []string{"chart_kind"}),
+		collector: &collector{sources: sources, releases: map[string]map[types.UID]Release{}, rollouts: map[string]func() map[rollout.Position]int{}},
 	}
 	info := api.BuildInfo()
 	create.NewGaugeVec(prometheus.GaugeOpts{
@@ -104,4 +110,24 @@ func (m *Metrics) DriftDetected(kind, dependent string) {
 // DriftCorrected counts a managed resource whose drift was corrected.
 func (m *Metrics) DriftCorrected(kind, dependent string) {
 	m.corrected.WithLabelValues(kind, dependent).Inc()
+}
+
+// ChartPulled counts a check for a newer chart of a ChartKind.
+func (m *Metrics) ChartPulled(chartKind, outcome string) {
+	m.pulls.WithLabelValues(chartKind, outcome).Inc()
+}
+
+// SetChartKind sets whether a ChartKind is ready.
+func (m *Metrics) SetChartKind(chartKind string, ready bool) {
+	value := 0.0
+	if ready {
+		value = 1
+	}
+	m.chartKindReady.WithLabelValues(chartKind).Set(value)
+}
+
+// DeleteChartKind deletes the metrics of a ChartKind.
+func (m *Metrics) DeleteChartKind(chartKind string) {
+	m.pulls.DeletePartialMatch(prometheus.Labels{"chart_kind": chartKind})
+	m.chartKindReady.DeleteLabelValues(chartKind)
 }

@@ -113,4 +113,6 @@ func countEach(m *Metrics) {
 	m.DriftCorrected("A", "Service")
 	m.DriftDetected("A", "Service")
 	m.ReconcileDone("A", ReconcileIdle)
+	m.ChartPulled("a", "new")
+	m.SetChartKind("a", true)
 }

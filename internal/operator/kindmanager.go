@@ -21,8 +21,10 @@ import (
 type KindManager struct {
 	options Options
 	// set holds the kinds to serve. It is complete when loaded is closed.
-	set         *kindset.Set
-	loaded      <-chan struct{}
+	set    *kindset.Set
+	loaded <-chan struct{}
+	// chartKinds is closed when set has the ChartKinds that were served before a restart.
+	chartKinds  <-chan struct{}
 	shared      reconcile.Shared
 	patcher     *customresource.Patcher
 	reconcilers *reconcilers
@@ -70,7 +72,7 @@ func (k *KindManager) Start(ctx context.Context) error {
 	changes := k.set.Changes()
 	k.tasks.Go(k.shared.Actions.Capabilities().Warm)
 	// Without a key no release record can be signed.
-	for _, needed := range []<-chan struct{}{k.crds.Known(), k.signingKey.Loaded(), k.loaded} {
+	for _, needed := range []<-chan struct{}{k.crds.Known(), k.signingKey.Loaded(), k.loaded, k.chartKinds} {
 		select {
 		case <-needed:
 		case <-ctx.Done():

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/operator/crdwatch"
+	"github.com/chartwright/chartwright/internal/operator/kindset"
 	"github.com/chartwright/chartwright/internal/operator/readiness"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -22,6 +23,7 @@ import (
 type kindState struct {
 	gk     schema.GroupKind
 	kind   catalog.Kind
+	source kindset.Source
 	serial int64
 	// removed: no source defines the kind. Only deletions are carried out.
 	removed bool
@@ -60,7 +62,7 @@ func (k *KindManager) follow(ctx context.Context) {
 		if !reflect.DeepEqual(known.Health, entry.Kind.Health) {
 			k.shared.Inventory.SetHealthRules(ctx, gk, entry.Kind.HealthRules)
 		}
-		state.kind, state.serial, state.removed, state.done, state.reported = entry.Kind, entry.Serial, false, false, false
+		state.kind, state.source, state.serial, state.removed, state.done, state.reported = entry.Kind, entry.Source, entry.Serial, false, false, false
 		k.restart(state)
 	}
 	for _, state := range slices.Clone(k.kinds) {
@@ -137,6 +139,12 @@ func (k *KindManager) prepare(state *kindState) {
 		k.installer.Remove(state.gk)
 		state.crdTried = closedChannel
 		k.readiness.SetState(state.gk, readiness.Removed, "")
+		return
+	}
+	if state.source == kindset.ChartKind {
+		// A ChartKind decides about its CRD, which was installed before the kind was added.
+		k.installer.Remove(state.gk)
+		state.crdTried = closedChannel
 		return
 	}
 	state.crdTried = k.installer.Add(state.kind)

@@ -30,6 +30,7 @@ import (
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/inventory/diagnose"
 	"github.com/chartwright/chartwright/internal/metrics"
+	"github.com/chartwright/chartwright/internal/operator/chartkinds"
 	"github.com/chartwright/chartwright/internal/operator/crdwatch"
 	"github.com/chartwright/chartwright/internal/operator/kindset"
 	"github.com/chartwright/chartwright/internal/operator/leader"
@@ -137,6 +138,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 		return err
 	}
 	pool := actionqueue.NewPool(options.MaxConcurrentActions, len(options.Namespaces) == 1, time.Now, counted)
+	var chartKinds *chartkinds.Controller
 	checker := permissions.NewChecker(permissions.Config{
 		Operator: options.Name, Kinds: first, Namespaces: options.Namespaces, Mapper: mapper, Logger: logger,
 		Review: permissions.NewReviewer(clientset.AuthorizationV1().SelfSubjectRulesReviews()),
@@ -149,6 +151,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 				}
 			})
 		},
+		OnDerived: func(kind schema.GroupKind) { chartKinds.Enqueue(kind) },
 	})
 	crdConfig := crdwatch.Config{
 		Manager: mgr, Operator: options.Name, Kinds: set.Kinds, Install: options.InstallCRDs, Namespaced: len(options.Namespaces) > 0,
@@ -169,9 +172,14 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 		informers: caches, store: observed.NewStore(served.forOne((*reconcile.Reconciler).ObservedChanged)),
 		watches: map[observed.Watch]<-chan struct{}{}, unserved: map[observed.Watch]bool{},
 	}
+	live := liveKinds{options: options, clientset: clientset, recorder: recorder, metrics: counted, set: set, readiness: ready, permissions: checker}
+	var restored <-chan struct{}
+	if chartKinds, restored, err = live.newController(mgr); err != nil {
+		return err
+	}
 	patcher := customresource.NewPatcher(mgr.GetConfig(), mgr.GetHTTPClient(), mapper, nil)
 	kinds := &KindManager{
-		options: options, set: set, loaded: loaded, reconcilers: served, informers: caches, sources: sourced, observed: inputs,
+		options: options, set: set, loaded: loaded, chartKinds: restored, reconcilers: served, informers: caches, sources: sourced, observed: inputs,
 		recordKinds: limited, crds: crds, installer: installer, signingKey: key, readiness: ready, patcher: patcher,
 		first: map[schema.GroupKind]kindset.Entry{}, ended: make(chan *servedKind), emptied: make(chan *servedKind),
 		shared: reconcile.Shared{

@@ -29,6 +29,8 @@ type Options struct {
 	Folder *chartsdir.Folder
 	// set holds the kinds to serve, for tests that change it; nil means Kinds.
 	set *kindset.Set
+	// ChartKinds are the settings of kinds that are added by custom resources.
+	ChartKinds ChartKinds
 	// InstallCRDs installs the CRDs of the kinds.
 	InstallCRDs bool
 	// Namespaces are the namespaces to watch, without duplicates; none means all.
@@ -72,6 +74,7 @@ func Defaults() Options {
 		Metrics:                 Metrics{BindAddress: "127.0.0.1:8080", CertName: "tls.crt", KeyName: "tls.key"},
 		HealthProbeBindAddress:  ":8081",
 		GracefulShutdown:        25 * time.Second,
+		ChartKinds:              ChartKinds{CacheSize: defaultChartCache},
 	}
 }
 
@@ -96,7 +99,8 @@ func (o Options) Validate() error {
 	errs = append(errs, o.Metrics.validate())
 	err := checkLoopback(o.PprofBindAddress)
 	require(err == nil, "--pprof-bind-address %q: %w", o.PprofBindAddress, err)
-	require(len(o.Kinds) > 0 || o.Folder != nil, "no kinds to serve: the watches file has no entries")
+	errs = append(errs, o.ChartKinds.validate())
+	require(len(o.Kinds) > 0 || o.Folder != nil || o.ChartKinds.Enabled, "no kinds to serve: the watches file has no entries")
 	return errors.Join(errs...)
 }
 

@@ -8,6 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart/crd"
 	"github.com/chartwright/chartwright/internal/watches"
@@ -25,6 +26,8 @@ var (
 	namespaces      = schema.GroupResource{Resource: "namespaces"}
 	replicaSets     = schema.GroupResource{Group: "apps", Resource: "replicasets"}
 	definitions     = schema.GroupResource{Group: groupAPIExtensions, Resource: "customresourcedefinitions"}
+	chartKinds      = schema.GroupResource{Group: api.Domain, Resource: "chartkinds"}
+	chartKindStatus = schema.GroupResource{Group: api.Domain, Resource: "chartkinds/status"}
 )
 
 // own adds the permissions that the operator needs regardless of charts.
@@ -70,6 +73,17 @@ func (n *needs) installCRDs(kinds []catalog.Kind) {
 	const why = "run --install-crds"
 	n.addNamed(why, definitions, names, "get", "patch")
 	n.add(why, definitions, "create")
+}
+
+// chartKinds adds the permissions of "run --chart-kinds". ChartKinds are cluster-scoped. The
+// names of the CRDs that they install are not known yet.
+func (n *needs) chartKinds(installCRDs bool) {
+	const why = "run --chart-kinds"
+	n.addTo(target{GroupResource: chartKinds, everywhere: n.namespaced}, why+" (patch sets the finalizer)", []string{"list", "watch", "patch"})
+	n.addTo(target{GroupResource: chartKindStatus, everywhere: n.namespaced}, why, []string{"patch"})
+	if installCRDs {
+		n.add("installCRD of ChartKinds", definitions, "get", "create", "patch")
+	}
 }
 
 // entry adds the permissions on the resources in a watches entry.

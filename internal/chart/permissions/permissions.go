@@ -19,6 +19,8 @@ type Options struct {
 	Namespaced bool
 	// InstallCRDs is true if the operator installs the CRDs of its kinds.
 	InstallCRDs bool
+	// ChartKinds is true if the operator serves the kinds of ChartKinds.
+	ChartKinds bool
 	// Analyzer keeps the results of analyses. If it is nil, every chart is analyzed.
 	Analyzer *Analyzer
 }
@@ -86,6 +88,9 @@ func deriveOwn(kinds []catalog.Kind, o Options) (*needs, resources) {
 	needs.own(kinds, served)
 	if o.InstallCRDs {
 		needs.installCRDs(kinds)
+	}
+	if o.ChartKinds {
+		needs.chartKinds(o.InstallCRDs)
 	}
 	return needs, served
 }

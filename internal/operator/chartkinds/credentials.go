@@ -1,0 +1,115 @@
+package chartkinds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/chart/source"
+	"github.com/chartwright/chartwright/internal/chartkind"
+)
+
+// Credentials are what a Secret has for one host.
+type Credentials struct {
+	Username, Password string
+	// DockerConfig is a config.json with credentials of registries by host.
+	DockerConfig []byte
+	// CA has certificates in PEM.
+	CA []byte
+}
+
+// secretKeyCA is the key of a Secret with the certificates of the host's issuer.
+const secretKeyCA = "ca.crt"
+
+// credentials reads the Secret of a ChartKind. Each read is a request, so that no Secret
+// stays in memory.
+func (c *Controller) credentials(ctx context.Context, from chartkind.Chart) (Credentials, error) {
+	if from.SecretRef == nil {
+		return Credentials{}, nil
+	}
+	name := from.SecretRef.Name
+	secret, err := c.Secrets.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return Credentials{}, fmt.Errorf("spec.chart.secretRef: no Secret %s in the namespace %s of the operator: create it there", name, c.Namespace)
+	case err != nil:
+		return Credentials{}, fmt.Errorf("spec.chart.secretRef: read the Secret %s in the namespace %s of the operator: %w", name, c.Namespace, err)
+	}
+	found, err := credentialsFor(secret, hostOf(from))
+	if err != nil {
+		return Credentials{}, fmt.Errorf("spec.chart.secretRef: Secret %s/%s: %w", c.Namespace, name, err)
+	}
+	return found, nil
+}
+
+// credentialsFor returns the credentials of a Secret for a host. A Secret is bound to
+// hosts, so that a ChartKind cannot send the credentials to a host of its choice.
+func credentialsFor(secret *corev1.Secret, host string) (Credentials, error) {
+	found := Credentials{CA: secret.Data[secretKeyCA]}
+	bound, isBound := secret.Annotations[chartkind.AnnotationHost]
+	switch {
+	case isBound && !strings.EqualFold(bound, host):
+		return Credentials{}, fmt.Errorf("the annotation %s has the host %s, and the chart is from %s: use a Secret for this host", chartkind.AnnotationHost, bound, host)
+	case !isBound && secret.Type != corev1.SecretTypeDockerConfigJson:
+		return Credentials{}, fmt.Errorf("the annotation %s is missing: set it to the host that may receive the credentials, for example %s", chartkind.AnnotationHost, host)
+	}
+	switch secret.Type {
+	case corev1.SecretTypeBasicAuth:
+		found.Username, found.Password = string(secret.Data[corev1.BasicAuthUsernameKey]), string(secret.Data[corev1.BasicAuthPasswordKey])
+		if found.Username == "" {
+			return Credentials{}, errors.New("the key username is missing")
+		}
+	case corev1.SecretTypeDockerConfigJson:
+		found.DockerConfig = secret.Data[corev1.DockerConfigJsonKey]
+	default:
+		return Credentials{}, fmt.Errorf("its type is %s: expected %s or %s", secret.Type, corev1.SecretTypeBasicAuth, corev1.SecretTypeDockerConfigJson)
+	}
+	return found, nil
+}
+
+// hostOf returns the host, with its port, of a chart.
+func hostOf(from chartkind.Chart) string {
+	if path, ok := strings.CutPrefix(from.OCI, "oci://"); ok {
+		host, _, _ := strings.Cut(path, "/")
+		return host
+	}
+	text := from.URL
+	if text == "" {
+		text = from.Repo
+	}
+	parsed, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return parsed.Host
+}
+
+// redact removes the credentials from a text. Errors of package source contain none; this
+// also covers what a server repeats in its response.
+func (c Credentials) redact(text string) string {
+	for _, secret := range []string{c.Password, c.Username} {
+		// A shorter text is part of common words.
+		if len(secret) >= 4 {
+			text = strings.ReplaceAll(text, secret, "[redacted]")
+		}
+	}
+	return text
+}
+
+// redactError removes the credentials from an error of package source.
+func (c Credentials) redactError(err error) error {
+	text := c.redact(err.Error())
+	if text == err.Error() {
+		return err
+	}
+	if problem, ok := errors.AsType[*source.Error](err); ok {
+		return &source.Error{Reference: problem.Reference, Reason: problem.Reason, Message: c.redact(problem.Message), Advice: c.redact(problem.Advice)}
+	}
+	return errors.New(text)
+}

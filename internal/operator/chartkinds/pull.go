@@ -1,0 +1,333 @@
+package chartkinds
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/chart/source"
+	"github.com/chartwright/chartwright/internal/chartkind"
+	"github.com/chartwright/chartwright/internal/operator/chartcache"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// Limits of one download.
+const (
+	pullTimeout  = time.Minute
+	maxArchive   = 32 << 20
+	maxRedirects = 5
+)
+
+// settings are the names of the options in messages.
+var settings = source.Settings{
+	Credentials: "spec.chart.secretRef", CA: secretKeyCA + " in the Secret of spec.chart.secretRef", PlainHTTP: "http://HOST in " + FlagHosts,
+	Version: "spec.chart.version", Digest: "spec.chart.digest", Repo: "spec.chart.repo", Keyring: FlagKeyring, AllowHosts: FlagHosts,
+}
+
+// version is a chart with the entry for it.
+type version struct {
+	// entry is what the cache stores, and archive the chart's .tgz, nil if it is stored.
+	entry   chartcache.Entry
+	archive []byte
+	kind    catalog.Kind
+	chart   chartkind.ServedChart
+}
+
+// served is what the operator knows about one ChartKind. Only the worker that reconciles
+// the ChartKind uses it.
+type served struct {
+	uid types.UID
+	// group is the kind of the ChartKind. The lock of the Controller guards it.
+	group schema.GroupKind
+
+	// current is served since the time changed. next replaces it if nothing prevents that.
+	current, next *version
+	changed       time.Time
+
+	// tried is the digest of the spec of the last pull.
+	tried            string
+	pulled, verified chartkind.Finding
+	// invalid is why the chart of the last pull cannot be served.
+	invalid  string
+	failures int
+	// due is when to check again.
+	due time.Time
+
+	// crd is the last result of the installation of the CRD, for what crdFor identifies.
+	// crdDue is when to try again.
+	crd    chartkind.Finding
+	crdFor string
+	crdDue time.Time
+	// crdServes: the kind can be served with the CRD as it is.
+	crdServes bool
+
+	// hinted is the digest of the leader that made a standby check early.
+	hinted string
+}
+
+// newest returns the chart that was pulled last and can be loaded, nil without one.
+func (s *served) newest() *version {
+	if s.next != nil {
+		return s.next
+	}
+	return s.current
+}
+
+// pull checks for a newer chart if the interval has passed or the spec has changed. It
+// keeps what is served if the check fails.
+func (c *Controller) pull(ctx context.Context, ck chartkind.ChartKind, spec string, s *served) {
+	now := c.Now()
+	if s.tried == spec && now.Before(s.due) {
+		if !c.behind(ck, s) {
+			return
+		}
+		s.hinted = ck.Status.Chart.Digest
+	}
+	s.tried = spec
+	result, err := c.fetch(ctx, ck)
+	if ctx.Err() != nil {
+		s.tried = ""
+		return
+	}
+	interval := ck.Spec.Chart.CheckInterval()
+	if err != nil {
+		s.failures++
+		s.due = now.Add(jitter(min(interval, firstRetry<<min(s.failures-1, 10))))
+		s.notPulled(err)
+		c.Metrics.ChartPulled(ck.Name, OutcomeFailed)
+		c.Logger.Info("chart not pulled", "chartKind", ck.Name, "error", err.Error())
+		return
+	}
+	s.failures, s.due = 0, now.Add(jitter(interval))
+	s.pulled = chartkind.True(chartkind.ReasonPulled, fmt.Sprintf("%s of %s", result.Version, result.Location))
+	s.verified = verified(ck.Spec.Chart, c.Keyring, result)
+	s.invalid = ""
+	outcome := OutcomeUnchanged
+	if known := s.newest(); known == nil || known.entry.Spec != spec || known.entry.Digest != result.Pinned() {
+		outcome = OutcomeNew
+		if err := c.prepare(ck, spec, s, result); err != nil {
+			outcome, s.invalid = OutcomeInvalid, err.Error()
+			c.Logger.Info("chart not served", "chartKind", ck.Name, "version", result.Version, "error", err.Error())
+		}
+	} else {
+		c.Cache.Used(known.entry.Archive)
+	}
+	c.Metrics.ChartPulled(ck.Name, outcome)
+}
+
+// behind reports whether the leader serves another chart than this standby, so that the
+// standby checks before its interval has passed.
+func (c *Controller) behind(ck chartkind.ChartKind, s *served) bool {
+	leads := ck.Status.Chart
+	return !c.leads() && s.failures == 0 && leads != nil && s.current != nil && s.next == nil && s.invalid == "" &&
+		leads.Digest != s.current.chart.Digest && s.hinted != leads.Digest
+}
+
+// firstRetry is the delay after the first failure.
+const firstRetry = 5 * time.Second
+
+// jitter shortens a delay by at most a fifth, so that ChartKinds do not check at the same
+// time.
+func jitter(delay time.Duration) time.Duration {
+	return delay - time.Duration(rand.Int64N(int64(delay/5)+1)) //nolint:gosec // not a secret
+}
+
+// notPulled records the error of a pull.
+func (s *served) notPulled(err error) {
+	text := err.Error()
+	s.pulled = chartkind.False(chartkind.ReasonPullFailed, text)
+	var problem *source.Error
+	if !errors.As(err, &problem) {
+		return
+	}
+	s.pulled.Reason = string(problem.Reason)
+	switch problem.Reason {
+	case source.ReasonDigest:
+		s.verified = chartkind.False(chartkind.ReasonDigestMismatch, text)
+	case source.ReasonSignature:
+		s.verified = chartkind.False(chartkind.ReasonProvenanceInvalid, text)
+	default:
+	}
+}
+
+// verified returns the finding about a chart that was pulled.
+func verified(from chartkind.Chart, keyring Keyring, result source.Chart) chartkind.Finding {
+	switch {
+	case keyring.Path != "":
+		return chartkind.True(chartkind.ReasonProvenanceVerified, "signed by "+result.SignedBy)
+	case from.Digest != "":
+		return chartkind.True(chartkind.ReasonDigestMatches, "the chart has the digest of spec.chart.digest")
+	default:
+		return chartkind.Undecided(chartkind.ReasonNotRequired, "neither spec.chart.digest nor "+FlagKeyring+" is set")
+	}
+}
+
+// fetch downloads the chart of a ChartKind. The error contains no credentials.
+func (c *Controller) fetch(ctx context.Context, ck chartkind.ChartKind) (source.Chart, error) {
+	from := ck.Spec.Chart
+	plain, err := c.plainHTTP(from)
+	if err != nil {
+		return source.Chart{}, err
+	}
+	credentials, err := c.credentials(ctx, from)
+	if err != nil {
+		return source.Chart{}, err
+	}
+	result, err := c.Fetch(ctx, reference(from), source.Options{
+		Username: credentials.Username, Password: credentials.Password, DockerConfig: credentials.DockerConfig, CA: credentials.CA,
+		PlainHTTP: plain, Keyring: c.Keyring.Path, PublicOnly: true, AllowHosts: c.allowedHosts(),
+		MaxBytes: maxArchive, MaxRedirects: maxRedirects, Timeout: pullTimeout, Settings: settings,
+	})
+	if err == nil {
+		return result, nil
+	}
+	return source.Chart{}, credentials.redactError(err)
+}
+
+// reference returns where a chart comes from.
+func reference(from chartkind.Chart) source.Reference {
+	return source.Reference{
+		OCI: strings.TrimPrefix(from.OCI, "oci://"), URL: from.URL, Repo: from.Repo, Name: from.Name, Version: from.Version, Digest: from.Digest,
+	}
+}
+
+// plainHTTP reports whether the host of a chart may be used without TLS. It returns an
+// error for another host with http.
+func (c *Controller) plainHTTP(from chartkind.Chart) (bool, error) {
+	host := hostOf(from)
+	if slices.ContainsFunc(c.Hosts, func(listed string) bool { return strings.EqualFold(listed, plainScheme+host) }) {
+		return true, nil
+	}
+	for field, text := range map[string]string{"url": from.URL, "repo": from.Repo} {
+		if parsed, err := url.Parse(text); err == nil && parsed.Scheme == "http" {
+			return false, fmt.Errorf("spec.chart.%s: plain HTTP is not allowed for %s: use https, or add %s%s to %s of the operator", field, host, plainScheme, host, FlagHosts)
+		}
+	}
+	return false, nil
+}
+
+// plainScheme marks a host of FlagHosts that may be used without TLS.
+const plainScheme = "http://"
+
+// allowedHosts returns the hosts that may have private addresses.
+func (c *Controller) allowedHosts() []string {
+	hosts := make([]string, len(c.Hosts))
+	for i, host := range c.Hosts {
+		hosts[i] = strings.TrimPrefix(host, plainScheme)
+	}
+	return hosts
+}
+
+// prepare loads a chart that was pulled, so that it can be served.
+func (c *Controller) prepare(ck chartkind.ChartKind, spec string, s *served, result source.Chart) error {
+	text, err := ck.Text()
+	if err != nil {
+		return err
+	}
+	entry := chartcache.Entry{Spec: spec, Text: text, Version: result.Version, Digest: result.Pinned(), Source: result.Location, Verified: c.Keyring.ID}
+	loaded, err := c.load(ck.Name, entry, result.Archive)
+	if err != nil {
+		return err
+	}
+	s.next = loaded
+	return nil
+}
+
+// restore serves a ChartKind with the chart in the cache, as before a restart.
+func (c *Controller) restore(ck chartkind.ChartKind, s *served) {
+	logger := c.Logger.WithValues("chartKind", ck.Name)
+	entry, archive, found, err := c.Cache.Load(ck.UID)
+	if err == nil && found && entry.Verified != c.Keyring.ID && c.Keyring.ID != "" {
+		err = errors.New("the keyring has changed")
+	}
+	var stored *version
+	if err == nil && found {
+		stored, err = c.load(ck.Name, entry, archive)
+	}
+	if err != nil {
+		logger.Info("chart in the cache not served", "error", err.Error())
+		return
+	}
+	if !found {
+		return
+	}
+	stored.archive = nil
+	s.next = stored
+	if c.Keyring.ID != "" || entry.Digest == ck.Spec.Chart.Digest {
+		s.verified = verified(ck.Spec.Chart, c.Keyring, source.Chart{SignedBy: "a key of " + FlagKeyring})
+	}
+	if c.conflict(ck, s) != "" {
+		return
+	}
+	s.current, s.next, s.changed = stored, nil, c.Now()
+	c.Kinds.Put(ck.Name, stored.kind)
+	logger.Info("serving the chart in the cache", "chart", stored.chart.Name, "version", stored.chart.Version)
+}
+
+// load loads a chart with the entry for it.
+func (c *Controller) load(name string, from chartcache.Entry, archive []byte) (*version, error) {
+	entry, err := c.check(name, from.Text)
+	if err != nil {
+		return nil, err
+	}
+	loaded, err := chart.LoadArchive(bytes.NewReader(archive))
+	if err != nil {
+		return nil, fmt.Errorf("chart %s: %w", from.Version, err)
+	}
+	if err := chartkind.CheckChart(c.Allow, entry, loaded); err != nil {
+		return nil, err
+	}
+	kind, err := chartkind.KindOf(entry, loaded)
+	if err != nil {
+		return nil, err
+	}
+	described := chartkind.ServedChart{Name: loaded.Name(), Version: loaded.Version(), Digest: from.Digest, Source: from.Source}
+	return &version{entry: from, archive: archive, kind: kind, chart: described}, nil
+}
+
+// store stores a version that is served in the cache.
+func (c *Controller) store(ck chartkind.ChartKind, v *version) {
+	if v.archive == nil {
+		return
+	}
+	stored, err := c.Cache.Store(ck.UID, v.entry, v.archive)
+	if err != nil {
+		c.Logger.Info("chart not stored in the cache: after a restart, the kind is served when the chart is pulled", "chartKind", ck.Name, "error", err.Error())
+	}
+	v.entry.Archive, v.archive = stored, nil
+}
+
+// check parses the entry of a ChartKind, and checks what it allows.
+func (c *Controller) check(name string, text []byte) (watches.Watch, error) {
+	entry, err := chartkind.EntryOf(name, text)
+	if err != nil {
+		return entry, err
+	}
+	if err := chartkind.CheckGroup(entry.Group); err != nil {
+		return entry, err
+	}
+	// The chart is not known yet.
+	if _, err := chartkind.KindOf(entry, nil); err != nil {
+		return entry, err
+	}
+	if err := chartkind.CheckAllowed(c.Allow, entry); err != nil {
+		return entry, notAllowedError{err}
+	}
+	return entry, nil
+}
+
+// notAllowedError marks a spec that exceeds what the operator's flag allows.
+type notAllowedError struct{ error }
+
+func (e notAllowedError) Unwrap() error { return e.error }
