@@ -29,6 +29,12 @@ func (e *Env) grant(options Options) {
 			args = append(args, arg)
 		}
 	}
+	if options.ChartKinds != "" {
+		args = append(args, "--chart-kinds", "--install-crds")
+		if options.Watches == "" {
+			args = append(args, "--watches-file", options.ChartKinds)
+		}
+	}
 	if options.Namespaced {
 		args = append(args, "--namespaced")
 	}

@@ -36,7 +36,7 @@ func (e *Env) At(object *unstructured.Unstructured) dynamic.ResourceInterface {
 
 // clusterScoped are the cluster-scoped kinds that tests use.
 var clusterScoped = []string{
-	"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "Namespace",
+	"ChartKind", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "Namespace",
 }
 
 // named describes an object for failure messages.

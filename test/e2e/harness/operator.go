@@ -25,6 +25,10 @@ type Options struct {
 	Watches string
 	// ChartsDir is the value of --charts-dir, a folder of charts.
 	ChartsDir string
+	// ChartKinds makes the operator serve ChartKinds. It is the path of a watches
+	// file with the kinds that they will define: the operator gets their
+	// permissions and does not read the file.
+	ChartKinds string
 	// Account is the operator's ServiceAccount. It gets exactly the permissions
 	// that "chartwright rbac" prints for the kinds. The default is System or,
 	// with a watches file, a new account.
@@ -58,6 +62,7 @@ type Operator struct {
 	kubeconfig string
 	log        string
 	probes     string
+	cache      string
 
 	cmd *exec.Cmd
 	// done is closed when the process has ended. Then exit is set.
@@ -82,7 +87,7 @@ func (e *Env) NewOperator(options Options) *Operator {
 		e.grantRules(options.Account, *options.Grants)
 	case options.Account != (Account{}):
 		e.grant(options)
-	case options.Watches != "" || options.ChartsDir != "" || len(options.Missing) > 0:
+	case options.Watches != "" || options.ChartsDir != "" || options.ChartKinds != "" || len(options.Missing) > 0:
 		options.Account = e.NewAccount()
 		e.grant(options)
 	default:
@@ -95,6 +100,7 @@ func (e *Env) NewOperator(options Options) *Operator {
 		options:    options,
 		kubeconfig: e.kubeconfig(options.Account),
 		log:        filepath.Join(e.t.TempDir(), "operator.log"),
+		cache:      e.t.TempDir(),
 	}
 	if options.Proxy != nil {
 		e.must(options.Proxy.redirect(o.kubeconfig))
@@ -141,6 +147,12 @@ func (o *Operator) Launch() {
 	}
 	if o.options.ChartsDir != "" {
 		args = append(args, "--charts-dir", o.options.ChartsDir)
+	}
+	if o.options.ChartKinds != "" {
+		args = append(args, "--chart-kinds", "--chart-cache-dir", o.cache)
+		if o.options.Watches == "" {
+			args = append(args, "--watches-file=")
+		}
 	}
 	// Independent of the test's context: the tests define how the process ends.
 	ctx := context.WithoutCancel(o.env.t.Context())
