@@ -126,10 +126,15 @@ func TestInstallCRDs(t *testing.T) {
 		if step.wantText == "" && strings.Contains(text, "CustomResourceDefinition") {
 			t.Errorf("%s: /readyz reports %s", step.name, text)
 		}
-		live := env.Get(crd)
-		if got := properties(t, live); !slices.Equal(got, step.has) {
-			t.Errorf("%s: the CRD has %v, want %v", step.name, got, step.has)
-		}
+		// The kind is served while its CRD is installed.
+		var live *unstructured.Unstructured
+		env.Wait(step.name+": fields of the CRD", func(context.Context) error {
+			live = env.Get(crd)
+			if got := properties(t, live); !slices.Equal(got, step.has) {
+				return fmt.Errorf("the CRD has %v, want %v", got, step.has)
+			}
+			return nil
+		})
 		if step.name == "the same" && live.GetResourceVersion() != version {
 			t.Errorf("%s: the CRD was changed", step.name)
 		}
