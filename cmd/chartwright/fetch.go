@@ -105,21 +105,29 @@ func (f *fetchFlags) resolve(cmd *cobra.Command, text string, add *scaffold.Add)
 		return err
 	}
 	if !reference.Remote() {
-		if _, err := os.Stat(text); err != nil || f.version != "" || f.verify {
-			if _, err := source.Fetch(cmd.Context(), reference, o); err != nil {
-				return err
-			}
-		}
 		add.Chart = text
-		return nil
+		return f.checkLocal(cmd, text, reference, o)
 	}
 	downloaded, err := source.Fetch(cmd.Context(), reference, o)
 	if err != nil {
 		return err
 	}
 	fetched := fetchedOf(downloaded)
+	if fetched.Chart != downloaded.Reference.URL && downloaded.Reference.URL != "" || fetched.Repo != downloaded.Reference.Repo {
+		cmd.PrintErrln("Note: the URL is recorded without its query, which may be a secret. If the server requires the query, 'chartwright update' cannot fetch the chart")
+	}
 	add.Fetched = &fetched
 	return nil
+}
+
+// checkLocal checks the version and the signature of a chart on this machine if flags
+// request it, or returns why there is no such chart.
+func (f *fetchFlags) checkLocal(cmd *cobra.Command, text string, reference source.Reference, o source.Options) error {
+	if _, err := os.Stat(text); err == nil && f.version == "" && !f.verify {
+		return nil
+	}
+	_, err := source.Fetch(cmd.Context(), reference, o)
+	return err
 }
 
 // load returns the chart of a user's text. It fetches charts that are not on this machine.
@@ -128,16 +136,19 @@ func (f *fetchFlags) load(cmd *cobra.Command, text string) (*chart.Chart, error)
 	if err != nil {
 		return nil, err
 	}
+	o, err := f.options(cmd)
+	if err != nil {
+		return nil, err
+	}
 	if !reference.Remote() {
+		if err := f.checkLocal(cmd, text, reference, o); err != nil {
+			return nil, err
+		}
 		loaded, err := catalog.OpenChart(text)
 		if err != nil {
 			return nil, fmt.Errorf("chart %s: %w", text, err)
 		}
 		return loaded, nil
-	}
-	o, err := f.options(cmd)
-	if err != nil {
-		return nil, err
 	}
 	fetched, err := source.Fetch(cmd.Context(), reference, o)
 	if err != nil {
@@ -146,15 +157,21 @@ func (f *fetchFlags) load(cmd *cobra.Command, text string) (*chart.Chart, error)
 	return chart.LoadArchive(bytes.NewReader(fetched.Archive))
 }
 
-// fetchedOf returns a fetched chart with the source for watches.yaml.
+// fetchedOf returns a fetched chart with the source for watches.yaml. The source contains no
+// queries of URLs, because signed URLs have their secret there.
 func fetchedOf(chart source.Chart) scaffold.Fetched {
 	r := chart.Reference
-	f := scaffold.Fetched{Archive: chart.Archive, Chart: r.Name, Repo: r.Repo, Version: chart.Version, Digest: chart.Pinned()}
+	f := scaffold.Fetched{Archive: chart.Archive, Chart: r.Name, Repo: withoutQuery(r.Repo), Version: chart.Version, Digest: chart.Pinned()}
 	switch {
 	case r.OCI != "":
 		f.Chart = "oci://" + r.OCI
 	case r.URL != "":
-		f.Chart = r.URL
+		f.Chart = withoutQuery(r.URL)
 	}
 	return f
+}
+
+func withoutQuery(url string) string {
+	url, _, _ = strings.Cut(url, "?")
+	return url
 }

@@ -21,7 +21,8 @@ import (
 )
 
 // ArchiveFiles returns the files of a chart's .tgz by their paths in the chart's folder.
-// It rejects archives with links or with paths outside the folder.
+// It rejects archives with links or with paths outside the folder, and archives with files
+// of a Git repository, because Git would run the hooks.
 func ArchiveFiles(r io.Reader) (map[string][]byte, error) {
 	list, err := archived(r)
 	if err != nil {
@@ -29,6 +30,9 @@ func ArchiveFiles(r io.Reader) (map[string][]byte, error) {
 	}
 	files := make(map[string][]byte, len(list))
 	for _, file := range list {
+		if slices.ContainsFunc(strings.Split(file.Name, "/"), func(part string) bool { return strings.EqualFold(part, ".git") }) {
+			return nil, fmt.Errorf("%s belongs to a Git repository: want a chart archive without .git, as 'helm package' writes it", file.Name)
+		}
 		files[file.Name] = file.Data
 	}
 	return files, nil
@@ -48,15 +52,42 @@ func archived(r io.Reader) ([]*loader.BufferedFile, error) {
 // onlyFiles rejects archives with entries that are neither files nor folders. The target
 // of a link would depend on the program that unpacks the archive.
 func onlyFiles(packed io.Reader) error {
-	return eachEntry(packed, func(entry *tar.Header, _ io.Reader) error {
-		switch entry.Typeflag {
-		case tar.TypeReg, tar.TypeDir, tar.TypeXGlobalHeader, tar.TypeXHeader:
-			return nil
-		default:
-			return fmt.Errorf("%s is a link or a device: want only files and folders in a chart archive; 'helm package' replaces links by their targets", entry.Name)
-		}
-	})
+	return eachEntry(packed, func(entry *tar.Header, _ io.Reader) error { return onlyFile(entry) })
 }
+
+func onlyFile(entry *tar.Header) error {
+	switch entry.Typeflag {
+	case tar.TypeReg, tar.TypeDir, tar.TypeXGlobalHeader, tar.TypeXHeader:
+		return nil
+	default:
+		return fmt.Errorf("%s is a link or a device: want only files and folders in a chart archive; 'helm package' replaces links by their targets", entry.Name)
+	}
+}
+
+// ArchiveMetadata returns Chart.yaml in a chart's .tgz, nil without one. It reads the whole
+// archive, but stores only this file.
+func ArchiveMetadata(r io.Reader) (data []byte, err error) {
+	left := int64(maxChart)
+	err = eachEntry(r, func(entry *tar.Header, content io.Reader) error {
+		if left -= entry.Size; left < 0 {
+			return errChartTooLarge
+		}
+		if _, name, _ := strings.Cut(path.Clean(entry.Name), "/"); name == "Chart.yaml" && entry.Typeflag == tar.TypeReg {
+			var err error
+			if data, err = io.ReadAll(io.LimitReader(content, maxMetadata+1)); err != nil {
+				return err
+			}
+			if len(data) > maxMetadata {
+				return fmt.Errorf("Chart.yaml exceeds %d bytes", maxMetadata)
+			}
+		}
+		return onlyFile(entry)
+	})
+	return data, err
+}
+
+// maxMetadata is the maximum size of Chart.yaml in ArchiveMetadata.
+const maxMetadata = 1 << 20
 
 // eachEntry calls a function with each entry of a .tgz and its content, until the
 // function returns an error.

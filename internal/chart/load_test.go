@@ -76,6 +76,18 @@ func TestArchives_RejectPathsOutsideChart(t *testing.T) {
 	}
 }
 
+// A copy of a chart must not write hooks or the configuration of a Git repository.
+func TestArchiveFiles_RejectsGitRepositories(t *testing.T) {
+	for name, refused := range map[string]bool{
+		".git/hooks/post-checkout": true, "files/.GIT/config": true, ".Git": true, ".gitignore": false, "files/git/a": false,
+	} {
+		_, err := ArchiveFiles(packedChart(t, tar.Header{Name: "small/" + name, Typeflag: tar.TypeReg}))
+		if refused != (err != nil && strings.Contains(err.Error(), "belongs to a Git repository")) {
+			t.Errorf("%s: got error %v, want an error: %v", name, err, refused)
+		}
+	}
+}
+
 // A chart of a few kilobytes is rejected before it is loaded if its packed subcharts or
 // its YAML would expand to gigabytes.
 func TestLoadArchive_RejectsBombs(t *testing.T) {

@@ -88,8 +88,9 @@ type Facts struct {
 	Chart *ServedChart
 	// Current: the served chart and entry are those of the spec.
 	Current bool
-	// Invalid is why the chart that was pulled last cannot be served.
-	Invalid string
+	// Invalid is why the chart that was pulled last cannot be served. InvalidReason is
+	// ReasonNotAllowed or, by default, ReasonInvalidChart.
+	Invalid, InvalidReason string
 	// Conflict is who serves the kind instead.
 	Conflict string
 	// CRD and Permissions are the findings about CRD and rules.
@@ -99,22 +100,24 @@ type Facts struct {
 	// Serving is whether the custom resources of the kind are watched.
 	Serving Finding
 
-	// Deleted: the ChartKind is being deleted. Remaining are its custom resources.
+	// Deleted: the ChartKind is being deleted. Remaining are its custom resources, and
+	// Uncounted is why they are not counted.
 	Deleted   bool
 	Remaining int
+	Uncounted string
 }
 
 // Ready decides whether the ChartKind is ready. The first reason against it counts.
 func (f Facts) Ready() Finding {
 	switch {
 	case f.Deleted:
-		return False(ReasonTerminating, fmt.Sprintf("%s: the kind is served until they are deleted; to delete the ChartKind and keep them, set spec.deletionPolicy: Orphan", remain(f.Remaining)))
+		return False(ReasonTerminating, f.terminating()+"; to delete the ChartKind and keep the custom resources, set spec.deletionPolicy: Orphan")
 	case f.Refused.Reason != "":
 		return False(f.Refused.Reason, f.Refused.Message+f.unchanged())
 	case f.Conflict != "":
 		return False(ReasonKindConflict, f.Conflict)
 	case f.Invalid != "":
-		return False(ReasonInvalidChart, f.Invalid+f.unchanged())
+		return False(cmp.Or(f.InvalidReason, ReasonInvalidChart), f.Invalid+f.unchanged())
 	case f.CRD.Status == metav1.ConditionFalse:
 		return False(f.CRD.Reason, f.CRD.Message)
 	case !f.Current && f.Pulled.Status != metav1.ConditionTrue:
@@ -136,6 +139,20 @@ func (f Facts) unchanged() string {
 		return ""
 	}
 	return fmt.Sprintf("; the kind is still served with %s %s", f.Chart.Name, f.Chart.Version)
+}
+
+// terminating returns what the deletion of the ChartKind waits for.
+func (f Facts) terminating() string {
+	switch {
+	case f.Uncounted != "":
+		return f.Uncounted
+	case f.Serving.Status == metav1.ConditionTrue:
+		return remain(f.Remaining) + ": the kind is served until they are deleted"
+	default:
+		alive := f
+		alive.Deleted = false
+		return fmt.Sprintf("%s, and the operator does not serve the kind: %s", remain(f.Remaining), alive.Ready().Message)
+	}
 }
 
 func remain(n int) string {

@@ -40,9 +40,11 @@ func TestReady(t *testing.T) {
 		{"a rule is missing that every release needs", Facts{Pulled: pulled, Chart: served, Current: true, Serving: works, RulesAlwaysNeeded: true},
 			False(ReasonRulesMissing, "the operator's role lacks rules that every release needs; see PermissionsComplete")},
 		{"deleted with custom resources", Facts{Pulled: pulled, Chart: served, Current: true, Serving: works, Deleted: true, Remaining: 2},
-			False(ReasonTerminating, "2 custom resources remain: the kind is served until they are deleted; to delete the ChartKind and keep them, set spec.deletionPolicy: Orphan")},
-		{"deleted with one", Facts{Deleted: true, Remaining: 1},
-			False(ReasonTerminating, "1 custom resource remains: the kind is served until they are deleted; to delete the ChartKind and keep them, set spec.deletionPolicy: Orphan")},
+			False(ReasonTerminating, "2 custom resources remain: the kind is served until they are deleted; to delete the ChartKind and keep the custom resources, set spec.deletionPolicy: Orphan")},
+		{"deleted and not served", Facts{Deleted: true, Remaining: 1, Invalid: "the chart is broken"},
+			False(ReasonTerminating, "1 custom resource remains, and the operator does not serve the kind: the chart is broken; to delete the ChartKind and keep the custom resources, set spec.deletionPolicy: Orphan")},
+		{"deleted and not counted", Facts{Deleted: true, Serving: works, Uncounted: "a rule is missing"},
+			False(ReasonTerminating, "a rule is missing; to delete the ChartKind and keep the custom resources, set spec.deletionPolicy: Orphan")},
 	} {
 		if diff := cmp.Diff(test.want, test.facts.Ready()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -176,6 +177,13 @@ func (l liveKinds) Remove(name string) { l.set.Remove(kindset.ChartKind, name) }
 // Conflict returns who serves the kind of a ChartKind instead.
 func (l liveKinds) Conflict(_ string, kind catalog.Kind) string {
 	return l.set.Owner(kindset.ChartKind, kind)
+}
+
+// ServedByFile reports whether the operator serves a kind from a file.
+func (l liveKinds) ServedByFile(kind schema.GroupKind) bool {
+	return slices.ContainsFunc(l.set.List(), func(entry kindset.Entry) bool {
+		return entry.Source < kindset.ChartKind && entry.GroupKind() == kind
+	})
 }
 
 // State returns the state of a kind. It requests the derivation of the rules that the

@@ -248,6 +248,7 @@ func TestCommands_EveryForm(t *testing.T) {
 		"folder":          {[]string{filepath.Dir(unpacked(t, data))}, ""},
 		"archive":         {[]string{archive, "--chart-version", "1.0.0"}, ""},
 		"url":             {[]string{stable + "/web-1.0.0.tgz", "--ca-file", ca}, "    chart: " + stable + "/web-1.0.0.tgz\n    version: 1.0.0\n    digest: " + digest(data) + "\n"},
+		"url-query":       {[]string{stable + "/web-1.0.0.tgz?X-Signature=secret", "--ca-file", ca}, "    chart: " + stable + "/web-1.0.0.tgz\n    version: 1.0.0\n    digest: " + digest(data) + "\n"},
 		"oci":             {[]string{oci, "--plain-http"}, "    chart: " + oci + "\n    version: 1.0.0\n    digest: " + manifests[0] + "\n"},
 		"oci-tag":         {[]string{oci + ":1.0.0", "--plain-http"}, "    chart: " + oci + "\n    version: 1.0.0\n    digest: " + manifests[0] + "\n"},
 		"oci-digest":      {[]string{oci + "@" + manifests[0], "--plain-http"}, "    chart: " + oci + "\n    version: 1.0.0\n    digest: " + manifests[0] + "\n"},

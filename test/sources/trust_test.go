@@ -20,8 +20,8 @@ import (
 func TestFetch_CredentialsStayAtTheirHost(t *testing.T) {
 	t.Parallel()
 	data := pack(t, "web", "1.0.0")
-	registry, _ := startRegistry(t, false, data)
-	other := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(data) }), false)
+	registry, _ := startRegistry(t, true, data)
+	other := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(data) }), true)
 
 	for name, location := range map[string]string{"URL": other.URL + "/web-1.0.0.tgz", "OCI": "oci://" + registry.host + "/charts/web:1.0.0"} {
 		index := repo.NewIndexFile()
@@ -33,10 +33,10 @@ func TestFetch_CredentialsStayAtTheirHost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		own := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(listed) }), false)
+		own := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(listed) }), true)
 		own.private = true
 
-		options := source.Options{Username: username, Password: password, PlainHTTP: true}
+		options := source.Options{Username: username, Password: password, CA: own.ca}
 		for _, pass := range []bool{false, true} {
 			registry.private, other.private = pass, pass
 			options.PassCredentials = pass

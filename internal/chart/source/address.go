@@ -29,7 +29,8 @@ func (e *AddressError) Error() string {
 // updates.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
-	netip.MustParsePrefix("100.64.0.0/10"), // carrier-grade NAT, and some clouds' metadata
+	netip.MustParsePrefix("100.64.0.0/10"),    // carrier-grade NAT, and some clouds' metadata
+	netip.MustParsePrefix("168.63.129.16/32"), // virtual address of Azure hosts
 	netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("192.0.2.0/24"),
 	netip.MustParsePrefix("198.18.0.0/15"),

@@ -19,6 +19,8 @@ type client struct {
 	options Options
 	// host is the host to which credentials are sent.
 	host string
+	// plain is the host that Options.PlainHTTP is for.
+	plain string
 	// oci is set if the host is an OCI registry.
 	oci bool
 	// stored is set if credentials of the user's files were sent.
@@ -37,7 +39,7 @@ func newClient(ctx context.Context, o Options, host string) (*client, error) {
 	if t.others, err = newTransport(o, false); err != nil {
 		return nil, err
 	}
-	return &client{Client: http.Client{Transport: t, CheckRedirect: checkRedirect(o)}, options: o, host: host, stored: &atomic.Bool{}}, nil
+	return &client{Client: http.Client{Transport: t, CheckRedirect: checkRedirect(o, host)}, options: o, host: host, plain: host, stored: &atomic.Bool{}}, nil
 }
 
 func newTransport(o Options, own bool) (*http.Transport, error) {
@@ -66,7 +68,7 @@ func (e *redirectError) Error() string { return e.message }
 
 // checkRedirect returns the policy for redirects. The standard library sends credentials
 // also to subdomains, to other ports, and over plain HTTP.
-func checkRedirect(o Options) func(*http.Request, []*http.Request) error {
+func checkRedirect(o Options, host string) func(*http.Request, []*http.Request) error {
 	return func(r *http.Request, via []*http.Request) error {
 		first := via[0].URL
 		switch {
@@ -74,7 +76,7 @@ func checkRedirect(o Options) func(*http.Request, []*http.Request) error {
 			return &redirectError{fmt.Sprintf("more than %d redirects", o.MaxRedirects)}
 		case r.URL.Scheme != "https" && r.URL.Scheme != "http":
 			return &redirectError{fmt.Sprintf("a redirect to the scheme %s", r.URL.Scheme)}
-		case r.URL.Scheme == "http" && first.Scheme == "https" && !o.PlainHTTP:
+		case r.URL.Scheme == "http" && first.Scheme == "https" && !o.plainHTTP(r.URL.Host, host):
 			return &redirectError{"a redirect from https to http"}
 		}
 		// The redirect may contain credentials for the other host.
@@ -175,14 +177,27 @@ func (e *statusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("status %d %s", e.code, http.StatusText(e.code)))
 }
 
+// plainHTTP reports whether HTTP is allowed for a host.
+func (c *client) plainHTTP(host string) bool { return c.options.plainHTTP(host, c.plain) }
+
+// plainHTTP reports whether HTTP is allowed for a host, with the host of the reference.
+func (o Options) plainHTTP(host, own string) bool {
+	return o.PlainHTTP && strings.EqualFold(host, own)
+}
+
 // get downloads a file. It sends the credentials only to their host.
 func (c *client) get(ctx context.Context, url string) ([]byte, error) {
+	return c.getLimited(ctx, url, c.options.MaxBytes)
+}
+
+// getLimited is get with another limit for the size of the file.
+func (c *client) getLimited(ctx context.Context, url string, limit int64) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return nil, err
 	}
 	if c.options.withCredentials() && (c.options.PassCredentials || strings.EqualFold(request.URL.Host, c.host)) {
-		if request.URL.Scheme != "https" && !c.options.PlainHTTP {
+		if request.URL.Scheme != "https" && !c.plainHTTP(request.URL.Host) {
 			return nil, errPlainCredentials
 		}
 		request.SetBasicAuth(c.options.Username, c.options.Password)
@@ -195,7 +210,17 @@ func (c *client) get(ctx context.Context, url string) ([]byte, error) {
 	if response.StatusCode != http.StatusOK {
 		return nil, &statusError{response.StatusCode}
 	}
-	return io.ReadAll(response.Body)
+	if response.ContentLength > limit {
+		return nil, &SizeError{Limit: limit}
+	}
+	if err := c.options.BeforeDownload(ctx); err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		return nil, &SizeError{Limit: limit}
+	}
+	return data, err
 }
 
 // errPlainCredentials is the error for credentials that would be sent unencrypted.

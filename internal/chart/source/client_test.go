@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -17,7 +18,7 @@ func TestPublic(t *testing.T) {
 		"93.184.216.34": true, "1.1.1.1": true, "2606:2800:220:1::1": true, "64:ff9b::5db8:d822": true, "::ffff:1.1.1.1": true,
 		"127.0.0.1": false, "10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false, "169.254.169.254": false,
 		"100.64.0.1": false, "100.100.100.200": false, "0.0.0.0": false, "0.1.2.3": false, "255.255.255.255": false, "224.0.0.1": false,
-		"240.0.0.1": false, "192.0.0.192": false, "198.18.0.1": false,
+		"240.0.0.1": false, "168.63.129.16": false, "168.63.129.17": true, "192.0.0.192": false, "198.18.0.1": false,
 		"::": false, "::1": false, "fe80::1": false, "fc00::1": false, "fd00:ec2::254": false, "ff02::1": false,
 		"::ffff:127.0.0.1": false, "::ffff:169.254.169.254": false, "64:ff9b::7f00:1": false, "64:ff9b::a9fe:a9fe": false,
 		"64:ff9b:1::1": false, "2002:7f00:1::": false, "2001:0:1::1": false, "::7f00:1": false, "fec0::1": false,
@@ -193,16 +194,43 @@ func TestClient_SendsCredentialsToOneHostOnly(t *testing.T) {
 }
 
 func TestCheckRedirect_RefusesDowngrade(t *testing.T) {
-	for plain, want := range map[bool]string{false: "a redirect from https to http", true: ""} {
+	for name, test := range map[string]struct {
+		plain bool
+		host  string
+		want  string
+	}{
+		"without PlainHTTP":         {host: "example.com", want: "a redirect from https to http"},
+		"PlainHTTP of the host":     {plain: true, host: "example.com"},
+		"PlainHTTP of another host": {plain: true, host: "other.example.com", want: "a redirect from https to http"},
+	} {
 		to := httptest.NewRequest(http.MethodGet, "http://example.com/x", http.NoBody)
 		to.Header.Set("Authorization", "Basic x")
 		from := httptest.NewRequest(http.MethodGet, "https://example.com/x", http.NoBody)
-		err := checkRedirect(Options{PlainHTTP: plain}.complete())(to, []*http.Request{from})
+		err := checkRedirect(Options{PlainHTTP: test.plain}.complete(), test.host)(to, []*http.Request{from})
 		switch {
-		case want != "" && (err == nil || err.Error() != want):
-			t.Errorf("got %v, want %q", err, want)
-		case want == "" && (err != nil || to.Header.Get("Authorization") != ""):
-			t.Errorf("got %v and the headers %v, want a redirect without credentials", err, to.Header)
+		case test.want != "" && (err == nil || err.Error() != test.want):
+			t.Errorf("%s: got %v, want %q", name, err, test.want)
+		case test.want == "" && (err != nil || to.Header.Get("Authorization") != ""):
+			t.Errorf("%s: got %v and the headers %v, want a redirect without credentials", name, err, to.Header)
+		}
+	}
+}
+
+func TestExplain_LookupsHaveFixedTexts(t *testing.T) {
+	c, err := newClient(t.Context(), Options{}.complete(), "a.test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		err  net.DNSError
+		want string
+	}{
+		{net.DNSError{Name: "a.test", Err: "no such host", IsNotFound: true}, "(no such host)"},
+		{net.DNSError{Name: "a.test", Err: "read udp 10.0.0.5:48213->10.96.0.10:53: i/o timeout", IsTimeout: true}, "(the DNS server did not respond in time)"},
+		{net.DNSError{Name: "a.test", Err: "read udp 10.0.0.5:48214->10.96.0.10:53: connection refused", IsTemporary: true}, "(the DNS server cannot be reached)"},
+	} {
+		if got := c.explain("a.test", &test.err).Message; got != "no address was found for the host a.test "+test.want {
+			t.Errorf("got %s, want %s", got, test.want)
 		}
 	}
 }

@@ -104,9 +104,22 @@ func (c *client) explain(host string, err error) *Error {
 		return problem(ReasonUnreachable, fmt.Sprintf("%s closed the connection before the end of the download", host), "try again", err)
 	}
 	if mismatch, ok := errors.AsType[*net.DNSError](err); ok {
-		return problem(ReasonUnreachable, fmt.Sprintf("no address was found for the host %s (%s)", mismatch.Name, mismatch.Err), "check the name, the network and the proxy", err)
+		return problem(ReasonUnreachable, fmt.Sprintf("no address was found for the host %s (%s)", mismatch.Name, lookupText(mismatch)), "check the name, the network and the proxy", err)
 	}
 	return problem(ReasonUnreachable, fmt.Sprintf("%s cannot be reached: %s", host, innermost(err)), "check the network and the proxy", err)
+}
+
+// lookupText returns why the lookup of a host failed. The text of the error has ports that
+// change with each attempt.
+func lookupText(err *net.DNSError) string {
+	switch {
+	case err.IsNotFound:
+		return "no such host"
+	case err.IsTimeout:
+		return "the DNS server did not respond in time"
+	default:
+		return "the DNS server cannot be reached"
+	}
 }
 
 // refusal returns the Error for a request that a limit or a setting has stopped.

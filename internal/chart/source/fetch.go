@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 )
 
 // Chart is a fetched chart.
@@ -39,6 +40,9 @@ type Chart struct {
 	// Reference finds newer versions of the chart: it has the URL in place of the name of
 	// a repository, and no digest.
 	Reference Reference
+	// Unchanged: the chart has the digest Options.Known. Only Digest or Manifest, Location
+	// and Reference are set.
+	Unchanged bool
 	// SignedBy is the identity of the signer, if a keyring is set.
 	SignedBy string
 }
@@ -60,6 +64,8 @@ type download struct {
 	file               string
 	location, manifest string
 	reference          Reference
+	// unchanged: the digest is Options.Known, and nothing was downloaded.
+	unchanged bool
 }
 
 // Fetch fetches a chart. Its errors are of the type *Error.
@@ -82,6 +88,9 @@ func fetch(ctx context.Context, r Reference, o Options) (Chart, error) {
 		return Chart{}, err
 	}
 	if info, err := os.Stat(r.Path); err == nil && info.IsDir() && r.Path != "" {
+		if o.Keyring != "" {
+			return Chart{}, problem(ReasonSignature, "a folder has no signature", "want a .tgz with its provenance file, as 'helm package --sign' writes them", nil)
+		}
 		return openFolder(r)
 	}
 	var err error
@@ -188,6 +197,13 @@ func (d download) check(r Reference, o Options) (Chart, error) {
 		Location: d.location, Reference: d.reference,
 	}
 	fetched.Reference.Digest = ""
+	if d.unchanged {
+		fetched.Digest, fetched.Unchanged = "", true
+		if d.manifest == "" {
+			fetched.Digest = o.Known
+		}
+		return fetched, nil
+	}
 	if r.Digest != "" && r.OCI == "" && r.Digest != fetched.Digest {
 		return fetched, wrongDigest(d.location, fetched.Digest, r.Digest, o)
 	}
@@ -237,16 +253,19 @@ func satisfies(version, requested string) error {
 // readMetadata returns the content of Chart.yaml in a .tgz.
 func readMetadata(archive []byte) (*helmchart.Metadata, error) {
 	const advice = "want a .tgz as 'helm package' writes it"
-	files, err := chart.ArchiveFiles(bytes.NewReader(archive))
+	data, err := chart.ArchiveMetadata(bytes.NewReader(archive))
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF) || err != nil && strings.Contains(err.Error(), "unexpected EOF"):
 		return nil, problem(ReasonChart, fmt.Sprintf("the archive is truncated after %d bytes", len(archive)), "download or upload the chart again", err)
 	case err != nil:
 		return nil, problem(ReasonChart, "not the archive of a chart: "+err.Error(), advice, err)
-	case files["Chart.yaml"] == nil:
+	case data == nil:
 		return nil, problem(ReasonChart, "the archive contains no Chart.yaml", advice, nil)
 	}
-	return parseMetadata(files["Chart.yaml"])
+	if err := boundedyaml.Chart().Check(string(data)); err != nil {
+		return nil, problem(ReasonChart, "Chart.yaml is not valid: "+err.Error(), advice, err)
+	}
+	return parseMetadata(data)
 }
 
 func parseMetadata(data []byte) (*helmchart.Metadata, error) {

@@ -2,6 +2,7 @@ package source
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -27,7 +28,8 @@ type Options struct {
 	CA, Cert, Key []byte
 	// InsecureSkipTLSVerify accepts any certificate.
 	InsecureSkipTLSVerify bool
-	// PlainHTTP uses HTTP for OCI registries, and allows credentials over HTTP.
+	// PlainHTTP uses HTTP for OCI registries, and allows credentials over HTTP. It is for
+	// the host of the reference only.
 	PlainHTTP bool
 
 	// Keyring is the path of a keyring with public keys. If it is set, the chart needs a
@@ -41,10 +43,19 @@ type Options struct {
 	// MaxBytes limits the bytes of all downloads of one Fetch together. The default is
 	// 100 MiB.
 	MaxBytes int64
+	// MaxIndexBytes limits the index of a repository. The default is MaxBytes.
+	MaxIndexBytes int64
 	// MaxRedirects limits the redirects of one request. The default is 10.
 	MaxRedirects int
 	// Timeout limits the time of one Fetch. The default is 2 minutes, as in Helm.
 	Timeout time.Duration
+
+	// Known is the digest of a chart that is not downloaded again. It has no effect for a
+	// path or a URL, whose digest is known only after the download.
+	Known string
+	// BeforeDownload is called before each download of an index or a chart, to limit how
+	// many are in memory. The default is no limit.
+	BeforeDownload func(context.Context) error
 
 	// PublicOnly refuses connections to addresses that are not public. AllowHosts lists
 	// the exceptions, as HOST or HOST:PORT.
@@ -89,9 +100,13 @@ var Flags = Settings{
 // complete returns the options with their defaults.
 func (o Options) complete() Options {
 	o.MaxBytes = cmp.Or(o.MaxBytes, 100<<20)
+	o.MaxIndexBytes = min(cmp.Or(o.MaxIndexBytes, o.MaxBytes), o.MaxBytes)
 	o.MaxRedirects = cmp.Or(o.MaxRedirects, 10)
 	o.Timeout = cmp.Or(o.Timeout, 2*time.Minute)
 	o.Settings = cmp.Or(o.Settings, Flags)
+	if o.BeforeDownload == nil {
+		o.BeforeDownload = func(context.Context) error { return nil }
+	}
 	return o
 }
 

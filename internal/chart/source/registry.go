@@ -15,7 +15,7 @@ import (
 )
 
 // fetchOCI downloads a chart from an OCI registry.
-func (c *client) fetchOCI(_ context.Context, r Reference) (download, error) {
+func (c *client) fetchOCI(ctx context.Context, r Reference) (download, error) {
 	helm, err := c.registry(r)
 	if err != nil {
 		return download{}, err
@@ -24,6 +24,12 @@ func (c *client) fetchOCI(_ context.Context, r Reference) (download, error) {
 	tag, manifest, err := c.resolve(helm, r)
 	if err != nil {
 		return download{}, err
+	}
+	if manifest == c.options.Known {
+		return download{unchanged: true, manifest: manifest, location: located(r, tag)}, nil
+	}
+	if err := c.options.BeforeDownload(ctx); err != nil {
+		return download{}, c.explain(host, err)
 	}
 	options := []registry.PullOption{registry.PullOptWithChart(true)}
 	if c.options.Keyring != "" {
@@ -41,11 +47,19 @@ func (c *client) fetchOCI(_ context.Context, r Reference) (download, error) {
 	if tag == "" {
 		tag = result.Chart.Meta.Version
 	}
-	got.location = "oci://" + r.OCI + ":" + tag
+	got.location = located(r, tag)
 	if c.options.Keyring != "" && len(got.provenance) == 0 {
 		return got, missingProvenance("in "+got.location, nil)
 	}
 	return got, nil
+}
+
+// located returns the location of a tag, or of the digest if the tag is not known.
+func located(r Reference, tag string) string {
+	if tag == "" {
+		return "oci://" + r.OCI + "@" + r.Digest
+	}
+	return "oci://" + r.OCI + ":" + tag
 }
 
 // registry returns Helm's client for the registry of a reference.
@@ -61,7 +75,7 @@ func (c *client) registry(r Reference) (*registry.Client, error) {
 		// the files of the user.
 		registry.ClientOptCredentialsFile(os.DevNull),
 	}
-	if c.options.PlainHTTP {
+	if c.plainHTTP(r.host()) {
 		options = append(options, registry.ClientOptPlainHTTP())
 	}
 	return registry.NewClient(options...)

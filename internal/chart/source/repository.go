@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
 
 	"helm.sh/helm/v3/pkg/repo"
 	"sigs.k8s.io/yaml"
+
+	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 )
 
 // fromHelm replaces the name of a repository by its URL, and adds the options that
@@ -115,16 +118,39 @@ func (c *client) fetchIndexed(ctx context.Context, r Reference) (download, error
 	if err != nil {
 		return download{}, problem(ReasonNotFound, "the index has a URL that is not valid", "report it to the owner of the repository", err)
 	}
+	want := "sha256:" + strings.TrimPrefix(version.Digest, "sha256:")
+	if c.options.Known != "" && want == c.options.Known {
+		if r.Digest != "" && r.Digest != want {
+			return download{}, wrongDigest(redact(location), want, r.Digest, c.options)
+		}
+		return download{unchanged: true, location: redact(location), reference: r}, nil
+	}
+	if err := c.checkDowngrade(r.Repo, location); err != nil {
+		return download{}, err
+	}
 	got, err := c.fetchListed(ctx, location)
 	got.reference = r
 	if err != nil {
 		return got, err
 	}
-	if want := "sha256:" + strings.TrimPrefix(version.Digest, "sha256:"); sha256Digest.MatchString(want) && r.Digest == "" && digest(got.archive) != want {
+	if sha256Digest.MatchString(want) && r.Digest == "" && digest(got.archive) != want {
 		return got, problem(ReasonDigest, fmt.Sprintf("%s has the digest %s, but the index of the repository has %s", got.location, digest(got.archive), want),
 			"try again; if it does not help, ask the owner of the repository to update the index", nil)
 	}
 	return got, nil
+}
+
+// checkDowngrade returns an error if the index of a repository with HTTPS has a URL with
+// HTTP.
+func (c *client) checkDowngrade(base, location string) error {
+	to, err := url.Parse(location)
+	if err != nil {
+		return problem(ReasonNotFound, "the index has a URL that is not valid", "report it to the owner of the repository", err)
+	}
+	if to.Scheme != "http" || !strings.HasPrefix(strings.ToLower(base), "https://") || c.plainHTTP(to.Host) {
+		return nil
+	}
+	return problem(ReasonRefused, fmt.Sprintf("the index of %s has the URL %s without TLS", redact(base), redact(location)), "ask the owner of the repository for URLs with https", nil)
 }
 
 // fetchListed downloads a chart from a URL in an index, which can be on another host.
@@ -155,7 +181,10 @@ func (c *client) index(ctx context.Context, base string) (*repo.IndexFile, error
 	if err != nil {
 		return nil, problem(ReasonInvalid, "the URL of the repository is not valid", "want https://HOST/PATH", err)
 	}
-	data, err := c.get(ctx, location)
+	data, err := c.getLimited(ctx, location, c.options.MaxIndexBytes)
+	if _, large := errors.AsType[*SizeError](err); large {
+		return nil, problem(ReasonTooLarge, fmt.Sprintf("the index of the repository exceeds %d bytes", c.options.MaxIndexBytes), "use the URL of the chart, or a registry", err)
+	}
 	if err != nil {
 		found := c.explain(c.host, err)
 		if found.Reason == ReasonNotFound {
@@ -163,6 +192,9 @@ func (c *client) index(ctx context.Context, base string) (*repo.IndexFile, error
 			found.Advice = "check the URL of the repository: its index.yaml must be there"
 		}
 		return nil, found
+	}
+	if err := (boundedyaml.Limits{Bytes: 4 * int(c.options.MaxIndexBytes), Values: int(c.options.MaxIndexBytes / bytesPerValue)}).Check(string(data)); err != nil {
+		return nil, problem(ReasonTooLarge, redact(location)+": "+err.Error(), "use the URL of the chart, or a registry", err)
 	}
 	index := &repo.IndexFile{}
 	if json.Valid(data) {
@@ -179,6 +211,10 @@ func (c *client) index(ctx context.Context, base string) (*repo.IndexFile, error
 	index.SortEntries()
 	return index, nil
 }
+
+// bytesPerValue limits the values of an index. Each value of an index that Helm generates
+// has more bytes.
+const bytesPerValue = 12
 
 // pick returns the version of a chart in an index.
 func (c *client) pick(index *repo.IndexFile, r Reference) (*repo.ChartVersion, error) {

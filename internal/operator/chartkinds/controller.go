@@ -49,6 +49,8 @@ type Kinds interface {
 	// Conflict returns who serves the kind of a ChartKind instead, whether or not the kind
 	// was added.
 	Conflict(name string, kind catalog.Kind) string
+	// ServedByFile reports whether the operator serves a kind from a file.
+	ServedByFile(kind schema.GroupKind) bool
 	// State returns the state of the kind that the operator serves.
 	State(kind schema.GroupKind) State
 }
@@ -129,6 +131,9 @@ type Controller struct {
 	loaded    chan struct{}
 	setLoaded func()
 
+	// loading has an element while a chart is downloaded or loaded.
+	loading chan struct{}
+
 	mu     sync.Mutex
 	served map[string]*served
 	counts map[string]*counter
@@ -139,8 +144,8 @@ func New(config Config) *Controller {
 	loaded := make(chan struct{})
 	return &Controller{
 		Config: config, loaded: loaded, setLoaded: sync.OnceFunc(func() { close(loaded) }),
-		queue:  workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)),
-		served: map[string]*served{}, counts: map[string]*counter{},
+		queue:   workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)),
+		loading: make(chan struct{}, 1), served: map[string]*served{}, counts: map[string]*counter{},
 	}
 }
 

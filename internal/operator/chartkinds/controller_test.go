@@ -59,7 +59,19 @@ func (k *kindSet) Remove(name string) {
 	delete(k.kinds, name)
 }
 
-func (k *kindSet) Conflict(string, catalog.Kind) string { return k.conflict }
+func (k *kindSet) Conflict(string, catalog.Kind) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.conflict
+}
+
+func (k *kindSet) setConflict(text string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.conflict = text
+}
+
+func (k *kindSet) ServedByFile(schema.GroupKind) bool { return false }
 
 func (k *kindSet) State(schema.GroupKind) State {
 	return State{State: readiness.Serving, Known: true}
@@ -127,14 +139,18 @@ func (w *world) set(version string, archive []byte, err error) {
 	w.version, w.archive, w.err = version, archive, err
 }
 
-func (w *world) fetch(context.Context, source.Reference, source.Options) (source.Chart, error) {
+func (w *world) fetch(_ context.Context, _ source.Reference, o source.Options) (source.Chart, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err != nil {
 		return source.Chart{}, w.err
 	}
 	sum := sha256.Sum256(w.archive)
-	return source.Chart{Name: "web", Version: w.version, Archive: w.archive, Digest: "sha256:" + hex.EncodeToString(sum[:]), Location: "oci://a.test/web:" + w.version}, nil
+	digest := "sha256:" + hex.EncodeToString(sum[:])
+	if o.Known == digest {
+		return source.Chart{Digest: digest, Unchanged: true}, nil
+	}
+	return source.Chart{Name: "web", Version: w.version, Archive: w.archive, Digest: digest, Location: "oci://a.test/web:" + w.version}, nil
 }
 
 // start starts a Controller and returns a function that stops it.

@@ -2,6 +2,7 @@ package chartkinds
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/url"
@@ -90,10 +91,11 @@ func hostOf(from chartkind.Chart) string {
 	return parsed.Host
 }
 
-// redact removes the credentials from a text. Errors of package source contain none; this
+// redact removes the password from a text. Errors of package source contain none; this
 // also covers what a server repeats in its response.
 func (c Credentials) redact(text string) string {
-	for _, secret := range []string{c.Password, c.Username} {
+	// The header of basic authentication has user name and password in base64.
+	for _, secret := range []string{base64.StdEncoding.EncodeToString([]byte(c.Username + ":" + c.Password)), c.Password} {
 		// A shorter text is part of common words.
 		if len(secret) >= 4 {
 			text = strings.ReplaceAll(text, secret, "[redacted]")

@@ -57,11 +57,11 @@ func TestCredentialsFor_OnlyForBoundHost(t *testing.T) {
 
 func TestCredentials_Redact(t *testing.T) {
 	c := Credentials{Username: "user", Password: "canary-password"}
-	if got := c.redact("server says: user user:canary-password is wrong"); got != "server says: [redacted] [redacted]:[redacted] is wrong" {
+	if got := c.redact("server says: user user:canary-password (dXNlcjpjYW5hcnktcGFzc3dvcmQ=) is wrong"); got != "server says: user user:[redacted] ([redacted]) is wrong" {
 		t.Errorf("redacted: %s", got)
 	}
-	if got := (Credentials{Username: "a"}).redact("a chart"); got != "a chart" {
-		t.Errorf("a short user name changes other words: %s", got)
+	if got := (Credentials{Username: "user", Password: "a"}).redact("a chart of user"); got != "a chart of user" {
+		t.Errorf("a short password changes other words: %s", got)
 	}
 }
 

@@ -4,16 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/metadata/metadatainformer"
-	toolscache "k8s.io/client-go/tools/cache"
 
-	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chartkind"
 )
 
@@ -70,121 +63,19 @@ func (*Controller) stops(ck chartkind.ChartKind) bool {
 }
 
 // awaitDeletion stops serving a deleted ChartKind when its last custom resource is deleted.
+// If someone else serves the same kind, the custom resources are not waited for.
 func (c *Controller) awaitDeletion(ctx context.Context, ck chartkind.ChartKind, s *served, facts *chartkind.Facts) (gone bool, err error) {
-	if facts.Conflict == "" {
-		count, synced, err := c.count(ctx, ck, s)
+	older, isOlder := c.older(ck)
+	if !c.Kinds.ServedByFile(ck.GroupKind()) && (!isOlder || older.GroupKind() != ck.GroupKind()) {
+		found, err := c.count(ctx, ck, s)
 		if err != nil {
 			return false, err
 		}
-		if !synced || count > 0 {
-			facts.Deleted, facts.Remaining = true, count
+		if found.remaining > 0 || found.unknown != "" {
+			facts.Deleted, facts.Remaining, facts.Uncounted = true, found.remaining, found.unknown
 			return false, nil
 		}
 	}
 	c.forget(ck.Name)
 	return true, c.removeFinalizer(ctx, ck)
-}
-
-// count returns the number of custom resources of a deleted ChartKind. It watches them
-// until the ChartKind is deleted. synced is false until all are listed.
-func (c *Controller) count(ctx context.Context, ck chartkind.ChartKind, s *served) (count int, synced bool, err error) {
-	gvk := ck.GroupKind().WithVersion(ck.Spec.Names.Version)
-	mapping, err := c.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if meta.IsNoMatchError(err) {
-		// Without a CRD there are no custom resources.
-		return 0, true, nil
-	}
-	if err != nil {
-		return 0, false, fmt.Errorf("find the resource of %s: %w", gvk, err)
-	}
-	c.mu.Lock()
-	counts := c.counts[ck.Name]
-	if counts == nil {
-		counts = c.newCounter(ctx, ck.Name, mapping, s)
-		c.counts[ck.Name] = counts
-	}
-	c.mu.Unlock()
-	count, synced = counts.count()
-	return count, synced, nil
-}
-
-// counter counts the custom resources of a kind, by watches of their metadata.
-type counter struct {
-	stop      context.CancelFunc
-	informers []toolscache.SharedIndexInformer
-	// unserved: the API server does not serve the kind.
-	unserved atomic.Bool
-}
-
-func (c *Controller) newCounter(ctx context.Context, name string, mapping *meta.RESTMapping, s *served) *counter {
-	namespaces := c.Namespaces
-	if len(namespaces) == 0 || mapping.Scope.Name() == meta.RESTScopeNameRoot {
-		namespaces = []string{metav1.NamespaceAll}
-	}
-	selector := ""
-	if newest := s.newest(); newest != nil {
-		selector = selectorOf(newest.kind)
-	}
-	ctx, stop := context.WithCancel(ctx)
-	counts := &counter{stop: stop}
-	again := func(any) { c.queue.Add(name) }
-	for _, namespace := range namespaces {
-		informer := metadatainformer.NewFilteredMetadataInformer(c.Metadata, mapping.Resource, namespace, 0, toolscache.Indexers{},
-			func(options *metav1.ListOptions) { options.LabelSelector = selector }).Informer()
-		// Errors would mean that the informer has started already.
-		_ = informer.SetTransform(onlyIdentity)
-		_ = informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *toolscache.Reflector, err error) {
-			if apierrors.IsNotFound(err) && !counts.unserved.Swap(true) {
-				again(nil)
-			}
-		})
-		registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: again, DeleteFunc: again})
-		if err != nil {
-			// Only an informer that was stopped returns an error.
-			continue
-		}
-		counts.informers = append(counts.informers, informer)
-		c.tasks.Go(func() { informer.RunWithContext(ctx) })
-		c.tasks.Go(func() {
-			select {
-			case <-registration.HasSyncedChecker().Done():
-				again(nil)
-			case <-ctx.Done():
-			}
-		})
-	}
-	return counts
-}
-
-// count returns the number of custom resources, and whether all are listed.
-func (c *counter) count() (count int, synced bool) {
-	if c.unserved.Load() {
-		// Without a CRD there are no custom resources.
-		return 0, true
-	}
-	synced = true
-	for _, informer := range c.informers {
-		count += len(informer.GetStore().ListKeys())
-		synced = synced && informer.HasSynced()
-	}
-	return count, synced
-}
-
-// onlyIdentity removes everything except the name.
-func onlyIdentity(object any) (any, error) {
-	found, ok := object.(*metav1.PartialObjectMetadata)
-	if !ok {
-		return object, nil
-	}
-	return &metav1.PartialObjectMetadata{TypeMeta: found.TypeMeta, ObjectMeta: metav1.ObjectMeta{
-		Name: found.Name, Namespace: found.Namespace, UID: found.UID, ResourceVersion: found.ResourceVersion,
-	}}, nil
-}
-
-// selectorOf returns the label selector of a kind, empty for all custom resources.
-func selectorOf(kind catalog.Kind) string {
-	if kind.Selector == nil {
-		return ""
-	}
-	return metav1.FormatLabelSelector(kind.Selector)
 }

@@ -26,6 +26,7 @@ import (
 const (
 	pullTimeout  = time.Minute
 	maxArchive   = 32 << 20
+	maxIndex     = 8 << 20
 	maxRedirects = 5
 )
 
@@ -58,9 +59,14 @@ type served struct {
 	// tried is the digest of the spec of the last pull.
 	tried            string
 	pulled, verified chartkind.Finding
-	// invalid is why the chart of the last pull cannot be served.
-	invalid  string
-	failures int
+	// invalid is why the chart of the last pull cannot be served, with the reason for the
+	// condition.
+	invalid, invalidReason string
+	// last is the chart of the last successful pull, without its archive, lastInvalid why it
+	// cannot be served, and lastSpec the digest of the spec.
+	last                  source.Chart
+	lastInvalid, lastSpec string
+	failures              int
 	// due is when to check again.
 	due time.Time
 
@@ -71,6 +77,9 @@ type served struct {
 	crdDue time.Time
 	// crdServes: the kind can be served with the CRD as it is.
 	crdServes bool
+
+	// conflicts: another ChartKind or a file had the kind at the last reconciliation.
+	conflicts bool
 
 	// hinted is the digest of the leader that made a standby check early.
 	hinted string
@@ -87,43 +96,102 @@ func (s *served) newest() *version {
 // pull checks for a newer chart if the interval has passed or the spec has changed. It
 // keeps what is served if the check fails.
 func (c *Controller) pull(ctx context.Context, ck chartkind.ChartKind, spec string, s *served) {
-	now := c.Now()
-	if s.tried == spec && now.Before(s.due) {
+	if s.tried == spec && c.Now().Before(s.due) {
 		if !c.behind(ck, s) {
 			return
 		}
 		s.hinted = ck.Status.Chart.Digest
 	}
+	if s.tried != spec && s.tried != "" {
+		s.verified = chartkind.Undecided(chartkind.ReasonUnknown, "the chart of the changed spec was not pulled yet")
+	}
 	s.tried = spec
-	result, err := c.fetch(ctx, ck)
+	turn := c.newTurn()
+	defer turn.end()
+	result, err := c.fetch(ctx, ck, s.known(spec), turn.await)
 	if ctx.Err() != nil {
 		s.tried = ""
 		return
 	}
-	interval := ck.Spec.Chart.CheckInterval()
 	if err != nil {
 		s.failures++
-		s.due = now.Add(jitter(min(interval, firstRetry<<min(s.failures-1, 10))))
+		s.due = c.Now().Add(jitter(retryDelay(s.failures)))
 		s.notPulled(err)
 		c.Metrics.ChartPulled(ck.Name, OutcomeFailed)
 		c.Logger.Info("chart not pulled", "chartKind", ck.Name, "error", err.Error())
 		return
 	}
-	s.failures, s.due = 0, now.Add(jitter(interval))
+	c.Metrics.ChartPulled(ck.Name, c.pulled(ck, spec, s, result))
+	s.failures, s.due = 0, c.Now().Add(jitter(ck.Spec.Chart.CheckInterval()))
+}
+
+// known returns the digest of the chart of the last pull, empty if the chart must be pulled
+// again.
+func (s *served) known(spec string) string {
+	newest := s.newest()
+	loaded := newest != nil && newest.entry.Spec == spec && newest.entry.Digest == s.last.Pinned()
+	if s.lastSpec != spec || !loaded && s.lastInvalid == "" {
+		return ""
+	}
+	return s.last.Pinned()
+}
+
+// pulled records a chart that was pulled, and loads a chart that is not known. It returns
+// the outcome.
+func (c *Controller) pulled(ck chartkind.ChartKind, spec string, s *served, result source.Chart) string {
+	if result.Unchanged {
+		result = s.last
+	}
 	s.pulled = chartkind.True(chartkind.ReasonPulled, fmt.Sprintf("%s of %s", result.Version, result.Location))
 	s.verified = verified(ck.Spec.Chart, c.Keyring, result)
 	s.invalid = ""
 	outcome := OutcomeUnchanged
-	if known := s.newest(); known == nil || known.entry.Spec != spec || known.entry.Digest != result.Pinned() {
+	switch newest := s.newest(); {
+	case newest != nil && newest.entry.Spec == spec && newest.entry.Digest == result.Pinned():
+		c.Cache.Used(newest.entry.Archive)
+	case s.lastInvalid != "" && s.known(spec) == result.Pinned():
+		outcome, s.invalid = OutcomeInvalid, s.lastInvalid
+	default:
 		outcome = OutcomeNew
 		if err := c.prepare(ck, spec, s, result); err != nil {
-			outcome, s.invalid = OutcomeInvalid, err.Error()
+			outcome, s.invalid, s.invalidReason = OutcomeInvalid, err.Error(), chartkind.ReasonInvalidChart
+			if _, refused := errors.AsType[notAllowedError](err); refused {
+				s.invalidReason = chartkind.ReasonNotAllowed
+			}
 			c.Logger.Info("chart not served", "chartKind", ck.Name, "version", result.Version, "error", err.Error())
 		}
-	} else {
-		c.Cache.Used(known.entry.Archive)
 	}
-	c.Metrics.ChartPulled(ck.Name, outcome)
+	result.Archive = nil
+	s.last, s.lastSpec, s.lastInvalid = result, spec, s.invalid
+	return outcome
+}
+
+// turn limits how many charts are downloaded and loaded at a time, and thus the memory.
+type turn struct {
+	slots chan struct{}
+	has   bool
+}
+
+func (c *Controller) newTurn() *turn { return &turn{slots: c.loading} }
+
+// await waits until no other chart is downloaded or loaded.
+func (t *turn) await(ctx context.Context) error {
+	if t.has {
+		return nil
+	}
+	select {
+	case t.slots <- struct{}{}:
+		t.has = true
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (t *turn) end() {
+	if t.has {
+		<-t.slots
+	}
 }
 
 // behind reports whether the leader serves another chart than this standby, so that the
@@ -134,8 +202,17 @@ func (c *Controller) behind(ck chartkind.ChartKind, s *served) bool {
 		leads.Digest != s.current.chart.Digest && s.hinted != leads.Digest
 }
 
-// firstRetry is the delay after the first failure.
-const firstRetry = 5 * time.Second
+// firstRetry is the delay after the first failure, and lastRetry the longest one.
+const (
+	firstRetry = 5 * time.Second
+	lastRetry  = 5 * time.Minute
+)
+
+// retryDelay returns the delay after a number of failures. It does not depend on the
+// interval, so that many registries that time out leave time for the others.
+func retryDelay(failures int) time.Duration {
+	return min(firstRetry<<min(failures-1, 10), lastRetry)
+}
 
 // jitter shortens a delay by at most a fifth, so that ChartKinds do not check at the same
 // time.
@@ -174,7 +251,7 @@ func verified(from chartkind.Chart, keyring Keyring, result source.Chart) chartk
 }
 
 // fetch downloads the chart of a ChartKind. The error contains no credentials.
-func (c *Controller) fetch(ctx context.Context, ck chartkind.ChartKind) (source.Chart, error) {
+func (c *Controller) fetch(ctx context.Context, ck chartkind.ChartKind, known string, beforeDownload func(context.Context) error) (source.Chart, error) {
 	from := ck.Spec.Chart
 	plain, err := c.plainHTTP(from)
 	if err != nil {
@@ -187,7 +264,8 @@ func (c *Controller) fetch(ctx context.Context, ck chartkind.ChartKind) (source.
 	result, err := c.Fetch(ctx, reference(from), source.Options{
 		Username: credentials.Username, Password: credentials.Password, DockerConfig: credentials.DockerConfig, CA: credentials.CA,
 		PlainHTTP: plain, Keyring: c.Keyring.Path, PublicOnly: true, AllowHosts: c.allowedHosts(),
-		MaxBytes: maxArchive, MaxRedirects: maxRedirects, Timeout: pullTimeout, Settings: settings,
+		Known: known, BeforeDownload: beforeDownload,
+		MaxBytes: maxArchive, MaxIndexBytes: maxIndex, MaxRedirects: maxRedirects, Timeout: pullTimeout, Settings: settings,
 	})
 	if err == nil {
 		return result, nil
@@ -285,8 +363,11 @@ func (c *Controller) load(name string, from chartcache.Entry, archive []byte) (*
 	if err != nil {
 		return nil, fmt.Errorf("chart %s: %w", from.Version, err)
 	}
-	if err := chartkind.CheckChart(c.Allow, entry, loaded); err != nil {
+	if _, err := loaded.CRDs(); err != nil {
 		return nil, err
+	}
+	if err := chartkind.CheckChart(c.Allow, entry, loaded); err != nil {
+		return nil, notAllowedError{err}
 	}
 	kind, err := chartkind.KindOf(entry, loaded)
 	if err != nil {
@@ -327,7 +408,7 @@ func (c *Controller) check(name string, text []byte) (watches.Watch, error) {
 	return entry, nil
 }
 
-// notAllowedError marks a spec that exceeds what the operator's flag allows.
+// notAllowedError marks a spec or a chart that exceeds what the operator's flag allows.
 type notAllowedError struct{ error }
 
 func (e notAllowedError) Unwrap() error { return e.error }

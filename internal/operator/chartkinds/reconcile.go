@@ -59,15 +59,22 @@ func (c *Controller) reconcile(ctx context.Context, name string) (after time.Dur
 	if err := c.report(ctx, ck, facts); err != nil {
 		return 0, err
 	}
-	if facts.Refused.Reason != "" {
-		// Nothing changes before the spec is edited.
-		return 0, nil
-	}
+	return s.again(facts, c.Now()), nil
+}
+
+// again returns when to reconcile the ChartKind again, 0 for never.
+func (s *served) again(facts chartkind.Facts, now time.Time) time.Duration {
 	due := s.due
-	if s.crd.Reason != "" && s.crdDue.Before(due) {
+	switch {
+	case facts.Deleted && facts.Uncounted != "":
+		due = now.Add(crdRetry)
+	case facts.Refused.Reason != "":
+		// Nothing changes before the spec is edited.
+		return 0
+	case s.crd.Reason != "" && facts.Conflict == "" && s.newest() != nil && s.crdDue.Before(due):
 		due = s.crdDue
 	}
-	return max(due.Sub(c.Now()), time.Millisecond), nil
+	return max(due.Sub(now), time.Second)
 }
 
 // open parses a ChartKind, and returns what the operator knows about it, nil if another
@@ -130,15 +137,21 @@ func (c *Controller) serve(ctx context.Context, ck chartkind.ChartKind, s *serve
 	case err != nil:
 		facts.Refused = chartkind.False(chartkind.ReasonInvalidSpec, err.Error())
 	default:
+		if _, found := c.older(ck); s.conflicts && !found && s.newest() == nil {
+			// The conflict has ended: the kind comes back at once.
+			s.tried = ""
+		}
 		c.pull(ctx, ck, spec, s)
 	}
 	if ctx.Err() != nil {
 		return facts, ctx.Err()
 	}
-	if facts.Conflict = c.conflict(ck, s); facts.Conflict == "" {
+	facts.Conflict = c.conflict(ck, s)
+	if s.conflicts = facts.Conflict != ""; !s.conflicts {
 		c.advance(ctx, ck, s)
 	}
-	facts.Pulled, facts.Verified, facts.Invalid, facts.CRD = s.pulled, s.verified, s.invalid, s.crd
+	facts.Pulled, facts.Verified, facts.CRD = s.pulled, s.verified, s.crd
+	facts.Invalid, facts.InvalidReason = s.invalid, s.invalidReason
 	if s.current == nil || facts.Conflict != "" {
 		return facts, nil
 	}
@@ -149,18 +162,25 @@ func (c *Controller) serve(ctx context.Context, ck chartkind.ChartKind, s *serve
 	return facts, nil
 }
 
-// conflict returns who serves the kind instead of the ChartKind. Of several ChartKinds,
-// the oldest one has the kind.
-func (c *Controller) conflict(ck chartkind.ChartKind, s *served) string {
+// older returns the ChartKind that has the kind or a name of the kind instead of a ChartKind,
+// because it is older.
+func (c *Controller) older(ck chartkind.ChartKind) (older chartkind.ChartKind, found bool) {
 	for _, object := range c.informer.GetStore().List() {
 		stored, ok := object.(*unstructured.Unstructured)
 		if !ok || stored.GetName() == ck.Name {
 			continue
 		}
-		other, err := chartkind.Parse(stored)
-		if err != nil || !other.Precedes(ck) {
-			continue
+		if other, err := chartkind.Parse(stored); err == nil && other.Precedes(ck) {
+			return other, true
 		}
+	}
+	return older, false
+}
+
+// conflict returns who serves the kind instead of the ChartKind. Of several ChartKinds,
+// the oldest one has the kind.
+func (c *Controller) conflict(ck chartkind.ChartKind, s *served) string {
+	if other, found := c.older(ck); found {
 		c.Kinds.Remove(ck.Name)
 		s.current = nil
 		return fmt.Sprintf("%s is already defined by the ChartKind %s, which is older: delete one of the two", ck.GroupKind(), other.Name)

@@ -2,22 +2,17 @@ package chartkinds
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/chartwright/chartwright/internal/catalog"
-	"github.com/chartwright/chartwright/internal/chart/crd"
 	"github.com/chartwright/chartwright/internal/chart/source"
 	"github.com/chartwright/chartwright/internal/chartkind"
 	"github.com/chartwright/chartwright/internal/operator/crdwatch"
@@ -38,6 +33,7 @@ func TestController(t *testing.T) {
 		"crd":       testCRD,
 		"conflicts": testConflicts,
 		"deletes":   testDeletes,
+		"uncounted": testUncounted,
 		"secrets":   testSecrets,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,6 +128,13 @@ func testRefuses(w *world) {
 	w.waitFor("allowed", chartkind.ConditionReady, chartkind.ReasonNotAllowed, "spec.allow.otherNamespaces")
 	w.create("invalid", "status: {phase: '1 +'}")
 	w.waitFor("invalid", chartkind.ConditionReady, chartkind.ReasonInvalidSpec, "spec.status.phase")
+	w.set("1.1.0", pack(w.t, map[string]string{
+		"Chart.yaml":  "apiVersion: v2\nname: web\nversion: 1.1.0\n",
+		"crds/a.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a.example.com}\n",
+	}), nil)
+	w.create("definitions", "")
+	w.waitFor("definitions", chartkind.ConditionReady, chartkind.ReasonNotAllowed, "spec.crds: the chart has 1 CRDs in crds/, such as a.example.com")
+	w.push("1.0.0", template)
 	w.create("elsewhere", "operator: other")
 	w.create("changes", "")
 	w.waitFor("changes", chartkind.ConditionReady, chartkind.ReasonServing, "web 1.0.0")
@@ -209,6 +212,9 @@ func testConflicts(w *world) {
 	second.SetName("z-second")
 	second.SetResourceVersion("")
 	second.SetFinalizers(nil)
+	if err := unstructured.SetNestedField(second.Object, "1h", "spec", "chart", "interval"); err != nil {
+		w.t.Fatal(err)
+	}
 	if err := w.server.Create(w.t.Context(), second); err != nil {
 		w.t.Fatal(err)
 	}
@@ -217,7 +223,13 @@ func testConflicts(w *world) {
 	if w.kinds.version("z-second") != "" {
 		w.t.Error("the younger ChartKind is served")
 	}
-	w.kinds.conflict = "Web.file.example.com is already served by watches.yaml:3"
+	// Without the older ChartKind, the younger one is served before its interval has passed.
+	if err := w.server.Delete(w.t.Context(), w.get("conflicts")); err != nil {
+		w.t.Fatal(err)
+	}
+	w.waitFor("z-second", chartkind.ConditionReady, chartkind.ReasonServing, "web 1.0.0")
+	w.waitVersion("z-second", "1.0.0")
+	w.kinds.setConflict("Web.file.example.com is already served by watches.yaml:3")
 	w.create("file", "")
 	w.waitFor("file", chartkind.ConditionReady, chartkind.ReasonKindConflict, "watches.yaml:3")
 	if w.kinds.version("file") != "" {
@@ -225,86 +237,9 @@ func testConflicts(w *world) {
 	}
 }
 
-// testDeletes: a ChartKind remains until its custom resources are deleted.
-func testDeletes(w *world) {
-	w.push("1.0.0", template)
-	stop := w.start(true, nil)
-	defer stop()
-	for _, name := range []string{"waits", "orphans", "unserved"} {
-		policy := map[string]string{"orphans": "deletionPolicy: Orphan"}[name]
-		w.create(name, policy)
-		w.waitFor(name, chartkind.ConditionReady, chartkind.ReasonServing, "web 1.0.0")
-		w.installCRD(name)
-	}
-	one, other := w.createCR("waits"), w.createCR("orphans")
-	for _, name := range []string{"waits", "orphans"} {
-		if err := w.server.Delete(w.t.Context(), w.get(name)); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-	w.waitFor("waits", chartkind.ConditionReady, chartkind.ReasonTerminating, "1 custom resource remains")
-	w.waitGone("orphans")
-	if w.kinds.version("waits") != "1.0.0" || w.kinds.version("orphans") != "" {
-		w.t.Errorf("served are %q and %q", w.kinds.version("waits"), w.kinds.version("orphans"))
-	}
-	if err := w.server.Get(w.t.Context(), client.ObjectKeyFromObject(other), other); err != nil {
-		w.t.Errorf("the orphaned custom resource: %v", err)
-	}
-	if err := w.server.Delete(w.t.Context(), one); err != nil {
-		w.t.Fatal(err)
-	}
-	w.waitGone("waits")
-	if w.kinds.version("waits") != "" {
-		w.t.Error("the deleted kind is served")
-	}
-	// A CRD that was deleted first.
-	definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "webs.unserved.example.com"}}
-	if err := envtest.UninstallCRDs(w.config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}}); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := w.server.Delete(w.t.Context(), w.get("unserved")); err != nil {
-		w.t.Fatal(err)
-	}
-	w.waitGone("unserved")
-}
-
-func (w *world) waitGone(name string) {
-	w.t.Helper()
-	w.wait(name+" to be deleted", func() (string, error) {
-		if object := w.get(name); object != nil {
-			return fmt.Sprint(object.Object["status"]), errors.New("not yet")
-		}
-		return "", nil
-	})
-}
-
-// installCRD installs the CRD of a ChartKind's kind.
-func (w *world) installCRD(name string) {
-	w.t.Helper()
-	definition, _, err := crd.Generate(w.kinds.kinds[name])
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if _, err := envtest.InstallCRDs(w.config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{definition}}); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-func (w *world) createCR(name string) *unstructured.Unstructured {
-	w.t.Helper()
-	cr := &unstructured.Unstructured{}
-	cr.SetGroupVersionKind(schema.GroupVersionKind{Group: name + ".example.com", Version: "v1", Kind: "Web"})
-	cr.SetNamespace("default")
-	cr.SetName("a")
-	if err := w.server.Create(w.t.Context(), cr); err != nil {
-		w.t.Fatal(err)
-	}
-	return cr
-}
-
 // testSecrets: the credentials reach only the registry.
 func testSecrets(w *world) {
-	const canary = "canary-7d1f"
+	const canary, user = "canary-7d1f", "user-a93c"
 	w.push("1.0.0", template)
 	stop := w.start(true, func(c *Config) {
 		c.Fetch = func(_ context.Context, _ source.Reference, o source.Options) (source.Chart, error) {
@@ -315,14 +250,14 @@ func testSecrets(w *world) {
 	defer stop()
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "registry", Namespace: "default", Annotations: map[string]string{chartkind.AnnotationHost: "a.test"}},
-		Type:       corev1.SecretTypeBasicAuth, StringData: map[string]string{"username": "canary-user", "password": canary},
+		Type:       corev1.SecretTypeBasicAuth, StringData: map[string]string{"username": user, "password": canary},
 	}
 	if err := w.server.Create(w.t.Context(), secret); err != nil {
 		w.t.Fatal(err)
 	}
 	w.create("secrets", "")
 	w.patch("secrets", `{"spec": {"chart": {"secretRef": {"name": "registry"}}}}`)
-	w.waitFor("secrets", chartkind.ConditionPulled, "Unauthorized", "401 for [redacted]:[redacted]")
+	w.waitFor("secrets", chartkind.ConditionPulled, "Unauthorized", "401 for user-a93c:[redacted]")
 	for len(w.events.Events) > 0 {
 		if event := <-w.events.Events; strings.Contains(event, "canary") {
 			w.t.Errorf("the event has the password: %s", event)

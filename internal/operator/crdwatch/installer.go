@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -198,8 +199,18 @@ func MissingRulesAdvice(kind catalog.Kind) string {
 
 // Install applies the CRD of a kind if it is missing, or if this operator has installed it
 // and the change breaks no custom resource. It returns what it did, and ErrForeign if the
-// CRD is managed by someone else. Without write it only checks whether that is possible.
+// CRD is managed by someone else. Without write it only checks whether that is possible. If
+// someone else writes the CRD at the same time, Install reads the CRD again.
 func Install(ctx context.Context, c client.Client, kind catalog.Kind, operator string, write bool) (done string, err error) {
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		var err error
+		done, err = installOnce(ctx, c, kind, operator, write)
+		return err
+	})
+	return done, err
+}
+
+func installOnce(ctx context.Context, c client.Client, kind catalog.Kind, operator string, write bool) (done string, err error) {
 	wanted, _, err := crd.Generate(kind)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrUnchanged, err)
@@ -225,7 +236,7 @@ func Install(ctx context.Context, c client.Client, kind catalog.Kind, operator s
 	if !write {
 		return "", nil
 	}
-	if err := applyCRD(ctx, c, wanted); err != nil {
+	if err := applyCRD(ctx, c, wanted, live); err != nil {
 		return "", fmt.Errorf("apply the CustomResourceDefinition %s: %w", wanted.Name, err)
 	}
 	return done, nil
@@ -242,8 +253,15 @@ func readCRD(ctx context.Context, c client.Client, name string) (*apiextensionsv
 	return definition, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition)
 }
 
-// applyCRD applies the generated fields, without those that the API server adds.
-func applyCRD(ctx context.Context, c client.Client, definition *apiextensionsv1.CustomResourceDefinition) error {
+// applyCRD applies the generated fields, without those that the API server adds. It returns
+// a conflict if the CRD is no longer as it was read: live is nil if there was none.
+func applyCRD(ctx context.Context, c client.Client, definition, live *apiextensionsv1.CustomResourceDefinition) error {
+	options := []client.PatchOption{client.FieldOwner(api.FieldManager)}
+	if live != nil {
+		definition = definition.DeepCopy()
+		definition.UID, definition.ResourceVersion = live.UID, live.ResourceVersion
+		options = append(options, client.ForceOwnership)
+	}
 	data, err := crd.Marshal(definition)
 	if err != nil {
 		return err
@@ -251,7 +269,7 @@ func applyCRD(ctx context.Context, c client.Client, definition *apiextensionsv1.
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	object.SetName(definition.Name)
-	err = c.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, data), client.FieldOwner(api.FieldManager), client.ForceOwnership)
+	err = c.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, data), options...)
 	if apierrors.IsInvalid(err) {
 		// The API server would reject it again.
 		return fmt.Errorf("%w: %w", ErrUnchanged, err)
