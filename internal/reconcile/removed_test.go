@@ -9,6 +9,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // listed is a cache that also lists the custom resource.
@@ -93,5 +97,39 @@ func TestReconcile_ReplacedKind(t *testing.T) {
 	w.settled()
 	if called := w.actions.called(); called != "" {
 		t.Errorf("called %q", called)
+	}
+}
+
+// TestRequest_HookObjectsOfUnknownAccount: the operator's own account deletes no objects
+// that hooks created with another account.
+func TestRequest_HookObjectsOfUnknownAccount(t *testing.T) {
+	kinds, err := catalog.FromText("watches.yaml",
+		[]byte(`[{group: example.com, version: v1, kind: Web, chart: web, serviceAccountName: "{{ .spec.account.name }}"}]`),
+		func(string) (*chart.Chart, error) { return newWorld(t).Kind.Chart, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		arrange func(*world)
+		deletes bool
+	}{
+		"known account":                   {func(*world) {}, true},
+		"without chart":                   {func(w *world) { w.Kind.Chart = nil }, false},
+		"template of the account fails":   {func(w *world) { w.Kind.ServiceAccount = kinds[0].ServiceAccount }, false},
+		"kept by the entry, with account": {func(w *world) { w.Kind.Uninstall.HookObjects = watches.HookObjectsKeep }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.deleted()
+			test.arrange(w)
+			v, err := w.observe(t.Context(), webKey, w.apiServer.cr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := w.request(v, plan.Decision{Step: plan.StepUninstall}, nil).Uninstall.DeletesHookObjects()
+			if got != test.deletes {
+				t.Errorf("deletes objects of hooks: %v, want %v", got, test.deletes)
+			}
+		})
 	}
 }

@@ -49,13 +49,24 @@ func (r *Reconciler) request(v *snapshot, d plan.Decision, slot helm.SlotLender)
 			OwnedOnly:       v.accountUnknown,
 			RefuseHooks:     r.Kind.Chart == nil,
 			Deleting:        v.Observation.Deleting,
-			Uninstall:       r.Kind.Uninstall,
+			Uninstall:       r.uninstall(v),
 			WaitForDelete:   v.Requests.UninstallWait,
 		},
 		Notifier: notifier{Reconciler: r, view: v, redactor: redactor},
 		Redactor: redactor,
 		Slot:     slot,
 	}
+}
+
+// uninstall returns how to uninstall the release. If the account is unknown, objects of
+// hooks stay: the operator must not delete them with its own account, and an unknown entry
+// may keep them.
+func (r *Reconciler) uninstall(v *snapshot) watches.Uninstall {
+	uninstall := r.Kind.Uninstall
+	if v.accountUnknown {
+		uninstall.HookObjects = watches.HookObjectsKeep
+	}
+	return uninstall
 }
 
 // notifier emits the warnings of an action as events of the custom resource, and
