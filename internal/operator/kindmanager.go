@@ -49,6 +49,8 @@ type KindManager struct {
 	// ended receives kinds whose controller and caches have ended, and emptied receives
 	// removed kinds without custom resources.
 	ended, emptied chan *servedKind
+	// opened receives a value when a scope is ready, which has more release records.
+	opened chan struct{}
 }
 
 // The API server serves a new CRD some time after it is stored. These constants are how
@@ -106,6 +108,9 @@ func (k *KindManager) Start(ctx context.Context) error {
 		case <-changes:
 			lastChange = time.Now()
 			k.follow(ctx)
+		case <-k.opened:
+			lastChange = time.Now()
+			k.followRecords()
 		case s := <-k.emptied:
 			k.empty(s)
 		case s := <-k.ended:
@@ -174,6 +179,10 @@ func (k *KindManager) openScope(ctx context.Context, scope *namespaceScope) erro
 		}
 	}
 	scope.ready.set()
+	select {
+	case k.opened <- struct{}{}:
+	default: // a signal is already pending
+	}
 	if scope.name != "" {
 		k.logger.Info("serving namespace", "namespace", scope.name)
 	}

@@ -2,10 +2,8 @@ package operator
 
 import (
 	"context"
-	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,7 +12,6 @@ import (
 	"github.com/chartwright/chartwright/internal/operator/crdwatch"
 	"github.com/chartwright/chartwright/internal/operator/kindset"
 	"github.com/chartwright/chartwright/internal/operator/readiness"
-	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // kindState is the state of one kind. A kind waits for its CRD, then it is served until it
@@ -164,28 +161,6 @@ var closedChannel = func() <-chan struct{} {
 	close(closed)
 	return closed
 }()
-
-// followRecords finds releases of this operator whose kind no source defines: the kind was
-// removed while the operator was not running. Deletions of its custom resources are
-// carried out from the records.
-func (k *KindManager) followRecords() {
-	orphaned := map[string][]string{}
-	for _, record := range k.shared.Index.Deployed(k.options.Name) {
-		kind, name, _ := strings.Cut(record.Owner, "/")
-		if record.Owner != "" && k.state(schema.ParseGroupKind(kind)) == nil {
-			orphaned[kind] = append(orphaned[kind], name)
-		}
-	}
-	for _, kind := range slices.Sorted(maps.Keys(orphaned)) {
-		k.logger.Info("releases found whose kind was removed: only deletions of their custom resources are carried out",
-			"kind", kind, "releases", len(orphaned[kind]), "example", slices.Min(orphaned[kind]))
-		state := k.add(schema.ParseGroupKind(kind))
-		// Without a version, the lookup finds the preferred one.
-		state.kind = catalog.Kind{Watch: watches.Watch{Group: state.gk.Group, Kind: state.gk.Kind}}
-		state.removed = true
-		k.prepare(state)
-	}
-}
 
 // startServed starts the waiting kinds that the API server serves. It reports whether
 // others still wait, and whether a lookup has failed.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/crd"
 	"github.com/chartwright/chartwright/internal/operator/kindset"
 	"github.com/chartwright/chartwright/internal/operator/readiness"
+	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
@@ -66,7 +68,7 @@ func leafOf(t *testing.T, version, template string) catalog.Kind {
 func newLeaves(t *testing.T, config *rest.Config) *leaves {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(apiextensionsv1.AddToScheme(scheme), corev1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
@@ -233,6 +235,17 @@ func TestKinds_RemovedWhileOperatorWasStopped(t *testing.T) {
 	})
 	stop()
 
+	// The operator was stopped during the uninstall of all releases of the kind.
+	records := &corev1.SecretList{}
+	if err := l.List(l.ctx, records, client.MatchingLabels{release.LabelOwner: release.OwnerHelm, release.LabelStatus: api.StatusDeployed}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range records.Items {
+		records.Items[i].Labels[release.LabelStatus] = api.StatusUninstalling
+		if err := l.Update(l.ctx, &records.Items[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
 	options.Kinds, options.set = options.Kinds[:1], kindset.New(nil)
 	ctx, registry, _ := runningWith(t, env.Config, options, 3*time.Minute)
 	waitState(ctx, t, registry, leafKind, readiness.Removed)

@@ -2,6 +2,7 @@ package release
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -101,6 +102,26 @@ func (x *Index) Deployed(operator string) []Record {
 		if r.Operator == operator && r.Status == api.StatusDeployed {
 			found = append(found, *r)
 		}
+	}
+	return found
+}
+
+// OwnerKinds returns the kinds of the custom resources in the records of an operator,
+// whatever the status of the releases, each with the namespaces of the records. A kind is
+// "<kind>.<group>".
+func (x *Index) OwnerKinds(operator string) map[string]sets.Set[string] {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	found := map[string]sets.Set[string]{}
+	for _, r := range x.records {
+		kind, _, _ := strings.Cut(r.Owner, "/")
+		if r.Operator != operator || kind == "" {
+			continue
+		}
+		if found[kind] == nil {
+			found[kind] = sets.New[string]()
+		}
+		found[kind].Insert(r.Namespace)
 	}
 	return found
 }

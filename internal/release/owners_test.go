@@ -1,9 +1,12 @@
 package release_test
 
 import (
+	"strconv"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/chartwright/chartwright/internal/api"
 )
@@ -29,6 +32,30 @@ func TestIndex_OwnedBy(t *testing.T) {
 	w.OnUpdate(nil, taken)
 	if a, b := w.OwnedBy("cr-uid"), w.OwnedBy("other-uid"); len(a) != 1 || len(b) != 1 {
 		t.Errorf("after a change of the owner: %d of the old owner, %d of the new", len(a), len(b))
+	}
+}
+
+// An uninstall may have begun before the operator stopped: the status does not matter.
+func TestIndex_OwnerKindsWithAnyStatus(t *testing.T) {
+	w := newWatched()
+	for i, status := range []string{"superseded", "deployed", "failed", "pending-upgrade", "uninstalling", "uninstalled"} {
+		m := stored(i+1, status, "1", status)
+		m.Labels[api.LabelOperator] = "chartwright"
+		m.Annotations[api.AnnotationOwner] = "Web" + strconv.Itoa(i) + ".shop.example.com/apps/web"
+		w.OnAdd(m, true)
+	}
+	for i, operator := range []string{"other", "chartwright"} {
+		m := stored(10+i, operator, "1", "deployed")
+		m.Labels[api.LabelOperator] = operator
+		m.Annotations[api.AnnotationOwner] = map[string]string{"other": "Web.other.example.com/apps/web", "chartwright": ""}[operator]
+		w.OnAdd(m, true)
+	}
+	want := map[string]sets.Set[string]{}
+	for i := range 6 {
+		want["Web"+strconv.Itoa(i)+".shop.example.com"] = sets.New("apps")
+	}
+	if diff := cmp.Diff(want, w.OwnerKinds("chartwright")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
