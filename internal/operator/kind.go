@@ -50,9 +50,11 @@ type servedKind struct {
 	tasks *sync.WaitGroup
 	// changed receives a value after changes of the custom resources of a removed kind.
 	changed chan struct{}
-	object  *unstructured.Unstructured
-	logger  logr.Logger
-	caches  caches
+	// unserved receives a value when the API server no longer serves a removed kind.
+	unserved chan struct{}
+	object   *unstructured.Unstructured
+	logger   logr.Logger
+	caches   caches
 
 	// The other fields belong to the goroutine of run.
 
@@ -87,7 +89,7 @@ func (k *KindManager) startKind(ctx context.Context, state *kindState, mapping *
 	kind := state.kind
 	s := &servedKind{
 		manager: k, state: state, kind: kind, gk: state.gk, removed: state.removed, crdTried: state.crdTried, stop: stop,
-		tasks: &sync.WaitGroup{}, changed: make(chan struct{}, 1), object: &unstructured.Unstructured{},
+		tasks: &sync.WaitGroup{}, changed: make(chan struct{}, 1), unserved: make(chan struct{}, 1), object: &unstructured.Unstructured{},
 		logger: k.logger.WithValues("kind", kind.Kind, "group", kind.Group, "version", kind.Version),
 		filled: map[string]cache.Cache{}, unwatched: map[string]string{},
 	}
@@ -104,6 +106,9 @@ func (k *KindManager) startKind(ctx context.Context, state *kindState, mapping *
 		s.tasks.Go(func() { s.watchScope(until, scope, events) })
 	}
 	s.tasks.Go(func() { s.run(until, len(all), events) })
+	if s.removed {
+		s.tasks.Go(func() { s.awaitUnserved(until) })
+	}
 	k.tasks.Go(func() {
 		<-until.Done()
 		s.tasks.Wait()
@@ -233,6 +238,12 @@ func (s *servedKind) observeStatus(status int) {
 		// The response says nothing about the kind.
 		return
 	}
+	if s.removed && unserved != "" {
+		select {
+		case s.unserved <- struct{}{}:
+		default: // a signal is already pending
+		}
+	}
 	changed := false
 	s.manager.readiness.Update(s.gk, func(k *readiness.Kind) {
 		changed = k.Unserved != unserved
@@ -330,38 +341,6 @@ func (s *servedKind) serve(ctx context.Context) error {
 	s.manager.readiness.SetState(s.gk, readiness.Serving, s.unwatchedLines())
 	s.logger.Info("serving kind", "chart", s.kind.Chart.Name(), "chartVersion", s.kind.Chart.Version(), "exceptIn", slices.Sorted(maps.Keys(s.unwatched)))
 	return nil
-}
-
-// drainInterval is how often the custom resources of a removed kind are counted at most.
-const drainInterval = time.Second
-
-// drain reports how many custom resources of a removed kind are left, until there are none.
-// It only reads the caches.
-func (s *servedKind) drain(ctx context.Context) {
-	for ctx.Err() == nil {
-		left, err := s.reconciler.Remaining(ctx)
-		switch {
-		case err != nil:
-			s.logger.Error(err, "failed to count the custom resources of a removed kind")
-		case left == 0:
-			select {
-			case s.manager.emptied <- s:
-			case <-ctx.Done():
-			}
-			return
-		default:
-			s.manager.readiness.SetState(s.gk, readiness.Removed, fmt.Sprintf(
-				"custom resources left: %d. Delete them, or define the kind again", left))
-		}
-		select {
-		case <-s.changed:
-		case <-ctx.Done():
-		}
-		select {
-		case <-time.After(drainInterval):
-		case <-ctx.Done():
-		}
-	}
 }
 
 // unwatchedLines lists the namespaces in which the kind is not served.

@@ -46,9 +46,10 @@ type KindManager struct {
 	first map[schema.GroupKind]kindset.Entry
 	// kinds are the kinds that wait, are served or stop.
 	kinds []*kindState
-	// ended receives kinds whose controller and caches have ended, and emptied receives
-	// removed kinds without custom resources.
-	ended, emptied chan *servedKind
+	// ended receives kinds whose controller and caches have ended, emptied receives removed
+	// kinds without custom resources, and unserved those that the API server no longer
+	// serves.
+	ended, emptied, unserved chan *servedKind
 	// opened receives a value when a scope is ready, which has more release records.
 	opened chan struct{}
 }
@@ -113,6 +114,9 @@ func (k *KindManager) Start(ctx context.Context) error {
 			k.followRecords()
 		case s := <-k.emptied:
 			k.empty(s)
+		case s := <-k.unserved:
+			lastChange = time.Now()
+			k.lookUpAgain(s)
 		case s := <-k.ended:
 			k.end(ctx, s)
 		case <-k.crds.Changes():

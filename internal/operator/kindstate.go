@@ -174,6 +174,11 @@ func (k *KindManager) startServed(ctx context.Context, lookups *crdwatch.Lookups
 	}
 	for i, found := range lookups.Find(ctx, kinds) {
 		state := waiting[i]
+		if state.removed && state.kind.Version != "" && meta.IsNoMatchError(found.Err) {
+			// Custom resources may exist in another version.
+			state.kind.Version, state.kind.Plural = "", ""
+			found = lookups.Find(ctx, []catalog.Kind{state.kind})[0]
+		}
 		switch {
 		case found.Err == nil:
 			k.startKind(ctx, state, found.Mapping)

@@ -208,6 +208,58 @@ func TestKinds_AddedReplacedAndRemoved(t *testing.T) {
 	waitState(ctx, t, registry, leafKind, "")
 }
 
+// TestKinds_RemovedWithVersionAndCRD: the version of a removed kind goes, and then its CRD.
+func TestKinds_RemovedWithVersionAndCRD(t *testing.T) {
+	env := testenv.Start(t)
+	l := newLeaves(t, env.Config)
+	options := Defaults()
+	options.Kinds = []catalog.Kind{leafOf(t, "1.0.0", "")}
+	set := kindset.New(nil)
+	options.set = set
+	ctx, registry, _ := runningWith(t, env.Config, options, 3*time.Minute)
+	set.Put(kindset.Folder, "leaf", leafOf(t, "1.0.0", ""))
+	l.create("one", "other")
+	l.waitData("one", "version", "1.0.0")
+	l.waitData("other", "version", "1.0.0")
+	set.Remove(kindset.Folder, "leaf")
+	waitState(ctx, t, registry, leafKind, readiness.Removed)
+
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := l.Get(l.ctx, client.ObjectKey{Name: crd.Name(options.Kinds[0])}, definition); err != nil {
+		t.Fatal(err)
+	}
+	newer := definition.Spec.Versions[0].DeepCopy()
+	newer.Name, definition.Spec.Versions[0].Storage, definition.Spec.Versions[0].Served = "v2", false, false
+	definition.Spec.Versions = append(definition.Spec.Versions, *newer)
+	if err := l.Update(l.ctx, definition); err != nil {
+		t.Fatal(err)
+	}
+	inVersion2 := func(name string) *unstructured.Unstructured {
+		object := leaf(name)
+		object.SetAPIVersion("live.example.com/v2")
+		return object
+	}
+	l.wait("the deletion", func() error { return l.Delete(l.ctx, inVersion2("one")) })
+	l.wait("one to be gone", func() error {
+		object := inVersion2("one")
+		if err := l.Get(l.ctx, client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
+			return errors.Join(err, fmt.Errorf("it exists: %v", object.GetFinalizers()))
+		}
+		return nil
+	})
+
+	waitState(ctx, t, registry, leafKind, readiness.Removed)
+	object := inVersion2("other")
+	if err := l.Get(l.ctx, client.ObjectKeyFromObject(object), object); err != nil {
+		t.Fatal(err)
+	}
+	object.SetFinalizers(nil)
+	if err := errors.Join(l.Delete(l.ctx, definition), l.Update(l.ctx, object)); err != nil {
+		t.Fatal(err)
+	}
+	waitState(ctx, t, registry, leafKind, "")
+}
+
 // TestKinds_RemovedWhileOperatorWasStopped: deletions are carried out from the release
 // records. Hooks do not run, because the account that must run them is unknown.
 func TestKinds_RemovedWhileOperatorWasStopped(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 // all other lookups. A versionMapper also reports which kinds have a status subresource.
 type versionMapper struct {
 	meta.RESTMapper
-	discovery discovery.ServerResourcesInterface
+	discovery discovery.DiscoveryInterface
 
 	mu       sync.Mutex
 	versions map[schema.GroupVersion]*apiVersion
@@ -59,9 +59,13 @@ func newMapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, e
 	return &versionMapper{RESTMapper: all, discovery: client, versions: map[schema.GroupVersion]*apiVersion{}}, nil
 }
 
-// RESTMapping returns the resource of a kind.
+// RESTMapping returns the resource of a kind. For the version "" it reads the versions that
+// the API server serves now.
 func (m *versionMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
-	if len(versions) != 1 || versions[0] == "" {
+	if len(versions) == 1 && versions[0] == "" {
+		return m.anyVersion(kind)
+	}
+	if len(versions) != 1 {
 		return m.RESTMapper.RESTMapping(kind, versions...)
 	}
 	gv := kind.WithVersion(versions[0]).GroupVersion()
@@ -82,6 +86,34 @@ func (m *versionMapper) RESTMapping(kind schema.GroupKind, versions ...string) (
 	}
 	version.served.Store(served)
 	return version.find(kind, gv)
+}
+
+// anyVersion returns the resource of a kind in the first of the versions that serve the
+// kind, the preferred version first. It uses nothing that was read before, so that it finds
+// out that a kind or one of its versions is no longer served.
+func (m *versionMapper) anyVersion(kind schema.GroupKind) (*meta.RESTMapping, error) {
+	groups, err := m.discovery.ServerGroups()
+	if err != nil {
+		return nil, fmt.Errorf("read the API groups: %w", err)
+	}
+	for _, group := range groups.Groups {
+		if group.Name != kind.Group {
+			continue
+		}
+		for _, one := range group.Versions {
+			gv := schema.GroupVersion{Group: group.Name, Version: one.Version}
+			served, err := m.read(gv)
+			if err != nil {
+				return nil, fmt.Errorf("read the kinds of %s: %w", gv, err)
+			}
+			version := m.version(gv)
+			version.served.Store(served)
+			if mapping, err := version.find(kind, gv); !meta.IsNoMatchError(err) {
+				return mapping, err
+			}
+		}
+	}
+	return nil, &meta.NoKindMatchError{GroupKind: kind}
 }
 
 func (m *versionMapper) version(gv schema.GroupVersion) *apiVersion {

@@ -70,6 +70,9 @@ func TestMapper_ReadsRequestedVersionOnly(t *testing.T) {
 		{"an unknown version", schema.GroupKind{Group: "apps", Kind: "Deployment"}, []string{"v9"}, "", "", []string{"/apis/apps/v9"}},
 		{"an unknown group", schema.GroupKind{Group: "nobody.test", Kind: "Thing"}, []string{"v1"}, "", "", []string{"/apis/nobody.test/v1"}},
 		{"what is known still", schema.GroupKind{Group: "apps", Kind: "Deployment"}, []string{"v1"}, "deployments", meta.RESTScopeNameNamespace, nil},
+		{"a kind in any version that is served now", schema.GroupKind{Group: "apps", Kind: "Deployment"}, []string{""}, "deployments", meta.RESTScopeNameNamespace, []string{"/api", "/apis", "/apis/apps/v1"}},
+		{"an unknown kind in any version", schema.GroupKind{Group: "apps", Kind: "Deploiment"}, []string{""}, "", "", []string{"/api", "/apis", "/apis/apps/v1"}},
+		{"an unknown group in any version", schema.GroupKind{Group: "nobody.test", Kind: "Thing"}, []string{""}, "", "", []string{"/api", "/apis"}},
 		{"a kind of any version", schema.GroupKind{Group: "batch", Kind: "Job"}, nil, "jobs", meta.RESTScopeNameNamespace, []string{"/api", "/apis"}},
 	} {
 		requests.since()

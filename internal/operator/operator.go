@@ -181,7 +181,8 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	kinds := &KindManager{
 		options: options, set: set, loaded: loaded, chartKinds: restored, reconcilers: served, informers: caches, sources: sourced, observed: inputs,
 		recordKinds: limited, crds: crds, installer: installer, signingKey: key, readiness: ready, patcher: patcher,
-		first: map[schema.GroupKind]kindset.Entry{}, ended: make(chan *servedKind), emptied: make(chan *servedKind), opened: make(chan struct{}, 1),
+		first: map[schema.GroupKind]kindset.Entry{}, ended: make(chan *servedKind), emptied: make(chan *servedKind),
+		unserved: make(chan *servedKind), opened: make(chan struct{}, 1),
 		shared: reconcile.Shared{
 			Operator:           options.Name,
 			ReconcilePeriod:    options.ReconcilePeriod,
