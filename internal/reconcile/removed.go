@@ -18,7 +18,9 @@ func (r *Reconciler) serves(cr *unstructured.Unstructured) bool {
 
 // guards reports whether a custom resource has to wait for this operator before it is
 // gone. A kind without a chart has no selector either, so that a custom resource may
-// belong to another operator unless it has a release of this operator.
+// belong to another operator unless it has a release of this operator. The records may be
+// gone before the finalizer: then it counts that this process reconciled the custom
+// resource, or that objects of the release are left.
 func (r *Reconciler) guards(cr *unstructured.Unstructured) bool {
 	if !hasFinalizer(cr, api.Finalizer) && !hasFinalizer(cr, api.FinalizersOperatorSDK...) {
 		return false
@@ -27,8 +29,17 @@ func (r *Reconciler) guards(cr *unstructured.Unstructured) bool {
 	if r.Kind.Chart != nil || r.memory.of(uid).uninstalled {
 		return true
 	}
-	record := ownRecord(cr, r.Index.OwnedBy(uid), cr.GetNamespace())
-	return record != nil && record.Operator == r.Operator
+	if record := ownRecord(cr, r.Index.OwnedBy(uid), cr.GetNamespace()); record != nil {
+		return record.Operator == r.Operator
+	}
+	if _, reconciled := r.keys.get(uid); reconciled {
+		return true
+	}
+	if !cr.GetDeletionTimestamp().IsZero() {
+		// Without a record, the release was in the namespace of the custom resource.
+		r.Inventory.SetReleaseNamespace(uid, cr.GetNamespace())
+	}
+	return len(r.Inventory.OwnedBy(uid)) > 0
 }
 
 // Remaining counts the custom resources of a removed kind that still exist and whose

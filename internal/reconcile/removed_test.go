@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/plan"
@@ -77,6 +78,41 @@ func TestReconcile_RemovedKind(t *testing.T) {
 			w.reconcile()
 			if remaining, _ := w.Remaining(t.Context()); remaining != 0 || len(w.apiServer.cr.GetFinalizers()) > 0 {
 				t.Errorf("%d custom resources remain, finalizers %v", remaining, w.apiServer.cr.GetFinalizers())
+			}
+		})
+	}
+}
+
+// TestReconcile_RemovedKindWithoutRecords: Helm has deleted the records, but the finalizer
+// remains, for example because an object outlasted the uninstall.
+func TestReconcile_RemovedKindWithoutRecords(t *testing.T) {
+	object := apply.State{
+		Key: apply.Key{Kind: "ConfigMap", Namespace: webKey.Namespace, Name: "web"},
+		UID: "object", ResourceVersion: "5", Owner: ownUID, Managed: true,
+	}
+	for name, test := range map[string]struct {
+		arrange func(*world)
+		want    bool
+	}{
+		"nothing left":                      {func(*world) {}, false},
+		"reconciled by this process":        {func(w *world) { w.keys.put(ownUID, webKey) }, true},
+		"an object left":                    {func(w *world) { w.Inventory.Put(object) }, true},
+		"an object left, without finalizer": {func(w *world) { w.Inventory.Put(object); w.apiServer.cr.SetFinalizers(nil) }, false},
+		"an object left, release of another operator": {func(w *world) {
+			w.Inventory.Put(object)
+			w.stored(1, api.StatusDeployed, label(api.LabelOperator, "other"))
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.deleted()
+			w.Kind.Chart, w.DeletionOnly, w.Reader = nil, true, listed{w.apiServer}
+			test.arrange(w)
+			if got := w.serves(w.apiServer.cr); got != test.want {
+				t.Errorf("serves the deletion: %v, want %v", got, test.want)
+			}
+			if remaining, err := w.Remaining(t.Context()); err != nil || remaining > 0 != test.want {
+				t.Errorf("%d custom resources remain: %v", remaining, err)
 			}
 		})
 	}
