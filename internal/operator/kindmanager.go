@@ -50,6 +50,8 @@ type KindManager struct {
 	// kinds without custom resources, and unserved those that the API server no longer
 	// serves.
 	ended, emptied, unserved chan *servedKind
+	// claimed reports that followRecords has skipped a kind, see kindset.Set.Claimed.
+	claimed bool
 	// opened receives a value when a scope is ready, which has more release records.
 	opened chan struct{}
 }
@@ -109,6 +111,9 @@ func (k *KindManager) Start(ctx context.Context) error {
 		case <-changes:
 			lastChange = time.Now()
 			k.follow(ctx)
+			if k.claimed {
+				k.followRecords()
+			}
 		case <-k.opened:
 			lastChange = time.Now()
 			k.followRecords()

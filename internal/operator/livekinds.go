@@ -174,6 +174,11 @@ func (l liveKinds) Put(name string, kind catalog.Kind) { l.set.Put(kindset.Chart
 // Remove removes the kind of a ChartKind.
 func (l liveKinds) Remove(name string) { l.set.Remove(kindset.ChartKind, name) }
 
+// Claim notes that a ChartKind defines a kind whose chart is not available yet.
+func (l liveKinds) Claim(name string, kind schema.GroupKind) {
+	l.set.Claim(kindset.ChartKind, name, kind)
+}
+
 // Conflict returns who serves the kind of a ChartKind instead.
 func (l liveKinds) Conflict(_ string, kind catalog.Kind) string {
 	return l.set.Owner(kindset.ChartKind, kind)

@@ -18,12 +18,18 @@ import (
 // followRecords finds releases of this operator whose kind no source defines: the kind was
 // removed while the operator was not running. Deletions of its custom resources are
 // carried out from the records. An uninstall may have begun before the operator stopped, so
-// the status of a release does not matter.
+// the status of a release does not matter. A kind that a source still defines, but has not
+// loaded, was not removed.
 func (k *KindManager) followRecords() {
+	k.claimed = false
 	found := k.shared.Index.OwnerKinds(k.options.Name)
 	for _, kind := range slices.Sorted(maps.Keys(found)) {
 		gk := schema.ParseGroupKind(kind)
 		if k.state(gk) != nil {
+			continue
+		}
+		if k.set.Claimed(gk) {
+			k.claimed = true
 			continue
 		}
 		k.logger.Info("releases found whose kind was removed: only deletions of their custom resources are carried out",

@@ -46,6 +46,8 @@ type Kinds interface {
 	// Put adds or replaces the kind of a ChartKind, and Remove removes the kind.
 	Put(name string, kind catalog.Kind)
 	Remove(name string)
+	// Claim notes that a ChartKind defines a kind whose chart is not available yet.
+	Claim(name string, kind schema.GroupKind)
 	// Conflict returns who serves the kind of a ChartKind instead, whether or not the kind
 	// was added.
 	Conflict(name string, kind catalog.Kind) string
@@ -150,7 +152,7 @@ func New(config Config) *Controller {
 }
 
 // Loaded returns a channel that is closed when the kinds of all ChartKinds with a chart in
-// the cache were added, or ChartKinds cannot be listed.
+// the cache were added, or ChartKinds are forbidden or not served.
 func (c *Controller) Loaded() <-chan struct{} { return c.loaded }
 
 // Start reconciles ChartKinds until the context ends.
@@ -175,7 +177,9 @@ func (c *Controller) Start(ctx context.Context) error {
 	var once sync.Once
 	err = errors.Join(err, c.informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, reflector *toolscache.Reflector, err error) {
 		once.Do(func() { c.Logger.Error(err, "ChartKinds not watched", "advice", advice(err)) })
-		c.setLoaded()
+		if unlistable(err) {
+			c.setLoaded()
+		}
 		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
 	}))
 	if err != nil {
@@ -205,6 +209,10 @@ func (c *Controller) Start(ctx context.Context) error {
 		}
 	}
 }
+
+// unlistable reports whether ChartKinds cannot be listed before an administrator acts. After
+// other errors, kinds of ChartKinds must not count as removed.
+func unlistable(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
 
 // advice returns what to do if ChartKinds cannot be watched.
 func advice(err error) string {

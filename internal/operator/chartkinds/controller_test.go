@@ -44,7 +44,17 @@ import (
 type kindSet struct {
 	mu       sync.Mutex
 	kinds    map[string]catalog.Kind
+	claims   map[string]schema.GroupKind
 	conflict string
+}
+
+func (k *kindSet) Claim(name string, kind schema.GroupKind) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.claims == nil {
+		k.claims = map[string]schema.GroupKind{}
+	}
+	k.claims[name] = kind
 }
 
 func (k *kindSet) Put(name string, kind catalog.Kind) {

@@ -47,6 +47,10 @@ func (c *Controller) reconcile(ctx context.Context, name string) (after time.Dur
 		return 0, err
 	}
 	if !ck.DeletionTimestamp.IsZero() {
+		if s.current == nil {
+			// The custom resources are deleted without the chart.
+			c.Kinds.Remove(ck.Name)
+		}
 		gone, err := c.awaitDeletion(ctx, ck, s, &facts)
 		if gone || err != nil {
 			return 0, err
@@ -92,6 +96,7 @@ func (c *Controller) open(object any) (chartkind.ChartKind, *served, error) {
 	if s.uid != ck.UID {
 		*s = served{uid: ck.UID, group: s.group}
 		if !c.stops(ck) {
+			c.Kinds.Claim(ck.Name, ck.GroupKind())
 			c.restore(ck, s)
 		}
 	}

@@ -101,6 +101,7 @@ func (f *Folder) Serve(set *kindset.Set) {
 			set.Put(kindset.Folder, name, one.kind)
 		}
 	}
+	f.claim()
 }
 
 // Report calls a function with the folders that cannot be served, now and after each
@@ -183,7 +184,28 @@ func (f *Folder) scan(old time.Duration) (next time.Duration) {
 			sooner(left)
 		}
 	}
+	f.claim()
 	return next
+}
+
+// claim claims the kinds of folders that exist but cannot be served: they were not removed.
+// The kind of a folder that is still being copied is unknown.
+func (f *Folder) claim() {
+	if f.set == nil {
+		return
+	}
+	for name, one := range f.folders {
+		kind := one.kind.GVK().GroupKind()
+		switch {
+		case one.served:
+		case !one.read && one.gone.IsZero():
+			f.set.Claim(kindset.Folder, name, kind)
+		case one.read && one.err != nil && kind.Kind != "":
+			f.set.Claim(kindset.Folder, name, kind)
+		default:
+			f.set.Remove(kindset.Folder, name)
+		}
+	}
 }
 
 // look finds out whether a folder has changed. It reads files only after a change of their
@@ -263,6 +285,10 @@ func (f *Folder) expire(name string, one *folder, exists bool, now time.Time) (l
 	}
 	if !exists {
 		delete(f.folders, name)
+		if f.set != nil {
+			// The kind may have been claimed.
+			f.set.Remove(kindset.Folder, name)
+		}
 	}
 	return 0
 }

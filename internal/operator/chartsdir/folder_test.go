@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/operator/kindset"
 )
@@ -109,6 +111,39 @@ func TestFolder_AddedChartIsServedWhenSettled(t *testing.T) {
 	if d.pending() {
 		t.Error("a folder is pending")
 	}
+}
+
+// TestFolder_ClaimsKindsOfFoldersThatExist: a kind whose folder cannot be served was not
+// removed.
+func TestFolder_ClaimsKindsOfFoldersThatExist(t *testing.T) {
+	d := newDisk(t)
+	expect := func(when string, web, other bool) {
+		t.Helper()
+		for kind, want := range map[string]bool{"Web": web, "Other": other} {
+			if got := d.set.Claimed(schema.GroupKind{Group: "a.test", Kind: kind}); got != want {
+				t.Errorf("%s: %s claimed: %v, want %v", when, kind, got, want)
+			}
+		}
+	}
+	d.after(time.Second)
+	expect("empty", false, false)
+	d.chart("web", "Web", "1.0.0")
+	d.write("web/templates/a.yaml", "{{ broken")
+	d.after(time.Second)
+	expect("being copied", true, true)
+	d.after(3 * time.Second)
+	d.expect("broken", "", "unclosed action")
+	expect("broken", true, false)
+	d.remove("web/templates")
+	d.after(3 * time.Second)
+	d.expect("valid", "Web 1.0.0")
+	expect("valid", false, false)
+	d.write("other/kind.yaml", "group: a.test\nversion: v1\nkind: Other\n")
+	d.after(3 * time.Second)
+	expect("without chart", false, true)
+	d.remove("other")
+	d.after(time.Second)
+	expect("removed", false, false)
 }
 
 func TestFolder_ChangesOfChartAndKind(t *testing.T) {

@@ -45,8 +45,10 @@ func (e Entry) GroupKind() schema.GroupKind { return e.Kind.GVK().GroupKind() }
 
 // Set holds the kinds of all sources. Its methods may be called concurrently.
 type Set struct {
-	mu        sync.Mutex
-	entries   map[key]Entry
+	mu      sync.Mutex
+	entries map[key]Entry
+	// claims are the kinds of entries that were not added yet.
+	claims    map[key]schema.GroupKind
 	serial    int64
 	listeners []chan struct{}
 }
@@ -58,7 +60,7 @@ type key struct {
 
 // New returns a set with the kinds of the watches file.
 func New(kinds []catalog.Kind) *Set {
-	s := &Set{entries: map[key]Entry{}}
+	s := &Set{entries: map[key]Entry{}, claims: map[key]schema.GroupKind{}}
 	for i, kind := range kinds {
 		s.Put(WatchesFile, fmt.Sprintf("%06d", i), kind)
 	}
@@ -70,6 +72,7 @@ func (s *Set) Put(source Source, name string, kind catalog.Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := key{source, name}
+	delete(s.claims, at)
 	if known, ok := s.entries[at]; ok && equal(known.Kind, kind) {
 		return
 	}
@@ -78,12 +81,45 @@ func (s *Set) Put(source Source, name string, kind catalog.Kind) {
 	s.signal()
 }
 
-// Remove removes a kind.
+// Claim notes that a source defines a kind that cannot be served yet, until Put or Remove.
+// An empty kind is unknown, and may be any kind. A claim does not change an entry.
+func (s *Set) Claim(source Source, name string, kind schema.GroupKind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := key{source, name}
+	if _, added := s.entries[at]; added {
+		return
+	}
+	if known, ok := s.claims[at]; ok && known == kind {
+		return
+	}
+	s.claims[at] = kind
+	s.signal()
+}
+
+// Claimed reports whether a source may define a kind that cannot be served yet. Such a kind
+// was not removed.
+func (s *Set) Claimed(kind schema.GroupKind) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, claimed := range s.claims {
+		if claimed == kind || claimed.Kind == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Remove removes a kind, or the claim of a kind.
 func (s *Set) Remove(source Source, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.entries[key{source, name}]; ok {
-		delete(s.entries, key{source, name})
+	at := key{source, name}
+	_, added := s.entries[at]
+	_, claimed := s.claims[at]
+	if added || claimed {
+		delete(s.entries, at)
+		delete(s.claims, at)
 		s.signal()
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
@@ -155,5 +156,43 @@ func TestSet_OwnerOfKindThatWasNotAdded(t *testing.T) {
 		if got := s.Owner(test.source, kindOf(test.kind, "new")); got != test.want {
 			t.Errorf("%s: %q, want %q", test.kind, got, test.want)
 		}
+	}
+}
+
+func TestSet_ClaimedUntilAddedOrRemoved(t *testing.T) {
+	web, shop := kindOf("Web", "web").GVK().GroupKind(), kindOf("Shop", "shop").GVK().GroupKind()
+	for _, test := range []struct {
+		name      string
+		change    func(*Set)
+		web, shop bool
+	}{
+		{"no claim", func(*Set) {}, false, false},
+		{"claim", func(s *Set) { s.Claim(Folder, "web", web) }, true, false},
+		{"claim of an unknown kind", func(s *Set) { s.Claim(Folder, "web", schema.GroupKind{}) }, true, true},
+		{"claim of another kind", func(s *Set) { s.Claim(Folder, "web", web); s.Claim(Folder, "web", shop) }, false, true},
+		{"added", func(s *Set) { s.Claim(Folder, "web", web); s.Put(Folder, "web", kindOf("Web", "web")) }, false, false},
+		{"added before", func(s *Set) { s.Put(Folder, "web", kindOf("Web", "web")); s.Claim(Folder, "web", shop) }, false, false},
+		{"removed", func(s *Set) { s.Claim(Folder, "web", web); s.Remove(Folder, "web") }, false, false},
+		{"another source removed", func(s *Set) { s.Claim(Folder, "web", web); s.Remove(ChartKind, "web") }, true, false},
+	} {
+		s := New(nil)
+		test.change(s)
+		if got := s.Claimed(web); got != test.web {
+			t.Errorf("%s: Web claimed: %v", test.name, got)
+		}
+		if got := s.Claimed(shop); got != test.shop {
+			t.Errorf("%s: Shop claimed: %v", test.name, got)
+		}
+	}
+	s := New(nil)
+	s.Claim(Folder, "web", web)
+	changes := s.Changes()
+	s.Claim(Folder, "web", web)
+	if len(changes) > 0 {
+		t.Error("a signal although nothing has changed")
+	}
+	s.Remove(Folder, "web")
+	if len(changes) == 0 {
+		t.Error("no signal for the end of a claim")
 	}
 }
