@@ -1,10 +1,11 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,23 +24,63 @@ import (
 func (k *KindManager) followRecords() {
 	k.claimed = false
 	found := k.shared.Index.OwnerKinds(k.options.Name)
-	for _, kind := range slices.Sorted(maps.Keys(found)) {
-		gk := schema.ParseGroupKind(kind)
-		if k.state(gk) != nil {
-			continue
+	removed := rankKinds(found, func(gk schema.GroupKind) bool {
+		if k.state(gk) != nil || !mayBeServed(gk) {
+			return false
 		}
-		if k.set.Claimed(gk) {
-			k.claimed = true
-			continue
-		}
+		claimed := k.set.Claimed(gk)
+		k.claimed = k.claimed || claimed
+		return !claimed
+	})
+	if most := max(0, maxRemovedKinds-k.removedKinds()); len(removed) > most {
+		k.logger.Info("too many removed kinds in release records: deletions of some are not carried out", "dropped", len(removed)-most, "example", removed[most].String())
+		removed = removed[:most]
+	}
+	for _, gk := range removed {
 		k.logger.Info("releases found whose kind was removed: only deletions of their custom resources are carried out",
-			"kind", gk.Kind, "group", gk.Group, "namespaces", len(found[kind]), "example", slices.Min(sets.List(found[kind])))
+			"kind", gk.Kind, "group", gk.Group, "namespaces", len(found[gk.String()]), "example", slices.Min(sets.List(found[gk.String()])))
 		state := k.add(gk)
 		// Without a version, the lookup finds the preferred one.
 		state.kind = catalog.Kind{Watch: watches.Watch{Group: gk.Group, Kind: gk.Kind}}
 		state.removed = true
 		k.prepare(state)
 	}
+}
+
+// rankKinds returns the wanted kinds. Those with records in the most namespaces are first,
+// because a user may be able to write records in some namespaces only.
+func rankKinds(found map[string]sets.Set[string], wanted func(schema.GroupKind) bool) []schema.GroupKind {
+	var kinds []schema.GroupKind
+	for kind := range found {
+		if gk := schema.ParseGroupKind(kind); wanted(gk) {
+			kinds = append(kinds, gk)
+		}
+	}
+	slices.SortFunc(kinds, func(a, b schema.GroupKind) int {
+		return cmp.Or(len(found[b.String()])-len(found[a.String()]), cmp.Compare(a.String(), b.String()))
+	})
+	return kinds
+}
+
+// maxRemovedKinds limits the removed kinds that the operator watches because release
+// records name them. Every user with permission to write Secrets can write records that
+// name any kinds.
+const maxRemovedKinds = 100
+
+// removedKinds counts the removed kinds that are known from release records only.
+func (k *KindManager) removedKinds() (count int) {
+	for _, state := range k.kinds {
+		if state.removed && state.kind.Chart == nil {
+			count++
+		}
+	}
+	return count
+}
+
+// mayBeServed reports whether the operator may have served a kind. Kinds of the API server
+// itself have no CRD: their groups have no dot or belong to Kubernetes.
+func mayBeServed(gk schema.GroupKind) bool {
+	return gk.Kind != "" && strings.Contains(gk.Group, ".") && gk.Group != "k8s.io" && !strings.HasSuffix(gk.Group, ".k8s.io")
 }
 
 // awaitUnserved requests another lookup of a removed kind when the API server no longer
