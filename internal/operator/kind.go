@@ -83,7 +83,7 @@ const reasonForbidden = "the operator lacks the permission"
 func (k *KindManager) startKind(ctx context.Context, state *kindState, mapping *meta.RESTMapping) {
 	if state.kind.Version == "" {
 		state.kind.Version, state.kind.Plural = mapping.GroupVersionKind.Version, mapping.Resource.Resource
-		k.permissions.Add(state.kind)
+		k.permissions.AddRemoved(state.kind)
 	}
 	until, stop := context.WithCancel(ctx)
 	kind := state.kind

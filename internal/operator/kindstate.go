@@ -128,15 +128,19 @@ func (k *KindManager) forget(ctx context.Context, state *kindState) {
 // prepare registers a kind that waits for its CRD, with all that reports on it. The kinds
 // at start are registered already.
 func (k *KindManager) prepare(state *kindState) {
+	if state.removed {
+		delete(k.first, state.gk)
+		k.readiness.Add(state.kind)
+		// Before the permissions, whose report depends on it.
+		k.readiness.SetState(state.gk, readiness.Removed, "")
+		k.permissions.AddRemoved(state.kind)
+		k.installer.Remove(state.gk)
+		state.crdTried = closedChannel
+		return
+	}
 	if !k.isFirst(state) {
 		k.readiness.Add(state.kind)
 		k.permissions.Add(state.kind)
-	}
-	if state.removed {
-		k.installer.Remove(state.gk)
-		state.crdTried = closedChannel
-		k.readiness.SetState(state.gk, readiness.Removed, "")
-		return
 	}
 	if state.source == kindset.ChartKind {
 		// A ChartKind decides about its CRD, which was installed before the kind was added.
@@ -152,7 +156,7 @@ func (k *KindManager) prepare(state *kindState) {
 func (k *KindManager) isFirst(state *kindState) bool {
 	first, known := k.first[state.gk]
 	delete(k.first, state.gk)
-	return known && first.Serial == state.serial && !state.removed
+	return known && first.Serial == state.serial
 }
 
 // closedChannel is closed.

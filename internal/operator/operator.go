@@ -144,7 +144,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 		Review: permissions.NewReviewer(clientset.AuthorizationV1().SelfSubjectRulesReviews()),
 		OnChange: func(kind schema.GroupKind, missing []permissions.Rule, unknown string) {
 			ready.Update(kind, func(k *readiness.Kind) { k.Missing, k.Unknown = missing, unknown })
-			reportPermissions(logger, notices, kind, missing, unknown)
+			reportPermissions(logger, notices, ready, kind, missing, unknown)
 			served.each(func(r *reconcile.Reconciler) {
 				if r.Kind.GVK().GroupKind() == kind {
 					r.PermissionsChanged()
@@ -283,10 +283,13 @@ func (r *brokenReports) update(broken []catalog.Broken) {
 	r.known = known
 }
 
-// reportPermissions logs the missing rules of a kind, and emits a warning.
-func reportPermissions(logger logr.Logger, notices notices, kind schema.GroupKind, missing []permissions.Rule, unknown string) {
+// reportPermissions logs the missing rules of a kind, and emits a warning. A kind that was
+// removed causes neither.
+func reportPermissions(logger logr.Logger, notices notices, ready *readiness.Checker, kind schema.GroupKind, missing []permissions.Rule, unknown string) {
 	logger = logger.WithValues("kind", kind.Kind, "group", kind.Group)
+	found, _ := ready.Get(kind)
 	switch {
+	case found.IsRemoved():
 	case len(missing) > 0:
 		rules := permissions.Text(missing)
 		logger.Info("rules missing from the operator's role", "rules", rules)

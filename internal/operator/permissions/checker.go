@@ -124,9 +124,18 @@ func (c *Checker) newKind(kind catalog.Kind) *KindChecker {
 
 // Add adds a kind, or replaces the kind with the same group and name, and compares its
 // rules with the operator's rules as last read.
-func (c *Checker) Add(kind catalog.Kind) {
-	c.Remove(kind.GVK().GroupKind())
+func (c *Checker) Add(kind catalog.Kind) { c.add(c.newKind(kind)) }
+
+// AddRemoved adds a kind that was removed, or replaces the kind with the same group and
+// name. Missing rules of a removed kind do not repeat the check.
+func (c *Checker) AddRemoved(kind catalog.Kind) {
 	added := c.newKind(kind)
+	added.removed = true
+	c.add(added)
+}
+
+func (c *Checker) add(added *KindChecker) {
+	c.Remove(added.kind.GVK().GroupKind())
 	c.mu.Lock()
 	c.kinds = append(c.kinds, added)
 	have, unread := c.have, c.unread
@@ -279,7 +288,7 @@ func (c *Checker) check(ctx context.Context) (missing bool) {
 }
 
 // compare finds the missing rules of a kind, and reports a change. It returns whether any
-// rule is missing.
+// rule is missing, false for a removed kind.
 func (c *Checker) compare(k *KindChecker, have map[string][]rbacv1.PolicyRule, unknown string) (lacks bool) {
 	c.mu.Lock()
 	if !slices.Contains(c.kinds, k) {
@@ -290,7 +299,7 @@ func (c *Checker) compare(k *KindChecker, have map[string][]rbacv1.PolicyRule, u
 	if k.queued && !k.complete {
 		// The report follows the derivation, so that it contains all missing rules.
 		c.mu.Unlock()
-		return true
+		return !k.removed
 	}
 	missing := missingRules(k.required, c.Namespaces, have)
 	if k.underived != nil {
@@ -306,5 +315,5 @@ func (c *Checker) compare(k *KindChecker, have map[string][]rbacv1.PolicyRule, u
 		c.changed = make(chan struct{})
 		c.mu.Unlock()
 	}
-	return len(missing) > 0
+	return len(missing) > 0 && !k.removed
 }

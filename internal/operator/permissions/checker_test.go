@@ -255,6 +255,40 @@ func TestChecker_RulesOfNamespaces(t *testing.T) {
 	})
 }
 
+// TestChecker_RemovedKindIsNotCheckedAgain: a role without the rules of a removed kind causes
+// no requests.
+func TestChecker_RemovedKindIsNotCheckedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &account{}
+		a.set(nil, allNamespaces, rule("", "nothing"))
+		r, reports := startChecker(t, a)
+		pass(time.Minute)
+		if n := a.takeReviews(); n < 5 {
+			t.Fatalf("%d reviews in a minute for a kind that is served", n)
+		}
+		r.AddRemoved(podSet(t))
+		pass(checkInterval)
+		a.takeReviews()
+		pass(time.Hour)
+		if n := a.takeReviews(); n > 0 {
+			t.Errorf("%d reviews for a removed kind", n)
+		}
+		// A forbidden watch requests a check, whose result retries the watch.
+		changed := r.Changed()
+		a.set(nil, allNamespaces, all)
+		r.Check()
+		synctest.Wait()
+		if len(*reports) == 0 || (*reports)[len(*reports)-1] != "PodSet lacks [] " {
+			t.Errorf("reports: %q", *reports)
+		}
+		select {
+		case <-changed:
+		default:
+			t.Error("the change is not reported")
+		}
+	})
+}
+
 func TestChecker_IncompleteRulesReview(t *testing.T) {
 	for name, test := range map[string]struct {
 		err error

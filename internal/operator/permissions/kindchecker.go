@@ -15,6 +15,8 @@ import (
 type KindChecker struct {
 	all  *Checker
 	kind catalog.Kind
+	// removed: the kind was removed. Its missing rules do not repeat the check.
+	removed bool
 
 	// The other fields are guarded by all.mu.
 

@@ -75,6 +75,9 @@ type Kind struct {
 	// added: the kind was added or replaced while the operator was running. While it starts,
 	// the operator stays ready.
 	added bool
+	// removed: the kind was removed. Whether its deletions can be carried out does not
+	// affect whether the operator is ready.
+	removed bool
 
 	// Unserved is why the API server no longer serves the kind, although the operator
 	// serves it or starts to.
@@ -138,6 +141,9 @@ func (c *Checker) Get(kind schema.GroupKind) (Kind, bool) {
 	return Kind{}, false
 }
 
+// IsRemoved reports whether the kind was removed, whatever its state is now.
+func (k *Kind) IsRemoved() bool { return k.removed }
+
 // State returns the state of the kind and its reason, which may be empty.
 func (k *Kind) State() (State, string) {
 	if state := k.current(); state != k.state {
@@ -182,7 +188,10 @@ func (c *Checker) Update(kind schema.GroupKind, update func(*Kind)) {
 
 // SetState sets the state of a kind.
 func (c *Checker) SetState(kind schema.GroupKind, to State, reason string) {
-	c.Update(kind, func(k *Kind) { k.state, k.reason = to, reason })
+	c.Update(kind, func(k *Kind) {
+		k.state, k.reason = to, reason
+		k.removed = k.removed || to == Removed
+	})
 }
 
 // Metrics returns the kinds and states for the metrics.
@@ -205,6 +214,9 @@ func (c *Checker) Report() (ready bool, text string) {
 	defer c.mu.Unlock()
 	counts, starting := map[State]int{}, 0
 	for _, k := range c.kinds {
+		if k.removed {
+			continue
+		}
 		counts[k.current()]++
 		if k.current() == Starting && !k.added {
 			starting++

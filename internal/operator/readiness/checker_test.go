@@ -121,6 +121,23 @@ func TestReport(t *testing.T) {
 				"  1 custom resource left", "C.shop.example.com: serving"),
 		},
 		{
+			"a removed kind is forbidden", []catalog.Kind{kindOf("A")}, nil, func(b *Checker) {
+				b.SetNotReady("")
+				b.SetState(groupKind("A"), Removed, "")
+				b.SetState(groupKind("A"), Forbidden, "")
+			}, true,
+			lines("ready", "A.shop.example.com: watch forbidden: the operator lacks the permission"),
+		},
+		{
+			"a removed kind is defined again and forbidden", []catalog.Kind{kindOf("A")}, nil, func(b *Checker) {
+				b.SetNotReady("")
+				b.SetState(groupKind("A"), Removed, "")
+				b.Add(kindOf("A"))
+				b.SetState(groupKind("A"), Forbidden, "")
+			}, false,
+			lines("not ready: no kind can be served", "A.shop.example.com: watch forbidden: the operator lacks the permission"),
+		},
+		{
 			"no kind is left", []catalog.Kind{kindOf("A")}, nil, func(b *Checker) {
 				b.SetNotReady("")
 				b.Remove(groupKind("A"))
