@@ -59,6 +59,8 @@ type folder struct {
 	seen  content
 	since time.Time
 	read  bool
+	// unreadable is why files of the newest content cannot be read.
+	unreadable error
 	// kind is the last valid kind, if served is true. err is why the newest content is not
 	// valid.
 	kind   catalog.Kind
@@ -219,7 +221,7 @@ func (f *Folder) look(one *folder, now time.Time) {
 	if err == nil {
 		newest, err = read(one.path)
 	}
-	if err != nil {
+	if one.unreadable = err; err != nil {
 		// A file was deleted meanwhile, or cannot be read.
 		newest = content{digest: "error: " + err.Error(), newest: now}
 	}
@@ -234,6 +236,10 @@ func (f *Folder) load(settled []*folder) {
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, one := range settled {
+		if one.unreadable != nil {
+			one.read, one.err = true, fmt.Errorf("read the folder: %w", one.unreadable)
+			continue
+		}
 		group.Go(func() error {
 			kind, err := catalog.ReadFolder(one.path, f.defaults)
 			after, statErr := stat(one.path)

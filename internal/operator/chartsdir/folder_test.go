@@ -113,6 +113,37 @@ func TestFolder_AddedChartIsServedWhenSettled(t *testing.T) {
 	}
 }
 
+// TestFolder_UnreadableFile: a file that cannot be read is a problem of its folder only.
+func TestFolder_UnreadableFile(t *testing.T) {
+	d := newDisk(t)
+	d.chart("web", "Web", "1.0.0")
+	d.chart("shop", "Shop", "1.0.0")
+	dangle := func(name string) string {
+		t.Helper()
+		path := filepath.Join(d.dir, filepath.FromSlash(name))
+		if err := os.Symlink("nowhere", path); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	first := dangle("web/values.yaml")
+	d.after(time.Second)
+	d.expect("not settled", "")
+	d.after(3 * time.Second)
+	d.expect("unreadable", "Shop 1.0.0", "web/values.yaml: no such file")
+	if d.pending() {
+		t.Error("a folder is pending")
+	}
+	if err := os.Remove(first); err != nil {
+		t.Fatal(err)
+	}
+	d.after(3 * time.Second)
+	d.expect("readable", "Shop 1.0.0, Web 1.0.0")
+	dangle("web/values.yaml")
+	d.after(3 * time.Second)
+	d.expect("unreadable while it is served", "Shop 1.0.0, Web 1.0.0", "no such file or directory\nthe last valid version, chart web-1.0.0, is still served")
+}
+
 // TestFolder_ClaimsKindsOfFoldersThatExist: a kind whose folder cannot be served was not
 // removed.
 func TestFolder_ClaimsKindsOfFoldersThatExist(t *testing.T) {
