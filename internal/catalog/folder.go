@@ -126,6 +126,10 @@ func ReadFolder(folder string, defaults FolderDefaults) (Kind, error) {
 	if path != "" {
 		loaded, loadErr = OpenChart(path)
 	}
+	if len(data) == 0 && loadErr != nil {
+		// Without a kind.yaml, the kind comes from the chart.
+		return Kind{}, fmt.Errorf("chart %s: %w", path, loadErr)
+	}
 	var problems watches.LineErrors
 	entry, err := watches.ParseKind(name, defaults.complete(data, loaded))
 	if err != nil && !errors.As(err, &problems) {

@@ -187,6 +187,19 @@ func TestFromFolder_BrokenFoldersDoNotAffectOthers(t *testing.T) {
 	})
 }
 
+// TestReadFolder_BrokenChartWithoutKindFile: the only problem is that of the chart.
+func TestReadFolder_BrokenChartWithoutKindFile(t *testing.T) {
+	dir := t.TempDir()
+	files := chart("web")
+	files["templates/config.yaml"] = "{{ if }}"
+	write(t, dir, files)
+	_, err := catalog.ReadFolder(dir, catalog.FolderDefaults{Group: "shop.example.com", Version: "v1"})
+	if err == nil || !strings.HasPrefix(err.Error(), "chart "+dir+": ") || !strings.Contains(err.Error(), "templates/config.yaml:1") ||
+		strings.Contains(err.Error(), "kind.yaml") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 // TestReadFolder_Defaults: kind.yaml is optional with a default group, and so is each of
 // group, version and kind in it.
 func TestReadFolder_Defaults(t *testing.T) {
