@@ -19,7 +19,7 @@ import (
 func TestChartKind_DeliversVersionsByRollout(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Web")
+	kind := env.NewKind("Kettle")
 	r := startRegistry(env)
 	r.push("1.0.0", nil)
 	operator := r.operator(harness.Options{}, kind)
@@ -100,7 +100,7 @@ func waitChartVersions(env *harness.Env, crs []*unstructured.Unstructured, versi
 func TestChartKind_BadChartsKeepLastGoodOne(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Web")
+	kind := env.NewKind("Kettle")
 	r := startRegistry(env)
 	r.push("1.0.0", nil)
 	r.operator(harness.Options{}, kind)
@@ -120,7 +120,7 @@ func TestChartKind_BadChartsKeepLastGoodOne(t *testing.T) {
 func TestChartKind_ServesFromCacheWithoutNetwork(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Web")
+	kind := env.NewKind("Kettle")
 	r := startRegistry(env)
 	r.push("1.0.0", nil)
 	operator := r.operator(harness.Options{}, kind)
@@ -217,7 +217,7 @@ func TestChartKind_TakesNothingOver(t *testing.T) {
 func TestChartKind_CredentialsStaySecret(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Web")
+	kind := env.NewKind("Kettle")
 	r := startRegistry(env)
 	r.push("1.0.0", nil)
 	r.private.Store(true)
@@ -270,7 +270,7 @@ func TestChartKind_DisabledMakesNoRequest(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	installChartKinds(env)
-	kind := env.NewKind("Web")
+	kind := env.NewKind("Kettle")
 	env.InstallCRD(kind)
 	operator := env.NewOperator(harness.Options{Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")))})
 	audit := env.Audit(operator.User())

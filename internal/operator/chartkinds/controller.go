@@ -155,20 +155,27 @@ func New(config Config) *Controller {
 // the cache were added, or ChartKinds are forbidden or not served.
 func (c *Controller) Loaded() <-chan struct{} { return c.loaded }
 
+// withoutWatchList lists and then watches. A watch that starts with all existing objects
+// is an error in older API servers, and the list is small.
+type withoutWatchList struct{ *toolscache.ListWatch }
+
+// IsWatchListSemanticsUnSupported returns true. The name is client-go's.
+func (withoutWatchList) IsWatchListSemanticsUnSupported() bool { return true }
+
 // Start reconciles ChartKinds until the context ends.
 func (c *Controller) Start(ctx context.Context) error {
 	defer c.tasks.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	resource := c.Client.Resource(chartkind.GVR)
-	c.informer = toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
+	c.informer = toolscache.NewSharedIndexInformer(withoutWatchList{&toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return resource.List(ctx, options)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			return resource.Watch(ctx, options)
 		},
-	}, &unstructured.Unstructured{}, 0, toolscache.Indexers{})
+	}}, &unstructured.Unstructured{}, 0, toolscache.Indexers{})
 	registration, err := c.informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    c.enqueue,
 		UpdateFunc: func(_, object any) { c.enqueue(object) },
