@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// nodeResources are enough for every chart. kwok's defaults have no ephemeral-storage, so
-// that pods with a request for it would not be scheduled.
+// nodeResources are enough for every chart. kwok's defaults have no ephemeral storage, so
+// pods that request ephemeral storage are not scheduled.
 var nodeResources = corev1.ResourceList{
 	corev1.ResourceCPU:              resource.MustParse("1k"),
 	corev1.ResourceMemory:           resource.MustParse("1Ti"),
