@@ -1,7 +1,7 @@
 // Package chartkinds serves the kinds that ChartKinds define.
 //
 // controller.go watches ChartKinds and has one queue for them. reconcile.go has the steps
-// for one ChartKind: check the spec, pull the chart (pull.go), install the CRD, add the
+// for one ChartKind: check the spec, pull the chart (pull.go), load it (load.go), install the CRD, add the
 // kind to the set of kinds, and report (report.go). deletion.go keeps a deleted ChartKind
 // until its custom resources are deleted, which counter.go counts. credentials.go reads Secrets.
 //
