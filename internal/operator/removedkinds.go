@@ -19,8 +19,8 @@ import (
 // followRecords finds releases of this operator whose kind no source defines: the kind was
 // removed while the operator was not running. Deletions of its custom resources are
 // carried out from the records. An uninstall may have begun before the operator stopped, so
-// the status of a release does not matter. A kind that a source still defines, but has not
-// loaded, was not removed.
+// the status of a release does not matter. A kind whose source still exists, but could not
+// be loaded, was not removed.
 func (k *KindManager) followRecords() {
 	k.claimed = false
 	found := k.shared.Index.OwnerKinds(k.options.Name)
@@ -102,7 +102,7 @@ func (s *servedKind) awaitUnserved(ctx context.Context) {
 	}
 }
 
-// lookUpAgain stops a removed kind, to look up in which version it is served.
+// lookUpAgain stops a removed kind, to look up its served version.
 func (k *KindManager) lookUpAgain(served *servedKind) {
 	if state := served.state; state.removed && state.served == served {
 		state.kind.Version, state.kind.Plural = "", ""
@@ -113,7 +113,7 @@ func (k *KindManager) lookUpAgain(served *servedKind) {
 // drainInterval is how often the custom resources of a removed kind are counted at most.
 const drainInterval = time.Second
 
-// drain reports how many custom resources of a removed kind are left, until there are none.
+// drain reports how many custom resources of a removed kind are left, until all are deleted.
 // It only reads the caches.
 func (s *servedKind) drain(ctx context.Context) {
 	for ctx.Err() == nil {

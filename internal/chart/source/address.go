@@ -25,8 +25,7 @@ func (e *AddressError) Error() string {
 }
 
 // special lists the networks that are not on the public internet although
-// netip.Addr.IsGlobalUnicast is true, besides those of IsPrivate. See RFC 6890 and its
-// updates.
+// netip.Addr.IsGlobalUnicast is true and IsPrivate is false. See RFC 6890 and its updates.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("100.64.0.0/10"),    // carrier-grade NAT, and some clouds' metadata
@@ -52,7 +51,7 @@ var (
 func public(address netip.Addr) bool {
 	address = address.Unmap()
 	if nat64.Contains(address) {
-		// The last 4 bytes are the IPv4 address to which the gateway connects.
+		// The last 4 bytes are the IPv4 address that the gateway connects to.
 		bytes := address.As16()
 		return public(netip.AddrFrom4([4]byte(bytes[12:])))
 	}
