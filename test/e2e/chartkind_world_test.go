@@ -70,6 +70,21 @@ func (r *ociRegistry) push(version string, edits map[string][2]string) {
 	r.env.Helm("push", filepath.Join(packed, "plain-"+version+".tgz"), "oci://"+r.host+"/charts", "--plain-http")
 }
 
+// serveKettle starts an operator with a ChartKind for version 1.0.0, and waits until a
+// custom resource of the kind is ready.
+func (r *ociRegistry) serveKettle() (operator *harness.Operator, ck, web *unstructured.Unstructured) {
+	r.env.T().Helper()
+	kind := r.env.NewKind("Kettle")
+	r.push("1.0.0", nil)
+	operator = r.operator(harness.Options{}, kind)
+	ck = createChartKind(r.env, kind, r.chart(), nil)
+	waitChartKind(r.env, ck, "Ready", "Serving", "plain 1.0.0")
+	web = harness.MakeCR(kind, "web").Set("message", "one").Obj()
+	r.env.Create(web)
+	r.env.WaitReady(web)
+	return operator, ck, web
+}
+
 // chart returns the spec.chart of a ChartKind.
 func (r *ociRegistry) chart() map[string]any {
 	return map[string]any{"oci": "oci://" + r.host + "/charts/plain", "interval": "5s"}
