@@ -143,7 +143,7 @@ run-test-node: node-binaries node-images
 	@cd test && CHARTWRIGHT_IMAGES=$(CURDIR)/$(BIN)/images $(GO_TEST) -v ./charts/database -run '^TestPostgreSQL_MajorUpgrade$$'
 	@trap 'kill $$pid 2>/dev/null; wait $$pid; exit 130' HUP INT TERM; trap '$(BIN)/cluster down --dir $(NODE_CLUSTER) || exit 1' EXIT; \
 	$(BIN)/cluster up --dir $(NODE_CLUSTER) --containers --images $(BIN)/images & pid=$$!; wait $$pid || exit 1; \
-	(cd test/node && CHARTWRIGHT_NODE=$(CURDIR)/$(NODE_CLUSTER) exec ../../$(BIN)/node.test -test.v -test.parallel 8 -test.timeout 30m -test.run '$(NODE_TEST)') & pid=$$!; wait $$pid
+	(cd test/node && CHARTWRIGHT_NODE=$(CURDIR)/$(NODE_CLUSTER) exec ../../$(BIN)/node.test -test.v -test.parallel 4 -test.timeout 30m -test.run '$(NODE_TEST)') & pid=$$!; wait $$pid
 
 # Debian packages are installed only by root, and only if they are missing.
 .PHONY: node-requirements

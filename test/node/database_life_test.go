@@ -87,7 +87,7 @@ func TestDatabase_DeletedAndRestored(t *testing.T) {
 	e.database("a", "storage-size: 1Gi")
 	e.startLoad("a")
 	e.moreLoad("a", 500)
-	e.kubectl("delete", "database/a", "--timeout=3m")
+	e.delete("database/a")
 	rows := e.stopLoad("a")
 	e.eventually(readyTimeout, "only the backups remain", func() error {
 		left, err := e.tryKubectl("get", "statefulsets,services,secrets,jobs,cronjobs,persistentvolumeclaims", "--output", "name")
@@ -125,7 +125,7 @@ func TestDatabase_WithoutBackups(t *testing.T) {
 	e := newEnv(t)
 	e.database("a", "storage-size: 1Gi, backup: {enabled: false}, snapshotOnDelete: false")
 	e.sqlOnPrimary("a", "create table t ()")
-	e.kubectl("delete", "database/a", "--timeout=3m")
+	e.delete("database/a")
 	e.eventually(readyTimeout, "nothing remains", func() error {
 		left, err := e.tryKubectl("get", "all,persistentvolumeclaims", "--output", "name")
 		if err == nil && left != "" {

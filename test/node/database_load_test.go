@@ -21,14 +21,14 @@ func (e *env) postgresImage(database string) string {
 
 // startLoad starts a pod that inserts rows through the Service of a Database,
 // one after another, and logs a line at once for each row that the server has confirmed.
-// After an error it connects again.
+// After an error it connects again. The pauses leave CPU time to other tests.
 func (e *env) startLoad(database string) {
 	e.Helper()
 	uri := e.kubectl("get", "secret/"+database+"-credentials", "--output", "go-template={{.data.uri | base64decode}}")
 	e.sqlOnPrimary(database, "create table if not exists load (n serial)")
 	e.startPod("load-"+database, e.postgresImage(database), "sh", "-c", `
 while :; do
-  yes 'insert into load default values returning n;' | PGCONNECT_TIMEOUT=2 stdbuf -oL psql -XAtqw -v ON_ERROR_STOP=1 "$0" 2>/dev/null
+  yes 'insert into load default values returning n; select pg_sleep(0.005);' | PGCONNECT_TIMEOUT=2 stdbuf -oL psql -XAtqw -v ON_ERROR_STOP=1 "$0" 2>/dev/null
   sleep 0.1
 done`, uri)
 	e.wait("pod/load-"+database, "condition=Ready", readyTimeout)
@@ -86,11 +86,14 @@ func (e *env) primaryOf(database string) int {
 	e.Helper()
 	ordinal := 0
 	e.eventually(readyTimeout, "the status names the primary", func() error {
-		name := e.get("database/"+database, "{.status.primary}")
+		resource, err := e.customResource("database/" + database)
+		if err != nil {
+			return err
+		}
+		name := resource.Status.Primary
 		if name == "" {
 			return errors.New("it names none")
 		}
-		var err error
 		ordinal, err = strconv.Atoi(name[strings.LastIndex(name, "-")+1:])
 		return err
 	})

@@ -16,7 +16,7 @@ import (
 
 // commandTimeout is the maximum duration of a kubectl command that does not
 // wait for something.
-const commandTimeout = time.Minute
+const commandTimeout = 2 * time.Minute
 
 // restarts is held for writing by tests that restart the node or the operator, and
 // for reading by all others.
@@ -138,7 +138,7 @@ func (e *env) restartNode() {
 	if !e.exclusive {
 		e.Fatal("a test that restarts the node must use newExclusiveEnv")
 	}
-	if out, err := run(3*time.Minute, "", program("cluster"), "restart-node", "--dir", folder); err != nil {
+	if out, err := run(readyTimeout, "", program("cluster"), "restart-node", "--dir", folder); err != nil {
 		e.Fatalf("%v\n%s", err, out)
 	}
 }

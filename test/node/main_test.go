@@ -6,10 +6,23 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // folder is the folder of the cluster, and repository that of the project.
 var folder, repository string
+
+// reader and resources read custom resources of the cluster.
+var (
+	reader    dynamic.Interface
+	resources meta.RESTMapper
+)
 
 func TestMain(m *testing.M) {
 	folder = os.Getenv("CHARTWRIGHT_NODE")
@@ -30,9 +43,18 @@ func prepare() error {
 	if repository, err = filepath.Abs("../.."); err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(folder, "kubeconfig")); err != nil {
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(folder, "kubeconfig"))
+	if err != nil {
 		return fmt.Errorf("$CHARTWRIGHT_NODE: want the folder of a cluster with a real node: run `make node-up`: %w", err)
 	}
+	if reader, err = dynamic.NewForConfig(config); err != nil {
+		return err
+	}
+	discovered, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return err
+	}
+	resources = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovered))
 	ctx, cancel := context.WithTimeout(context.Background(), operatorTimeout)
 	defer cancel()
 	return deployOperator(ctx)

@@ -13,7 +13,7 @@ const (
 	operatorDeployment = "deployment/chartwright-controller-manager"
 	operatorSelector   = "app.kubernetes.io/component=manager"
 	operatorImage      = "node.local/chartwright:test"
-	operatorTimeout    = 3 * time.Minute
+	operatorTimeout    = 6 * time.Minute
 )
 
 // deployOperator deploys config/default with the image of this build, as `make
@@ -65,7 +65,7 @@ func TestOperator_OtherReplicaTakesOver(t *testing.T) {
 	operator := e.in(operatorNamespace)
 	leader := operator.leader()
 	operator.kubectl("delete", "pod", leader, "--wait=false")
-	operator.eventually(time.Minute, "another replica is the leader", func() error {
+	operator.eventually(readyTimeout, "another replica is the leader", func() error {
 		if next := operator.leader(); next == leader {
 			return fmt.Errorf("%s is still the leader", leader)
 		}
@@ -73,7 +73,9 @@ func TestOperator_OtherReplicaTakesOver(t *testing.T) {
 	})
 	e.apply(podSet)
 	e.waitReady("podset/web")
-	operator.kubectl("rollout", "status", operatorDeployment, "--timeout", "50s")
+	if _, err := runKubectl(operatorTimeout, "", "--namespace", operatorNamespace, "rollout", "status", operatorDeployment); err != nil {
+		t.Error(err)
+	}
 }
 
 const podSet = `

@@ -82,7 +82,7 @@ spec: {port: 80, replicaCount: %d}`, replicas)
 // balancer returns the URL of a Service of type LoadBalancer.
 func (e *env) balancer(service string) string {
 	e.Helper()
-	e.wait("service/"+service, "jsonpath={.status.loadBalancer.ingress[0].ip}", time.Minute)
+	e.wait("service/"+service, "jsonpath={.status.loadBalancer.ingress[0].ip}", readyTimeout)
 	return "http://" + e.get("service/"+service, "{.status.loadBalancer.ingress[0].ip}:{.spec.ports[0].port}")
 }
 

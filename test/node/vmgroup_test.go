@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestVmGroup_ManagesMachines runs govc in pods against the simulator of
@@ -58,9 +57,9 @@ kind: Service
 metadata: {name: vcsim}
 spec: {selector: {app: vcsim}, ports: [{port: 8989}]}`)
 	e.startPod("vcsim", "node.local/vcsim:1", "/vcsim", "-l", "0.0.0.0:8989", fmt.Sprintf("-tls=%t", scheme == "https"))
-	e.wait("pod/vcsim", "condition=Ready", time.Minute)
+	e.wait("pod/vcsim", "condition=Ready", readyTimeout)
 	v := vsphere{e, fmt.Sprintf("%s://user:pass@%s:8989/sdk", scheme, e.get("pod/vcsim", "{.status.podIP}"))}
-	e.eventually(time.Minute, "the simulator of vSphere answers", func() error {
+	e.eventually(readyTimeout, "the simulator of vSphere answers", func() error {
 		_, err := v.govc("about")
 		return err
 	})
