@@ -180,7 +180,14 @@ func readRelease(from io.Reader, into *helmrelease.Release) error {
 	if err := checkSize(text); err != nil {
 		return err
 	}
-	return json.Unmarshal(text, into)
+	if err := json.Unmarshal(text, into); err != nil {
+		return err
+	}
+	// Helm parses the manifest without limits when it uninstalls the release.
+	if err := (boundedyaml.Limits{Bytes: maxUnpacked, Values: maxTokens}).Check(into.Manifest); err != nil {
+		return fmt.Errorf("its manifest: %w", err)
+	}
+	return nil
 }
 
 // checkSize returns an error for a release that takes too much memory to decode.

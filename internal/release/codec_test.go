@@ -206,6 +206,7 @@ func TestDecode_CorruptRecord(t *testing.T) {
 		"a bomb":         pack(`{"info": {}, "manifest": "` + strings.Repeat("x", maxUnpacked) + `"}`),
 		"many values":    pack(`{"info": {}, "config": {"a": [` + strings.Repeat("{},", maxTokens/2) + `{}]}}`),
 		"many stored":    pack(`{"info": {}, "config": {"a": [` + strings.Repeat("{},", maxStored) + `{}]}}`),
+		"an alias bomb":  pack(`{"info": {}, "manifest": "a: &a ` + strings.Repeat("x", 100_000) + `\nb: [` + strings.Repeat("*a,", 1000) + `*a]"}`),
 		"many lines":     pack(`{"info": {}, "manifest": "` + strings.Repeat(`-\n`, maxTokens) + `"}`),
 	} {
 		t.Run(name, func(t *testing.T) {

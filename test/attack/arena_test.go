@@ -153,8 +153,11 @@ func (a *arena) attack(name string, run func(a *arena)) {
 	})
 }
 
-// clear deletes what the attackers have created.
+// clear deletes what the attackers have created. The operator must survive that, too.
 func (a *arena) clear() {
+	if a.operator.Running() {
+		defer a.intact()
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.t.Context()), time.Minute)
 	defer cancel()
 	var resources []schema.GroupVersionResource
@@ -210,7 +213,7 @@ func (a *arena) release(ctx context.Context, resource schema.GroupVersionResourc
 func (a *arena) intact() {
 	a.t.Helper()
 	if err := a.operator.Survived(); err != nil {
-		a.t.Errorf("the attack stopped the operator: %v", err)
+		a.t.Errorf("the attack, or its deletion, stopped the operator: %v", err)
 	}
 }
 
