@@ -32,3 +32,19 @@ func TestKeys_AreQualifiedNames(t *testing.T) {
 		}
 	}
 }
+
+func TestRelease_ByVersion(t *testing.T) {
+	for version, want := range map[string]string{
+		"v1.2.3": "v1.2.3", "1.2.3": "v1.2.3", "v1.2.3-rc.1": "v1.2.3-rc.1",
+		"dev": "latest", "0067fda": "latest", "v1.2.3-dirty": "latest", "v1.2.3-4-g0067fda": "latest",
+		"v1.2.3-rc.1-4-g0067fda": "latest", "v1.2.4-snapshot.0067fda": "latest", "v0.0.0-20260101000000-0067fda6abcd": "latest",
+	} {
+		info := api.Info{Version: version}
+		if got := info.Release(); got != want {
+			t.Errorf("%s: got %s, want %s", version, got, want)
+		}
+		if got, want := info.Image(), "ghcr.io/chartwright/chartwright:"+want; got != want {
+			t.Errorf("%s: got %s, want %s", version, got, want)
+		}
+	}
+}

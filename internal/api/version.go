@@ -1,6 +1,7 @@
 package api
 
 import (
+	"regexp"
 	"runtime"
 	"runtime/debug"
 
@@ -44,6 +45,10 @@ func BuildInfo() Info {
 	if !ok {
 		return info
 	}
+	if info.Version == "dev" && release.MatchString(build.Main.Version) {
+		// "go install" and "go run" of a version do not use the Makefile.
+		info.Version = build.Main.Version
+	}
 	for _, s := range build.Settings {
 		switch s.Key {
 		case "vcs.revision":
@@ -62,3 +67,18 @@ func BuildInfo() Info {
 	}
 	return info
 }
+
+// release matches the versions of releases. Other versions come from git describe.
+var release = regexp.MustCompile(`^v?(\d+\.\d+\.\d+(-(alpha|beta|rc)\.?\d+)?)$`)
+
+// Release returns the version of the release, such as v1.2.3, or "latest" for a development
+// build. It is a tag of the image, and a version of the Go module.
+func (i Info) Release() string {
+	if found := release.FindStringSubmatch(i.Version); found != nil {
+		return "v" + found[1]
+	}
+	return "latest"
+}
+
+// Image returns the published image of the release.
+func (i Info) Image() string { return "ghcr.io/chartwright/chartwright:" + i.Release() }
