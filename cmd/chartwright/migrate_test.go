@@ -140,7 +140,7 @@ func TestMigrate_ReportsOnlySwitchInTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, change := range map[string][]string{
-		in("Dockerfile"): {"FROM quay.io/operator-framework/helm-operator:v1.42.0", "ARG CHARTWRIGHT=chartwright:latest\nFROM ${CHARTWRIGHT}"},
+		in("Dockerfile"): {"FROM quay.io/operator-framework/helm-operator:v1.42.0", "ARG CHARTWRIGHT=ghcr.io/chartwright/chartwright:latest\nFROM ${CHARTWRIGHT}"},
 		in("Makefile"):   {"\t$(HELM_OPERATOR) run\n", "\tchartwright run\n"},
 		in("config", "manager", "manager.yaml"): {
 			"      - args:\n", "      - args:\n        - run\n",

@@ -28,8 +28,8 @@ import (
 //	             separates words, and * matches any word
 //	yaml         are part of a watches entry
 //
-// The operator uses the account that the project deploys, with exactly the
-// generated permissions.
+// The operator has a token of the account that the project deploys, with exactly
+// the generated permissions.
 func TestChartAuthors(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
@@ -139,7 +139,7 @@ func (a *author) programs(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	all := harness.Programs()
-	for name := range strings.FieldsSeq("sh make awk cat cp echo find grep ls mkdir mktemp mv pwd rm sed tail") {
+	for name := range strings.FieldsSeq("sh make awk cat cp diff echo grep ls mkdir mktemp mv pwd rm sed tail") {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			t.Skipf("this system has no %s", name)
@@ -173,19 +173,12 @@ func (a *author) account() harness.Account {
 	return harness.ServiceAccount("shop-system", "shop-controller-manager")
 }
 
-// runOperator runs the operator with the project's current permissions, in
-// place of one that is already running.
+// runOperator runs the operator, in place of one that is already running.
 func (a *author) runOperator(text string) {
 	t := a.env.T()
 	t.Helper()
 	if a.end != nil {
 		a.end()
-	}
-	// Everything that is deployed except the Deployment.
-	if printed, err := a.run(`kubectl kustomize config/default >.all.yaml
-awk 'BEGIN { RS = "---\n" } !/kind: Deployment/ { printf "---\n%s", $0 }' .all.yaml | kubectl apply --server-side -f -
-rm .all.yaml`); err != nil {
-		t.Fatalf("deploy the account: %v\n%s", err, printed)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -199,7 +192,7 @@ rm .all.yaml`); err != nil {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := a.command(text, a.env.Kubeconfig(a.account()), "RUN_FLAGS=--metrics-bind-address=0 --health-probe-bind-address="+address)
+	cmd := a.command(text, a.kubeconfig, "RUN_FLAGS=--metrics-bind-address=0 --health-probe-bind-address="+address)
 	cmd.Stdout, cmd.Stderr = log, log
 	a.end = a.env.Background(cmd)
 	t.Cleanup(func() {

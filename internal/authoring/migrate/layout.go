@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 )
 
@@ -47,6 +48,9 @@ func (p *Project) readLayout() error {
 	var one string
 	if file.Layout.Decode(&p.layout.plugins) != nil && file.Layout.Decode(&one) == nil {
 		p.layout.plugins = []string{one}
+	}
+	if len(p.layout.plugins) == 0 {
+		return fmt.Errorf("%w: %s has no layout: 'chartwright init' creates such a file", ErrNoProject, projectFile)
 	}
 	if !slices.ContainsFunc(p.layout.plugins, ofHelm) {
 		return fmt.Errorf("%w: the layout of %s is %s: expected %s/v1", ErrNoProject, projectFile, strings.Join(p.layout.plugins, ", "), helmPlugin)
@@ -88,7 +92,7 @@ func (p *Project) layoutFindings(f *finder) {
 			f.addf(Changes, at(projectFile, declared.line), "%s is listed here, but %s has no entry for it with a chart that can be loaded: neither operator reconciles the kind", declared.GroupKind, watchesFile)
 		}
 	}
-	f.addf(Works, projectFile, "you can keep the file: Chartwright does not read it. Use chartwright add to add kinds, and chartwright generate to update the generated files")
+	f.addf(Works, projectFile, "you can keep the file: Chartwright only reads the domain, for the flag --group. Use chartwright add to add kinds, and chartwright generate to update the generated files")
 }
 
 // sdkImage matches images of the operator-sdk's Helm operator.
@@ -110,7 +114,7 @@ func (p *Project) containerFindings(f *finder) {
 		if sdkImage.MatchString(stage.from) {
 			found := f.addf(ToDo, at(dockerfile, stage.number), "the image is based on %s", stage.from)
 			found.Do = "base it on Chartwright's image, with your registry and version; keep the other lines"
-			found.Lines = "- " + stage.text + "\n+ ARG CHARTWRIGHT=chartwright:latest\n+ FROM ${CHARTWRIGHT}\n"
+			found.Lines = "- " + stage.text + "\n+ ARG CHARTWRIGHT=" + api.BuildInfo().Image() + "\n+ FROM ${CHARTWRIGHT}\n"
 		}
 	}
 	if len(f.findings) == before {
@@ -134,7 +138,7 @@ func (f *finder) instruction(line numbered) {
 }
 
 func (p *Project) newDockerfile() string {
-	text := "ARG CHARTWRIGHT=chartwright:latest\nFROM ${CHARTWRIGHT}\nCOPY watches.yaml ./\n"
+	text := "ARG CHARTWRIGHT=" + api.BuildInfo().Image() + "\nFROM ${CHARTWRIGHT}\nCOPY watches.yaml ./\n"
 	if p.charts != "" {
 		text += "COPY " + p.charts + " ./" + p.charts + "/\n"
 	}

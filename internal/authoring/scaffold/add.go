@@ -59,7 +59,11 @@ func (p Project) add(plan *Plan, a Add) error {
 	if err != nil {
 		return err
 	}
-	if err := a.complete(file, source.name); err != nil {
+	domain, err := p.domain(plan, text)
+	if err != nil {
+		return err
+	}
+	if err := a.complete(file, domain, source.name); err != nil {
 		return err
 	}
 	index := file.index(schema.GroupKind{Group: a.Group, Kind: a.Kind})

@@ -3,6 +3,7 @@
 //
 //	project.go        Init creates a project from the templates in files/project;
 //	                  Project.Bundle plans a bundle for OLM
+//	settings.go       PROJECT, and the targets of the project's Makefile
 //	add.go            Project.Add adds or updates the kind of a chart
 //	update.go         Project.Update: another version of a chart, and what it changes
 //	remove.go         Project.Remove removes a kind

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/authoring/bundle"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart/landing"
@@ -69,18 +70,6 @@ func (p Project) missing() error {
 	return fmt.Errorf("%s not found: run the command in the folder of a project (see 'chartwright init'), or set --watches-file", p.Watches)
 }
 
-// domainLine matches the comment in a watches file that sets the domain of its groups.
-var domainLine = regexp.MustCompile(`(?m)^#[ \t]*domain:[ \t]*(\S+)[ \t]*\r?$`)
-
-// domain returns the domain that completes groups without a dot, if the watches file
-// sets one.
-func domain(watches []byte) string {
-	if found := domainLine.FindSubmatch(watches); found != nil {
-		return string(found[1])
-	}
-	return ""
-}
-
 // Init describes a new project.
 type Init struct {
 	Dir string
@@ -88,7 +77,11 @@ type Init struct {
 	Name string
 	// Domain completes groups without a dot. It is optional.
 	Domain string
-	// Image is the image of Chartwright, on which the project's image is based.
+	// Version is the version of Chartwright with which CI checks the project. The default
+	// is that of this binary.
+	Version string
+	// Image is the image of Chartwright, on which the project's image is based. The default
+	// is the published image of this binary.
 	Image string
 }
 
@@ -123,6 +116,8 @@ func (i Init) Plan() (*Plan, error) {
 	if i.Image != "" && !imageName.MatchString(i.Image) {
 		return nil, fmt.Errorf("--image %q: want the name of an image, such as registry.example.com/chartwright:v1", i.Image)
 	}
+	build := api.BuildInfo()
+	i.Version, i.Image = cmp.Or(i.Version, build.Release()), cmp.Or(i.Image, build.Image())
 	plan := newPlan()
 	files, err := templateFiles("files/project", i)
 	if err != nil {
@@ -132,8 +127,7 @@ func (i Init) Plan() (*Plan, error) {
 		return nil, err
 	}
 	// The other files are generated from watches.yaml, which has no entries yet.
-	project := Project{Watches: filepath.Join(i.Dir, "watches.yaml"), Config: filepath.Join(i.Dir, "config")}
-	if err := project.generate(plan, i.Name, nil); err != nil {
+	if err := i.Project().generate(plan, i.Name, nil); err != nil {
 		return nil, err
 	}
 	var taken []string
@@ -149,9 +143,14 @@ func (i Init) Plan() (*Plan, error) {
 	return plan, nil
 }
 
+// Project locates the files of the project.
+func (i Init) Project() Project {
+	return Project{Watches: filepath.Join(i.Dir, "watches.yaml"), Config: filepath.Join(i.Dir, "config")}
+}
+
 // Add adds the first kind to the plan of a new project.
 func (i Init) Add(plan *Plan, a Add) error {
-	project := Project{Watches: filepath.Join(i.Dir, "watches.yaml"), Config: filepath.Join(i.Dir, "config")}
+	project := i.Project()
 	if a.Group == "" && i.Domain == "" {
 		name, err := project.nameIn(plan)
 		if err != nil {

@@ -141,8 +141,8 @@ func TestInit_PreservesOtherFiles(t *testing.T) {
 	if !strings.Contains(files["config/default/kustomization.yaml"], "namePrefix: my-shop-2-\n") {
 		t.Errorf("the name prefix is missing in\n%s", files["config/default/kustomization.yaml"])
 	}
-	if strings.Contains(files["watches.yaml"], "domain:") {
-		t.Errorf("unexpected domain in\n%s", files["watches.yaml"])
+	if strings.Contains(files["PROJECT"], "domain:") {
+		t.Errorf("unexpected domain in\n%s", files["PROJECT"])
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 var scopes = []string{"", string(watches.ScopeNamespaced), string(watches.ScopeCluster)}
 
 // complete sets the defaults from the chart and the watches file, and validates the
-// request.
-func (a *Add) complete(file *watchesFile, chart string) error {
+// request. The domain is that of the project.
+func (a *Add) complete(file *watchesFile, domain, chart string) error {
 	if a.Kind == "" {
 		a.Kind = catalog.KindName(chart)
 	}
@@ -30,14 +30,13 @@ func (a *Add) complete(file *watchesFile, chart string) error {
 		return fmt.Errorf("--group %q: %w", a.Group, err)
 	}
 	if a.Group != "" && !strings.Contains(a.Group, ".") {
-		of := domain(file.text)
-		if of == "" {
-			return fmt.Errorf("--group %s: want a full domain, such as %[1]s.example.com, because %s has no line \"# domain: …\"", a.Group, file.name)
+		if domain == "" {
+			return fmt.Errorf("--group %s: want a full domain, such as %[1]s.example.com, or set the key domain in the file %s of the project", a.Group, settingsFile)
 		}
-		a.Group += "." + of
+		a.Group += "." + domain
 	}
 	if a.Group == "" {
-		if err := a.defaultGroup(file); err != nil {
+		if err := a.defaultGroup(file, domain); err != nil {
 			return err
 		}
 	}
@@ -91,7 +90,7 @@ const defaultVersion = "v1alpha1"
 
 // defaultGroup sets the group: that of the kind if it exists, else the domain of the
 // project, else the group that all other kinds have.
-func (a *Add) defaultGroup(file *watchesFile) error {
+func (a *Add) defaultGroup(file *watchesFile, domain string) error {
 	var groups, all []string
 	for _, w := range file.entries {
 		if w.Kind == a.Kind {
@@ -105,8 +104,8 @@ func (a *Add) defaultGroup(file *watchesFile) error {
 		a.Group = groups[0]
 	case len(groups) > 1:
 		return fmt.Errorf("the groups %s have a kind %s: set --group to one of them", strings.Join(groups, ", "), a.Kind)
-	case domain(file.text) != "":
-		a.Group = domain(file.text)
+	case domain != "":
+		a.Group = domain
 	case len(all) == 1:
 		a.Group = all[0]
 	default:

@@ -121,18 +121,21 @@ func TestAdd_RecordsSource(t *testing.T) {
 
 func TestAdd_DefaultGroup(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct{ watches, want string }{
-		"domain":       {"# domain: example.org\n[]\n", "example.org"},
-		"other kinds":  {"- {group: shop.example.com, version: v1, kind: A, chart: charts/box}\n", "shop.example.com"},
-		"same kind":    {"# domain: example.org\n- {group: shop.example.com, version: v1, kind: Box, chart: charts/box}\n", "shop.example.com"},
-		"other groups": {"- {group: a.example.com, version: v1, kind: A, chart: charts/box}\n- {group: b.example.com, version: v1, kind: B, chart: charts/box}\n", ""},
-		"no kinds":     {"[]\n", ""},
+	for name, test := range map[string]struct{ settings, watches, want string }{
+		"domain":                     {"domain: example.org\n", "# domain: example.net\n[]\n", "example.org"},
+		"domain of earlier versions": {"", "# domain: example.org\n[]\n", "example.org"},
+		"settings of kubebuilder":    {"domain: example.org\nlayout: [helm.sdk.operatorframework.io/v1]\nversion: \"3\"\n", "[]\n", "example.org"},
+		"other kinds":                {"", "- {group: shop.example.com, version: v1, kind: A, chart: charts/box}\n", "shop.example.com"},
+		"same kind":                  {"domain: example.org\n", "- {group: shop.example.com, version: v1, kind: Box, chart: charts/box}\n", "shop.example.com"},
+		"other groups":               {"", "- {group: a.example.com, version: v1, kind: A, chart: charts/box}\n- {group: b.example.com, version: v1, kind: B, chart: charts/box}\n", ""},
+		"no kinds":                   {"", "[]\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := newProject(t)
 			add(t, dir, scaffold.Add{Fetched: box(t, "1.0.0", "size: 1\n")})
 			rewrite(t, filepath.Join(dir, "watches.yaml"), func(string) string { return test.watches })
+			rewrite(t, filepath.Join(dir, "PROJECT"), func(string) string { return test.settings })
 			plan, err := project(dir).Add(scaffold.Add{Chart: filepath.Join(dir, "charts", "box")})
 			switch {
 			case test.want == "" && (err == nil || !strings.Contains(err.Error(), "no API group for the kind Box: set --group")):

@@ -25,7 +25,7 @@ var folders = []string{"crd", "rbac", "manager", "default", "samples", "promethe
 func newProject(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "shop")
-	plan, err := scaffold.Init{Dir: dir, Domain: "example.com", Image: "chartwright:v1"}.Plan()
+	plan, err := scaffold.Init{Dir: dir, Domain: "example.com", Version: "v1.2.3", Image: "ghcr.io/chartwright/chartwright:v1.2.3"}.Plan()
 	write(t, plan, err)
 	return dir
 }
