@@ -56,7 +56,10 @@ that you set. Samples and your own files are not changed. Unsafe changes require
 			if err := finish.run(cmd, plan); err != nil || finish.output != "" {
 				return err
 			}
-			return printAdded(cmd, plan, project.Watches, finish.dryRun)
+			if err := printAdded(cmd, plan, project.Watches, finish.dryRun); err != nil {
+				return err
+			}
+			return finish.nextTargets(cmd, plan, project, "verify", "test", "kind", "run")
 		},
 	}
 	projectFlags(cmd, &project)

@@ -38,7 +38,10 @@ files are not changed.`,
 			if err != nil {
 				return err
 			}
-			return finish.run(cmd, plan)
+			if err := finish.run(cmd, plan); err != nil {
+				return err
+			}
+			return finish.nextTargets(cmd, plan, project, "verify", "install", "run")
 		},
 	}
 	projectFlags(cmd, &project)

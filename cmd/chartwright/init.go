@@ -1,9 +1,13 @@
 package main
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
 	"github.com/spf13/cobra"
 
-	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/authoring/scaffold"
 )
 
@@ -15,21 +19,27 @@ func newInit() *cobra.Command {
 	var allow bool
 	var finish planFlags
 	cmd := &cobra.Command{
-		Use:   "init DIR",
+		Use:   "init [DIR]",
 		Short: "Create an operator project",
 		Long: `Create an operator project: a folder with watches.yaml, charts/, config/ for
-kustomize, a Makefile, a Dockerfile and a CI example, without code. Then add kinds
-with 'chartwright add', or the first kind at once with --chart. Existing files are not
-overwritten. 'chartwright add --help' describes CHART, and 'chartwright update --help'
-lists more flags to fetch charts.`,
+kustomize, a Makefile, a Dockerfile and a CI example, without code. Without DIR, the
+current folder must be empty, except for hidden files. Existing files are not
+overwritten.
+
+Then add kinds with 'chartwright add', or the first kind at once with --chart.
+'chartwright add --help' describes CHART, and 'chartwright update --help' lists more
+flags to fetch charts.`,
 		Example: `  chartwright init shop --domain example.com
   cd shop
   chartwright add ../web --group shop --version v1alpha1
 
   chartwright init podinfo --domain example.com --chart oci://ghcr.io/stefanprodan/charts/podinfo`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			project.Dir = args[0]
+			var err error
+			if project.Dir, err = projectFolder(args); err != nil {
+				return err
+			}
 			plan, err := project.Plan()
 			if err == nil && chart != "" {
 				if cmd.Flags().Changed("allow") {
@@ -42,13 +52,16 @@ lists more flags to fetch charts.`,
 			if err != nil {
 				return err
 			}
-			return finish.run(cmd, plan)
+			if err := finish.run(cmd, plan); err != nil {
+				return err
+			}
+			return nextOfInit(cmd, finish, plan, project, chart != "")
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&project.Name, "name", "", "name of the operator, and prefix of its resources (default: name of the folder)")
 	flags.StringVar(&project.Domain, "domain", "", "domain of the API groups, appended by 'add --group' (default: none)")
-	flags.StringVar(&project.Image, "image", "chartwright:"+api.BuildInfo().Version, "Chartwright image, the base of the project's image")
+	flags.StringVar(&project.Image, "image", "", "base image (default: ghcr.io/chartwright/chartwright with the tag of this release, or latest)")
 	flags.StringVar(&chart, "chart", "", "CHART of the first kind (default: no kind)")
 	flags.StringVar(&add.Group, "group", "", "API group of the kind; without a dot, the domain is appended (default: the domain)")
 	flags.StringVar(&add.Version, "version", "", "API version of the kind (default v1alpha1)")
@@ -58,4 +71,39 @@ lists more flags to fetch charts.`,
 	fetch.add(cmd, false)
 	finish.dryRunFlag(cmd)
 	return cmd
+}
+
+// projectFolder returns the folder of a new project: the argument or, without one, the
+// current folder if it is empty.
+func projectFolder(args []string) (string, error) {
+	if len(args) > 0 {
+		return args[0], nil
+	}
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		return "", err
+	}
+	for _, entry := range entries {
+		if !strings.HasPrefix(entry.Name(), ".") {
+			return "", errors.New("the current folder is not empty: to create the project here, run 'chartwright init .'; to create it in a new folder, name the folder")
+		}
+	}
+	return ".", nil
+}
+
+// nextOfInit prints the next steps in a new project.
+func nextOfInit(cmd *cobra.Command, finish planFlags, plan *scaffold.Plan, project scaffold.Init, hasKind bool) error {
+	var steps []step
+	if folder := filepath.Clean(project.Dir); folder != "." {
+		steps = append(steps, step{"cd " + folder, "Go to the project."})
+	}
+	if !hasKind {
+		finish.next(cmd, plan, append(steps, step{"chartwright add CHART", "Add a kind for a chart. --new NAME creates a chart."})...)
+		return nil
+	}
+	targets, err := targetSteps(plan, project.Project(), ".", "verify", "test", "kind")
+	if err == nil {
+		finish.next(cmd, plan, append(steps, targets...)...)
+	}
+	return err
 }

@@ -29,7 +29,10 @@ The cluster does not change. Notes list what to delete there, and when.`,
 			if err != nil {
 				return err
 			}
-			return finish.run(cmd, plan)
+			if err := finish.run(cmd, plan); err != nil {
+				return err
+			}
+			return finish.nextTargets(cmd, plan, project, "verify")
 		},
 	}
 	projectFlags(cmd, &project)

@@ -55,7 +55,10 @@ These changes require a flag. With --dry-run, update lists them and writes nothi
 					return err
 				}
 			}
-			return finish.run(cmd, plan)
+			if err := finish.run(cmd, plan); err != nil {
+				return err
+			}
+			return finish.nextTargets(cmd, plan, project, "verify", "test", "kind", "run")
 		},
 	}
 	projectFlags(cmd, &project)
