@@ -74,6 +74,9 @@ func TestChartAuthors(t *testing.T) {
 			t.Errorf("line %d: no test for blocks of %q", block.line, block.kind)
 		}
 	}
+	if printed, err := author.run("make run"); err == nil || !strings.Contains(printed, "the operator is already deployed in this cluster") {
+		t.Errorf("make run beside the deployed operator: %v\n%s", err, printed)
+	}
 	// All requests came from this account, not from an admin.
 	requests := audit.Requests()
 	if len(requests) == 0 {
