@@ -28,6 +28,7 @@ VALE_VERSION          := $(call module-version,test/tools/vale,github.com/errata
 GOVULNCHECK_VERSION   := $(call module-version,test/tools/vuln,golang.org/x/vuln)
 GOLANGCI_LINT_VERSION := $(call module-version,test/tools/lint,github.com/golangci/golangci-lint/v2)
 CYCLONEDX_VERSION     := $(call module-version,test/tools/sbom,github.com/CycloneDX/cyclonedx-gomod)
+GORELEASER_VERSION    := $(call module-version,test/tools/goreleaser,github.com/goreleaser/goreleaser/v2)
 CONTAINERD_VERSION    := $(call module-version,test/tools/containerd,github.com/containerd/containerd/v2)
 CNI_VERSION           := $(call module-version,test/tools/cni,github.com/containernetworking/plugins)
 EXPORTER_VERSION      := $(call module-version,test/tools/postgres-exporter,github.com/prometheus-community/postgres_exporter)
@@ -226,7 +227,7 @@ verify-format: $(BIN)/golangci-lint
 	@cd test/tools/vsphere && ../../../$(BIN)/golangci-lint fmt --diff --config ../../../.golangci.yml
 	@cd test/tools/coredns && ../../../$(BIN)/golangci-lint fmt --diff --config ../../../.golangci.yml
 
-MODULES := . test test/cluster test/tools/cni test/tools/containerd test/tools/coredns test/tools/helm test/tools/kwok test/tools/lint test/tools/postgres-exporter test/tools/sbom test/tools/vale test/tools/vsphere test/tools/vuln
+MODULES := . test test/cluster test/tools/cni test/tools/containerd test/tools/coredns test/tools/goreleaser test/tools/helm test/tools/kwok test/tools/lint test/tools/postgres-exporter test/tools/sbom test/tools/vale test/tools/vsphere test/tools/vuln
 
 .PHONY: verify-modules
 verify-modules:
@@ -406,15 +407,13 @@ endef
 
 ##@ Release
 
-RELEASE          := dist/release
-RELEASE_BINARIES := $(foreach platform,$(PLATFORMS),$(call release-binary,$(platform)))
+# The same commit, VERSION and Go toolchain result in the same binary, on every
+# machine. The go command downloads the toolchain that go.mod names if another
+# version is installed, and verifies it against the checksum database. .goreleaser.yaml
+# has the same settings for the files of a release.
+RELEASE_TOOLCHAIN := GOTOOLCHAIN=go$(shell sed -n 's/^go //p' go.mod)
 VERSION_VARIABLES := github.com/chartwright/chartwright/internal/api
-
-# A release binary depends only on the sources, VERSION, COMMIT and the Go toolchain
-# in go.mod, not on paths, times or settings of the machine. The go command
-# downloads that toolchain if another version is installed, and verifies it against
-# the checksum database.
-RELEASE_BUILD := GOTOOLCHAIN=go$(shell sed -n 's/^go //p' go.mod) GOFLAGS=-trimpath GOWORK=off GOAMD64=v1 GOARM64=v8.0 \
+RELEASE_BUILD     := $(RELEASE_TOOLCHAIN) GOFLAGS=-trimpath GOWORK=off GOAMD64=v1 GOARM64=v8.0 \
   go build -buildvcs=false -ldflags '$(LDFLAGS) -X $(VERSION_VARIABLES).Version=$(VERSION) -X $(VERSION_VARIABLES).Commit=$(COMMIT)'
 
 .PHONY: always
@@ -425,30 +424,18 @@ dist/%/chartwright: always
 	@mkdir -p $(@D)
 	@GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) $(RELEASE_BUILD) -o $@ ./cmd/chartwright
 
-# The list comes from the binary: it contains the modules that are linked.
-dist/%/chartwright.cdx.json: dist/%/chartwright $(BIN)/cyclonedx-gomod
-	@$(BIN)/cyclonedx-gomod bin -json -std -noserial -notimestamp -version $(VERSION) -output $@ $<
+# GoReleaser runs cyclonedx-gomod, which writes the SBOMs, and cosign from the PATH.
+GORELEASER := PATH="$(CURDIR)/$(BIN):$$PATH" $(RELEASE_TOOLCHAIN) $(BIN)/goreleaser release --clean
 
-.PHONY: sbom
-sbom: $(RELEASE_BINARIES:%=%.cdx.json) ## Write a CycloneDX SBOM for each release binary: PLATFORMS.
+.PHONY: release-snapshot
+release-snapshot: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## Build the files of a release in dist/release without publishing them, and check them.
+	@echo "building the program for 6 platforms (about 20 minutes the first time) ..."
+	@$(GORELEASER) --snapshot --skip sign
+	@cd test && CHARTWRIGHT_RELEASE=$(CURDIR)/dist/release $(GO_TEST) -v -run '^TestSnapshot' ./supplychain
 
-.PHONY: release-artifacts
-release-artifacts: sbom ## Write dist/release: binaries for PLATFORMS, their SBOMs, SHA256SUMS.
-	@rm -rf $(RELEASE) && mkdir -p $(RELEASE)
-	@for binary in $(RELEASE_BINARIES); do \
-	  name=chartwright-$(VERSION)-$$(basename $${binary%/*}); \
-	  cp $$binary $(RELEASE)/$$name && cp $$binary.cdx.json $(RELEASE)/$$name.cdx.json || exit 1; \
-	done
-	@cd $(RELEASE) && sha256sum chartwright-* >SHA256SUMS && cat SHA256SUMS
-
-# Without COSIGN_FLAGS, cosign signs keyless after a login in the browser.
-COSIGN       ?= cosign
-COSIGN_FLAGS ?= --yes
-
-.PHONY: sign
-sign: ## Sign dist/release/SHA256SUMS with cosign: COSIGN_FLAGS.
-	@command -v $(COSIGN) >/dev/null || { echo "cosign is not installed: see https://docs.sigstore.dev/cosign/system_config/installation/"; exit 1; }
-	$(COSIGN) sign-blob $(COSIGN_FLAGS) --bundle $(RELEASE)/SHA256SUMS.sigstore.json $(RELEASE)/SHA256SUMS
+.PHONY: release
+release: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## Build, sign and publish the release of the tag at HEAD; the release workflow runs it.
+	@$(GORELEASER)
 
 # The second build runs in a copy of the sources with an empty build cache.
 .PHONY: verify-reproducible
@@ -659,6 +646,11 @@ $(BIN)/cyclonedx-gomod: test/tools/sbom/go.mod test/tools/sbom/go.sum ## Build c
 	@echo "building cyclonedx-gomod $(CYCLONEDX_VERSION) ..."
 	@mkdir -p $(@D)
 	@cd test/tools/sbom && $(BUILD) -trimpath -ldflags '$(LDFLAGS)' -o ../../../$@ github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
+
+$(BIN)/goreleaser: test/tools/goreleaser/go.mod test/tools/goreleaser/go.sum ## Build GoReleaser, which builds and publishes releases.
+	@echo "building GoReleaser $(GORELEASER_VERSION) (about 5 minutes the first time) ..."
+	@mkdir -p $(@D)
+	@cd test/tools/goreleaser && $(BUILD) -ldflags '$(LDFLAGS) -X main.version=$(GORELEASER_VERSION)' -o ../../../$@ github.com/goreleaser/goreleaser/v2
 
 ##@ Cleaning
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path"
 	"regexp"
 	"strings"
@@ -64,10 +63,12 @@ func TestDockerfiles_NeedNoBaseImage(t *testing.T) {
 	}
 }
 
-// TestWorkflows_ArePinnedAndReadOnly: an action is pinned by the digest of its
-// commit, and the token of a workflow can only read the sources.
-func TestWorkflows_ArePinnedAndReadOnly(t *testing.T) {
-	pinned := regexp.MustCompile(`^[^@]+@[0-9a-f]{40}$`)
+// TestWorkflows_ArePinnedWithMinimalPermissions: an action is pinned by the digest of
+// its commit. The token of a workflow can read the sources, and only the job that
+// publishes a release can do more.
+func TestWorkflows_ArePinnedWithMinimalPermissions(t *testing.T) {
+	pinned := regexp.MustCompile(`uses: [^@\s]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
+	publish := map[string]string{"contents": "write", "packages": "write", "id-token": "write"}
 	for name, text := range matching(t, `(^|/)\.github/workflows/[^/]+\.ya?ml$`) {
 		var workflow struct {
 			Permissions map[string]string
@@ -86,61 +87,19 @@ func TestWorkflows_ArePinnedAndReadOnly(t *testing.T) {
 			t.Errorf("%s: permissions (-want +got):\n%s", name, diff)
 		}
 		for id, job := range workflow.Jobs {
-			if job.Permissions != nil {
+			if job.Permissions != nil && (name != ".github/workflows/release.yaml" || !cmp.Equal(publish, job.Permissions)) {
 				t.Errorf("%s: job %s has permissions of its own: %v", name, id, job.Permissions)
 			}
 			for _, step := range job.Steps {
-				if step.Uses != "" && !pinned.MatchString(step.Uses) {
-					t.Errorf("%s: uses %s: want the digest of a commit", name, step.Uses)
-				}
 				if strings.HasPrefix(step.Uses, "actions/checkout@") && fmt.Sprint(step.With["persist-credentials"]) != "false" {
 					t.Errorf("%s: %s keeps its token in the checkout", name, step.Uses)
 				}
 			}
 		}
-	}
-}
-
-// TestRelease_BuildsAreReproducible: "make verify-reproducible" compares the bytes
-// of two builds, which takes minutes. This test checks the settings it relies on.
-func TestRelease_BuildsAreReproducible(t *testing.T) {
-	dryRun := exec.CommandContext(t.Context(), "make", "--no-print-directory", "--dry-run", "release-artifacts", "docker-build", "VERSION=v9.9.9", "COMMIT=c0ffee", "PLATFORMS=linux/amd64 linux/arm64")
-	dryRun.Dir = root
-	printed, err := dryRun.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, printed)
-	}
-	modules, err := os.ReadFile(path.Join(root, "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	toolchain := regexp.MustCompile(`(?m)^go (1\.\d+\.\d+)$`).FindSubmatch(modules)
-	if toolchain == nil {
-		t.Fatal("go.mod names no patch version of Go")
-	}
-	builds, boms := 0, 0
-	for line := range strings.Lines(string(printed)) {
-		switch {
-		case strings.Contains(line, "go build") && strings.Contains(line, "./cmd/chartwright"):
-			builds++
-			for _, setting := range []string{
-				"GOTOOLCHAIN=go" + string(toolchain[1]) + " ", "GOFLAGS=-trimpath ", "-buildvcs=false ", "api.Version=v9.9.9 ", "api.Commit=c0ffee'",
-			} {
-				if !strings.Contains(line, setting) {
-					t.Errorf("no %s in %s", setting, line)
-				}
-			}
-		case strings.Contains(line, "cyclonedx-gomod bin "):
-			boms++
-			if !strings.Contains(line, "-noserial ") || !strings.Contains(line, "-notimestamp ") {
-				t.Errorf("the SBOM contains a time: %s", line)
+		for line := range strings.Lines(text) {
+			if strings.Contains(line, "uses:") && !pinned.MatchString(strings.TrimSpace(line)) {
+				t.Errorf("%s: %s: want the digest of a commit and its version in a comment", name, strings.TrimSpace(line))
 			}
 		}
-	}
-	if builds != 2 || boms != 2 {
-		t.Errorf("%d binaries are built and %d SBOMs written, want 2 of each:\n%s", builds, boms, printed)
-	}
-	if !strings.Contains(string(printed), "sha256sum chartwright-*") {
-		t.Errorf("no checksums are written:\n%s", printed)
 	}
 }

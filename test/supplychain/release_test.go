@@ -1,0 +1,179 @@
+package supplychain
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+var (
+	systems       = []string{"linux", "darwin", "windows"}
+	architectures = []string{"amd64", "arm64"}
+)
+
+// configuration is the part of .goreleaser.yaml that the tests check.
+type configuration struct {
+	Builds []struct {
+		Main, Binary                                        string
+		Goos, Goarch, Goamd64, Goarm64, Env, Flags, Ldflags []string
+		ModTimestamp                                        string `json:"mod_timestamp"`
+	}
+	Archives []struct{ IDs []string }
+	SBOMs    []struct {
+		Cmd, Artifacts string
+		IDs, Args      []string
+	}
+	Checksum struct {
+		NameTemplate string `json:"name_template"`
+	}
+	Signs []struct {
+		Artifacts, Cmd string
+	}
+	Krews         []struct{ IDs []string }
+	HomebrewCasks []struct{ IDs []string } `json:"homebrew_casks"`
+}
+
+// releaseConfiguration returns .goreleaser.yaml.
+func releaseConfiguration(t *testing.T) configuration {
+	t.Helper()
+	data, err := os.ReadFile(path.Join(root, ".goreleaser.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config configuration
+	if err := yaml.Unmarshal(data, &config); err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// toolchain returns the version of Go in go.mod.
+func toolchain(t *testing.T) string {
+	t.Helper()
+	modules, err := os.ReadFile(path.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^go (1\.\d+\.\d+)$`).FindSubmatch(modules)
+	if found == nil {
+		t.Fatal("go.mod names no patch version of Go")
+	}
+	return string(found[1])
+}
+
+// run runs a command in the root folder and returns its output.
+func run(ctx context.Context, t *testing.T, program string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = root
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, output)
+	}
+	return string(output)
+}
+
+// TestRelease_IsComplete: the release has the program and the plugin for each platform,
+// the checksums of all files with a signature, an SBOM for each program, and the files
+// for krew and Homebrew.
+func TestRelease_IsComplete(t *testing.T) {
+	config := releaseConfiguration(t)
+	programs := []string{"chartwright", "kubectl-chartwright"}
+	var built, archived []string
+	for _, build := range config.Builds {
+		built = append(built, build.Binary)
+		if !slices.Equal(build.Goos, systems) || !slices.Equal(build.Goarch, architectures) {
+			t.Errorf("%s: built for %v on %v, want %v on %v", build.Binary, build.Goos, build.Goarch, systems, architectures)
+		}
+	}
+	for _, archive := range config.Archives {
+		archived = append(archived, archive.IDs...)
+	}
+	if diff := cmp.Diff([][]string{programs, programs}, [][]string{built, archived}); diff != "" {
+		t.Errorf("programs and archives (-want +got):\n%s", diff)
+	}
+	if len(config.SBOMs) != 1 || config.SBOMs[0].Artifacts != "binary" || !slices.Equal(config.SBOMs[0].IDs, programs[:1]) {
+		t.Errorf("SBOMs: %+v, want one of each binary", config.SBOMs)
+	}
+	if config.Checksum.NameTemplate != "SHA256SUMS" || len(config.Signs) != 1 || config.Signs[0].Artifacts != "checksum" || config.Signs[0].Cmd != "cosign" {
+		t.Errorf("checksums %+v, signatures %+v, want a signature of SHA256SUMS by cosign", config.Checksum, config.Signs)
+	}
+	if len(config.Krews) != 1 || !slices.Equal(config.Krews[0].IDs, programs[1:]) {
+		t.Errorf("krew: %+v, want a manifest of the plugin", config.Krews)
+	}
+	if len(config.HomebrewCasks) != 1 || !slices.Equal(config.HomebrewCasks[0].IDs, programs[:1]) {
+		t.Errorf("Homebrew: %+v, want a cask of the program", config.HomebrewCasks)
+	}
+}
+
+// TestRelease_ConfigurationIsValid: GoReleaser accepts .goreleaser.yaml. The check needs
+// no build, but GoReleaser, which is built only for a release.
+func TestRelease_ConfigurationIsValid(t *testing.T) {
+	program, err := filepath.Abs(path.Join(root, "bin/goreleaser"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(program); errors.Is(err, fs.ErrNotExist) {
+		t.Skip("GoReleaser is not built: make bin/goreleaser")
+	}
+	run(t.Context(), t, program, "check")
+}
+
+// TestRelease_BuildsAreReproducible: "make verify-reproducible" compares the bytes of
+// two builds, which takes minutes. This test checks the settings it relies on, and that
+// the Makefile and GoReleaser have the same.
+func TestRelease_BuildsAreReproducible(t *testing.T) {
+	printed := run(t.Context(), t, "make", "--no-print-directory", "--dry-run", "dist/linux-amd64/chartwright", "dist/linux-arm64/chartwright",
+		"release", "VERSION=v9.9.9", "COMMIT=c0ffee")
+	version := strings.NewReplacer("{{ .Version }}", "9.9.9", "{{ .FullCommit }}", "c0ffee")
+	config := releaseConfiguration(t)
+	builds, releases := 0, 0
+	for line := range strings.Lines(printed) {
+		switch {
+		case strings.Contains(line, "goreleaser release"):
+			releases++
+			if !strings.Contains(line, "GOTOOLCHAIN=go"+toolchain(t)+" ") {
+				t.Errorf("another toolchain than that of go.mod: %s", line)
+			}
+		case strings.Contains(line, "go build") && strings.Contains(line, "./cmd/chartwright"):
+			builds++
+			settings := []string{"GOTOOLCHAIN=go" + toolchain(t)}
+			for _, build := range config.Builds {
+				settings = append(settings, build.Flags...)
+				settings = append(settings, build.Env[1:]...)
+				settings = append(settings, "GOAMD64="+build.Goamd64[0], "GOARM64="+build.Goarm64[0],
+					"-ldflags '"+version.Replace(strings.Join(build.Ldflags, " "))+"'", build.Main)
+			}
+			for _, setting := range settings {
+				if !strings.Contains(line+" ", setting) {
+					t.Errorf("no %s in %s", setting, line)
+				}
+			}
+		}
+	}
+	if builds != 2 || releases != 1 {
+		t.Errorf("%d binaries are built and %d releases made, want 2 and 1:\n%s", builds, releases, printed)
+	}
+	for _, build := range config.Builds {
+		if !slices.Contains(build.Flags, "-trimpath") || !slices.Contains(build.Flags, "-buildvcs=false") || !slices.Contains(build.Env, "CGO_ENABLED=0") ||
+			build.ModTimestamp != "{{ .CommitTimestamp }}" {
+			t.Errorf("%s is not reproducible: flags %v, env %v, mod_timestamp %s", build.Binary, build.Flags, build.Env, build.ModTimestamp)
+		}
+	}
+	for _, sbom := range config.SBOMs {
+		if sbom.Cmd != "cyclonedx-gomod" || !slices.Contains(sbom.Args, "-noserial") || !slices.Contains(sbom.Args, "-notimestamp") {
+			t.Errorf("the SBOM contains a time: %s %v", sbom.Cmd, sbom.Args)
+		}
+	}
+}
