@@ -63,6 +63,19 @@ func TestDockerfiles_NeedNoBaseImage(t *testing.T) {
 	}
 }
 
+// TestDevcontainer_IsPinned: the image has the toolchain of go.mod, and a digest.
+func TestDevcontainer_IsPinned(t *testing.T) {
+	for name, text := range matching(t, `^\.devcontainer/devcontainer\.json$`) {
+		var container struct{ Image string }
+		if err := yaml.Unmarshal([]byte(text), &container); err != nil {
+			t.Fatal(err)
+		}
+		if want := regexp.MustCompile(`^golang:` + toolchain(t) + `-[a-z]+@sha256:[0-9a-f]{64}$`); !want.MatchString(container.Image) {
+			t.Errorf("%s: image %s, want %s", name, container.Image, want)
+		}
+	}
+}
+
 // TestWorkflows_ArePinnedWithMinimalPermissions: an action is pinned by the digest of
 // its commit. The token of a workflow can read the sources, and only the job that
 // publishes a release can do more.
