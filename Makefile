@@ -14,7 +14,7 @@ DEMO_CLUSTER := $(if $(filter existing,$(CLUSTER)),existing,.cluster-demo)
 GIT_VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 VERSION     ?= $(or $(GIT_VERSION),dev)
 COMMIT      ?= $(shell git rev-parse HEAD 2>/dev/null)
-IMG         ?= chartwright:$(VERSION)
+IMG         ?= ghcr.io/chartwright/chartwright:$(VERSION)
 PULL_POLICY ?= IfNotPresent
 CONTAINER_TOOL ?= docker
 
@@ -241,6 +241,7 @@ verify-generated: build
 	@echo "checking that generated files are up to date ..."
 	@$(BIN)/chartwright generate --check --strict
 	@$(GO_TEST) $(REFERENCE) >/dev/null || $(GO_TEST) $(REFERENCE)
+	@cd test && { $(GO_TEST) $(CHART_TEMPLATES) >/dev/null || $(GO_TEST) $(CHART_TEMPLATES); }
 
 .PHONY: verify-charts
 verify-charts: build
@@ -316,9 +317,13 @@ verify-vulnerabilities: $(BIN)/govulncheck ## Check for known vulnerabilities in
 # The tests that generate parts of docs/ from the code.
 REFERENCE := -run '^TestDocs' ./cmd/chartwright ./internal/api ./internal/chart/crd ./internal/inventory/health ./internal/authoring/lint ./internal/authoring/migrate
 
+# The test that generates the templates of deploy/chart from config/.
+CHART_TEMPLATES := -run '^TestTemplates_UpToDate$$' ./operatorchart
+
 .PHONY: generate
-generate: build ## Regenerate CRDs, roles, missing samples and the reference docs.
+generate: build ## Regenerate CRDs, roles, missing samples, the operator's chart and the reference docs.
 	@$(BIN)/chartwright generate --strict
+	@cd test && go test $(CHART_TEMPLATES) -update >/dev/null
 	@go test $(REFERENCE) -update >/dev/null
 
 .PHONY: manifests
@@ -337,8 +342,25 @@ uninstall: $(CLUSTER_PROGRAMS) ## Delete the custom resources, then the CRDs.
 	@$(KUBECTL) delete --ignore-not-found -k config/crd
 
 # The image contains a release binary and nothing else: see Dockerfile and the
-# section Release.
+# section Release. "make image" builds it without a container engine.
 IMAGE_PLATFORM ?= linux/$(if $(filter aarch64 arm64,$(shell uname -m)),arm64,amd64)
+
+# The time of the commit, so that the same sources produce the same image.
+IMAGE_FLAGS = --name $(IMG) --version $(VERSION) $(addprefix --revision ,$(COMMIT)) $(addprefix --created ,$(shell git log -1 --format=%cI 2>/dev/null)) \
+  $(foreach platform,$(PLATFORMS),--binary $(platform)=$(call release-binary,$(platform)))
+
+.PHONY: image
+image: $(BIN)/image $(foreach platform,$(PLATFORMS),$(call release-binary,$(platform))) ## Write the image IMG for PLATFORMS to dist/image, without a container engine.
+	@$(BIN)/image layout --out dist/image $(IMAGE_FLAGS)
+	@echo "dist/image is the image $(IMG)"
+
+.PHONY: image-check
+image-check: $(BIN)/image ## Check dist/image: platforms, user, command, labels, size, no shell.
+	@$(BIN)/image check --layout dist/image --platform $(subst $(space),$(comma),$(strip $(PLATFORMS)))
+
+.PHONY: image-push
+image-push: $(BIN)/image ## Push dist/image as IMG, with the login of docker or podman.
+	@$(BIN)/image push --layout dist/image $(IMG)
 
 .PHONY: docker-build
 docker-build: $(call release-binary,$(IMAGE_PLATFORM)) ## Build the image IMG for IMAGE_PLATFORM.
@@ -382,6 +404,15 @@ overlay:
 dist: overlay $(filter $(BIN)/%,$(DEPLOY_KUBECTL)) ## Write dist/install.yaml with DEPLOY_CONFIG (default) and the image IMG.
 	@mkdir -p dist && $(DEPLOY_KUBECTL) kustomize $(BIN)/deploy >dist/install.yaml
 	@echo "dist/install.yaml runs the image $(IMG)"
+
+# The version of the chart is that of the release. Other builds have a version that
+# is older than every release.
+CHART_VERSION ?= $(or $(patsubst v%,%,$(filter v%,$(VERSION))),0.0.0-g$(VERSION))
+CHART_HELM    := $(or $(OWN_HELM),$(BIN)/helm)
+
+.PHONY: chart
+chart: $(filter $(BIN)/%,$(CHART_HELM)) ## Write the operator's Helm chart to dist: CHART_VERSION. It runs the image of VERSION.
+	@$(CHART_HELM) package deploy/chart --version $(CHART_VERSION) --app-version $(VERSION) --destination dist
 
 .PHONY: deploy
 deploy: overlay $(filter $(BIN)/%,$(DEPLOY_KUBECTL)) ## Deploy DEPLOY_CONFIG (default) with the image IMG and PULL_POLICY.

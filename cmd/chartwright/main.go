@@ -7,6 +7,9 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	// The image has no files, so no CA certificates for registries of charts. If the system
+	// has its own, or $SSL_CERT_FILE names them, these are used instead.
+	_ "golang.org/x/crypto/x509roots/fallback"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/chartwright/chartwright/internal/plugin"

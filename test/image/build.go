@@ -1,6 +1,7 @@
 package main
 
 import (
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -107,15 +108,24 @@ func (i image) build(ctx context.Context, o options) (string, error) {
 		return archive, err
 	}
 	fmt.Printf("building the image %s ...\n", i.reference)
+	files, err := i.layerFiles(ctx, o)
+	if err != nil {
+		return "", err
+	}
+	return archive, writeArchive(archive, i.reference, i.config, files)
+}
+
+// layerFiles returns the files of the layers. It creates those that do not exist.
+func (i image) layerFiles(ctx context.Context, o options) ([]string, error) {
 	files := make([]string, len(i.layers))
 	for n, l := range i.layers {
 		file, err := layerFile(ctx, o, l)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 		files[n] = file
 	}
-	return archive, writeArchive(archive, i.reference, i.config, files)
+	return files, nil
 }
 
 // layerFile returns the file of a layer. It creates the layer unless it exists.
@@ -136,35 +146,48 @@ func layerFile(ctx context.Context, o options, l layer) (string, error) {
 
 // writeArchive writes an image archive, as `docker load` and `ctr images import`
 // read it.
-func writeArchive(archive, reference string, config v1.Config, layers []string) error {
+func writeArchive(archive, reference string, config v1.Config, files []string) error {
 	tag, err := name.NewTag(reference, name.StrictValidation)
 	if err != nil {
 		return err
 	}
-	result := empty.Image
-	for _, file := range layers {
-		// Archives of this size are read about as often as they are written.
-		l, err := tarball.LayerFromFile(file, tarball.WithCompressionLevel(1))
-		if err != nil {
-			return err
-		}
-		if result, err = mutate.AppendLayers(result, l); err != nil {
-			return err
-		}
-	}
-	content, err := result.ConfigFile()
+	// Archives of this size are read about as often as they are written.
+	result, err := assemble(empty.Image, files, tarball.WithCompressionLevel(gzip.BestSpeed))
 	if err != nil {
 		return err
 	}
-	content = content.DeepCopy()
-	content.OS, content.Architecture, content.Config = "linux", architecture, config
-	if result, err = mutate.ConfigFile(result, content); err != nil {
+	if result, err = configure(result, v1.ConfigFile{OS: "linux", Architecture: architecture, Config: config}); err != nil {
 		return err
 	}
 	if err := tarball.WriteToFile(archive+".new", tag, result); err != nil {
 		return errors.Join(err, os.RemoveAll(archive+".new"))
 	}
 	return os.Rename(archive+".new", archive)
+}
+
+// assemble appends layers to an image.
+func assemble(result v1.Image, files []string, options ...tarball.LayerOption) (v1.Image, error) {
+	for _, file := range files {
+		l, err := tarball.LayerFromFile(file, options...)
+		if err != nil {
+			return nil, err
+		}
+		if result, err = mutate.AppendLayers(result, l); err != nil {
+			return nil, err
+		}
+	}
+	return result, nil
+}
+
+// configure sets the configuration of an image, except for its layers.
+func configure(result v1.Image, config v1.ConfigFile) (v1.Image, error) {
+	content, err := result.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	content = content.DeepCopy()
+	content.OS, content.Architecture, content.Config, content.Created = config.OS, config.Architecture, config.Config, config.Created
+	return mutate.ConfigFile(result, content)
 }
 
 func digest(keys ...string) string {

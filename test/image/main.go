@@ -24,7 +24,7 @@ func newRoot() *cobra.Command {
 	var options options
 	root := &cobra.Command{
 		Use:           "image",
-		Short:         "Build image archives without a container engine",
+		Short:         "Build images without a container engine",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -34,7 +34,7 @@ func newRoot() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return buildAll(cmd.Context(), options) },
 	}
-	root.PersistentFlags().StringVar(&options.out, "out", "bin/images", "`folder` for the archives; other archives in it are removed")
+	build.Flags().StringVar(&options.out, "out", "bin/images", "`folder` for the archives; other archives in it are removed")
 	build.Flags().StringVar(&options.bin, "bin", "bin", "`folder` with the programs")
 	build.Flags().StringVar(&options.samples, "samples", "config/samples", "`folder` with custom resources that name the images")
 	requirements := &cobra.Command{
@@ -45,6 +45,7 @@ func newRoot() *cobra.Command {
 			return missing(cmd.Context(), options)
 		},
 	}
-	root.AddCommand(build, requirements)
+	requirements.Flags().StringVar(&options.out, "out", "bin/images", "`folder` for the archives")
+	root.AddCommand(build, requirements, newLayout(), newCheck(), newPush())
 	return root
 }
