@@ -66,6 +66,14 @@ func (o *OwnCluster) TryKubectl(stdin string, args ...string) (string, error) {
 	return command{path: o.kubectl, args: append([]string{"--kubeconfig", o.kubeconfig()}, args...), stdin: stdin}.run(o.env.t.Context())
 }
 
+// Helm runs helm as an admin and returns its output.
+func (o *OwnCluster) Helm(args ...string) string {
+	o.env.t.Helper()
+	printed, err := command{path: o.helm, args: append([]string{"--kubeconfig", o.kubeconfig()}, args...)}.run(o.env.t.Context())
+	o.env.must(err)
+	return printed
+}
+
 // Requests returns an account's requests so far. The audit log may lag behind.
 func (o *OwnCluster) Requests(a Account) []Request {
 	o.env.t.Helper()

@@ -1,0 +1,126 @@
+package operatorchart
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// The folder of charts in the container, and its volume.
+const (
+	chartsPath   = "/charts"
+	chartsVolume = "charts-dir"
+)
+
+// deployment sets the values of the Deployment.
+func (g *generator) deployment(t *template, object *unstructured.Unstructured) error {
+	spec, isMap := object.Object["spec"].(map[string]any)
+	if !isMap {
+		return errors.New("spec: want a map")
+	}
+	container, err := firstMap(spec, "template", "spec", "containers")
+	if err != nil {
+		return err
+	}
+	pod := spec["template"].(map[string]any)["spec"].(map[string]any) //nolint:forcetypeassert // the path exists
+	spec["replicas"] = t.inline("{{ $.Values.replicas }}")
+	t.extend(spec, ".Values.podAnnotations", "template", "metadata", "annotations")
+	t.extend(spec, ".Values.podLabels", "template", "metadata", "labels")
+	pod["serviceAccountName"] = t.inline(`{{ include "chartwright.serviceAccountName" $ }}`)
+	for _, key := range []string{"imagePullSecrets", "nodeSelector", "tolerations", "affinity"} {
+		t.extend(pod, ".Values."+key, key)
+	}
+	pod["priorityClassName"] = t.line("{{- with $.Values.priorityClassName }}\npriorityClassName: {{ . | quote }}\n{{- end }}")
+	container["image"] = t.inline(`{{ include "chartwright.image" $ | quote }}`)
+	container["imagePullPolicy"] = t.inline("{{ $.Values.image.pullPolicy }}")
+	container["resources"] = t.line("resources:\n{{- toYaml $.Values.resources | nindent INDENT2 }}")
+
+	// The components add items to these lists.
+	standard := g.lists(g.standard, object)
+	lists := g.lists(g.standard, object)
+	for _, component := range []struct {
+		condition string
+		objects   []*unstructured.Unstructured
+	}{
+		{"$.Values.chartKinds.enabled", g.chartKinds},
+		{"$.Values.metrics.certificateSecret", g.certificate},
+	} {
+		for key, items := range g.lists(component.objects, object) {
+			if added := added(standard[key], items); len(added) > 0 {
+				replaceStrings(added, t.namespace)
+				lists[key] = append(lists[key], t.when(component.condition, added...)...)
+			}
+		}
+	}
+	t.metrics(lists)
+	t.settings(lists)
+	for key, list := range lists {
+		if key == "volumes" {
+			pod[key] = list
+		} else {
+			container[key] = list
+		}
+	}
+	const chartsDir, chartKinds, certificate = "$.Values.chartsDir.volume", "$.Values.chartKinds.enabled", "$.Values.metrics.certificateSecret"
+	t.wrap(container, "volumeMounts", strings.Join([]string{"or", chartsDir, chartKinds, certificate, "$.Values.extraVolumeMounts"}, " "))
+	t.wrap(pod, "volumes", strings.Join([]string{"or", chartsDir, chartKinds, certificate, "$.Values.extraVolumes"}, " "))
+	return nil
+}
+
+// lists returns the lists of the Deployment to which components and values add items.
+func (g *generator) lists(objects []*unstructured.Unstructured, like *unstructured.Unstructured) map[string][]any {
+	lists := map[string][]any{}
+	deployment := find(objects, like).DeepCopy().Object
+	lists["volumes"], _, _ = unstructured.NestedSlice(deployment, "spec", "template", "spec", "volumes")
+	containers, _, _ := unstructured.NestedSlice(deployment, "spec", "template", "spec", "containers")
+	for _, key := range []string{"args", "env", "ports", "volumeMounts"} {
+		lists[key], _, _ = unstructured.NestedSlice(containers[0].(map[string]any), key)
+	}
+	return lists
+}
+
+// added returns the items that are not in a list.
+func added(list, items []any) []any {
+	return slices.DeleteFunc(slices.Clone(items), func(item any) bool {
+		return slices.ContainsFunc(list, func(known any) bool { return reflect.DeepEqual(known, item) })
+	})
+}
+
+// metrics makes the metrics optional.
+func (t *template) metrics(lists map[string][]any) {
+	for i, arg := range lists["args"] {
+		if address, found := strings.CutPrefix(arg.(string), "--metrics-bind-address="); found {
+			lists["args"][i] = "--metrics-bind-address=" + t.inline(`{{ ternary "`+address+`" "0" $.Values.metrics.enabled }}`)
+		}
+	}
+	var ports []any
+	for _, port := range lists["ports"] {
+		if port.(map[string]any)["name"] == "metrics" {
+			ports = append(ports, t.when("$.Values.metrics.enabled", port)...)
+		} else {
+			ports = append(ports, port)
+		}
+	}
+	lists["ports"] = ports
+}
+
+// settings adds items that are not in config/.
+func (t *template) settings(lists map[string][]any) {
+	const chartsDir = "$.Values.chartsDir.volume"
+	add := func(key string, items ...any) { lists[key] = append(lists[key], items...) }
+	extra := func(values string) string {
+		return t.line("{{- with $.Values.%s }}\n{{- toYaml . | nindent INDENT }}\n{{- end }}", values)
+	}
+	add("args", t.when(chartsDir, "--charts-dir="+chartsPath)...)
+	add("args", t.line("{{- with $.Values.chartsDir.group }}\n- {{ printf \"--charts-dir-group=%%s\" . | quote }}\n{{- end }}"))
+	add("args", extra("extraArgs"))
+	add("env", t.line("{{- with $.Values.watchNamespaces }}\n- name: WATCH_NAMESPACE\n  value: {{ join \",\" . | quote }}\n{{- end }}"))
+	add("env", extra("extraEnv"))
+	add("volumeMounts", t.when(chartsDir, map[string]any{"name": chartsVolume, "mountPath": chartsPath, "readOnly": true})...)
+	add("volumeMounts", extra("extraVolumeMounts"))
+	add("volumes", t.line("{{- with "+chartsDir+" }}\n- name: "+chartsVolume+"\n{{- toYaml . | nindent INDENT2 }}\n{{- end }}"))
+	add("volumes", extra("extraVolumes"))
+}
