@@ -137,7 +137,7 @@ test-node: $(BIN)/cluster $(BIN)/image ## Run the tests with containers, on a cl
 # Programs run in the background, because the shell handles a signal only when a
 # program in the foreground has ended. "cluster down" fails if something is left.
 .PHONY: run-test-node
-run-test-node: node-binaries node-images
+run-test-node: node-binaries node-images $(BIN)/helm
 	@$(BIN)/cluster down --dir $(NODE_CLUSTER) >/dev/null
 	@cd test && go test -c -o ../$(BIN)/node.test ./node
 	@echo "testing the upgrade of a database in images ..."

@@ -25,7 +25,9 @@ func TestOperatorChart_ObjectsSurviveUpgradeAndUninstall(t *testing.T) {
 	helm := func(args ...string) { own.Helm(append(args, "--namespace=operators", "--wait", "--timeout=2m")...) }
 	own.Kubectl("create", "namespace", "try")
 
-	helm("install", "chartwright", chart, "--create-namespace")
+	// The CRDs exist without Helm's labels, as after an installation by kubectl.
+	own.Kubectl("apply", "--server-side", "-k", harness.Root("config", "crd"))
+	helm("install", "chartwright", chart, "--create-namespace", "--take-ownership")
 	operator.follow()
 	setReplicas(t, own, 2)
 	expectReleases(t, own, "1")

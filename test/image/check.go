@@ -17,7 +17,7 @@ import (
 )
 
 // maxSize is the limit for the contents of the image of one platform.
-const maxSize = 80_000_000
+const maxSize = 80 << 20
 
 // machines are the machines of ELF binaries by architectures.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
@@ -69,8 +69,8 @@ func check(folder string, platforms []string) ([]string, error) {
 		for _, problem := range i.problems {
 			problems = append(problems, fmt.Errorf("%s: %s", platform, problem))
 		}
-		lines = append(lines, fmt.Sprintf("%-12s %s, %d.%d MB, to download %d.%d MB, user %s, only /chartwright", platform,
-			descriptor.Digest, i.size/1e6, i.size%1e6/1e5, i.download/1e6, i.download%1e6/1e5, i.config.User))
+		lines = append(lines, fmt.Sprintf("%-12s %s, %.1f MiB, to download %.1f MiB, user %s, only /chartwright", platform,
+			descriptor.Digest, mebibytes(i.size), mebibytes(i.download), i.config.User))
 	}
 	slices.Sort(platforms)
 	if slices.Sort(found); !slices.Equal(found, platforms) {
@@ -78,6 +78,8 @@ func check(folder string, platforms []string) ([]string, error) {
 	}
 	return lines, errors.Join(problems...)
 }
+
+func mebibytes(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
 // inspection is the check of the image of one platform.
 type inspection struct {

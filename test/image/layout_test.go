@@ -151,7 +151,7 @@ func TestCheck_ReportsProblem(t *testing.T) {
 		"no binary":  {changed(t, r, func(i *image) { i.layers = nil }), "contents: missing [chartwright opt opt/chartwright]"},
 		"size": {changed(t, r, func(i *image) {
 			i.layers = append(i.layers, files{"large": {mode: 0o755, text: strings.Repeat(" ", maxSize)}})
-		}), "size: got 80000064 bytes"},
+		}), "size: got 83886144 bytes"},
 	} {
 		if _, err := check(c.folder, platforms); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: the error is %v, want it to contain %q", name, err, c.want)

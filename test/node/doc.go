@@ -2,8 +2,8 @@
 // cluster whose only node is real, so that pods run their programs.
 //
 // `make test-node` starts the cluster, runs the tests and stops the cluster. The
-// operator runs in the cluster as config/default deploys it. Without
-// $CHARTWRIGHT_NODE, the folder of such a cluster, no test runs.
+// operator runs in the cluster as config/default and then the Helm chart deploy it.
+// Without $CHARTWRIGHT_NODE, the folder of such a cluster, no test runs.
 //
 // Each test has an env: a namespace that enforces the restricted Pod Security
 // level, and helpers around kubectl. Tests run in parallel. A test that restarts
