@@ -120,8 +120,8 @@ func (i *inspection) inspect(image v1.Image) error {
 	return i.contents(image)
 }
 
-// allowed are the entries of the image: the binary, and the working folder in which
-// images of projects have their charts. In particular, there is no shell.
+// allowed are the entries of the image: the binary, and the working folder, where images
+// of projects have their charts. In particular, there is no shell.
 var allowed = map[string]byte{"chartwright": tar.TypeReg, "opt": tar.TypeDir, "opt/chartwright": tar.TypeDir}
 
 // contents checks all files.

@@ -139,8 +139,8 @@ func (r release) build(ctx context.Context, o options, platform *v1.Platform, la
 	return configure(result, v1.ConfigFile{OS: platform.OS, Architecture: platform.Architecture, Config: config, Created: v1.Time{Time: created}})
 }
 
-// writeLayout writes a layout with one index. The annotations are those by which
-// container engines find the name of the image.
+// writeLayout writes a layout with one index. Container engines read the name of the
+// image from the annotations.
 func writeLayout(folder, reference string, index v1.ImageIndex) error {
 	if err := os.RemoveAll(folder); err != nil {
 		return err

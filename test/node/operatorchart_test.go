@@ -27,7 +27,7 @@ func TestOperator_HelmChartTakesOver(t *testing.T) {
 	}
 	e.waitReady("podset/web")
 	if after := e.revision("podset/web"); after != before {
-		t.Errorf("the chart led from revision %d to %d, want no revision", before, after)
+		t.Errorf("the revision is %d before the chart and %d after it, want the same", before, after)
 	}
 	e.change("podset/web", `{"replicas":2}`)
 }

@@ -52,7 +52,7 @@ func build(resources, components []string) ([]*unstructured.Unstructured, error)
 	return bundle.Build(overlay)
 }
 
-// builds are the objects of the folders below config/ from which the chart is made.
+// builds are the objects of the folders below config/. The chart consists of them.
 type builds struct {
 	// standard is config/default.
 	standard []*unstructured.Unstructured

@@ -70,7 +70,7 @@ func (g *generator) deployment(t *template, object *unstructured.Unstructured) e
 	return nil
 }
 
-// lists returns the lists of the Deployment to which components and values add items.
+// lists returns those lists of the Deployment that components and values extend.
 func (g *generator) lists(objects []*unstructured.Unstructured, like *unstructured.Unstructured) map[string][]any {
 	lists := map[string][]any{}
 	deployment := find(objects, like).DeepCopy().Object

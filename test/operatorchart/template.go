@@ -21,7 +21,7 @@ func (t *template) inline(expression string) string {
 	return fmt.Sprintf("xINLINE%dx", len(t.inlines)-1)
 }
 
-// line returns a mark that stands for lines: an item of a list, or a value with any key.
+// line returns a mark for lines: it is an item of a list, or a value with any key.
 // The lines replace the whole line of the mark. In expressions, INDENT is the indentation
 // of that line; INDENT2 is two more.
 func (t *template) line(format string, args ...any) string {
