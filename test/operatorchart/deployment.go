@@ -9,10 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The folder of charts in the container, and its volume.
 const (
+	// chartsPath is the folder of charts in the container, and chartsVolume its volume.
 	chartsPath   = "/charts"
 	chartsVolume = "charts-dir"
+
+	// Conditions of items of the Deployment.
+	ifChartsDir   = "$.Values.chartsDir.volume"
+	ifChartKinds  = "$.Values.chartKinds.enabled"
+	ifCertificate = "$.Values.metrics.certificateSecret"
+	ifMetrics     = "$.Values.metrics.enabled"
 )
 
 // deployment sets the values of the Deployment.
@@ -25,7 +31,7 @@ func (g *generator) deployment(t *template, object *unstructured.Unstructured) e
 	if err != nil {
 		return err
 	}
-	pod := spec["template"].(map[string]any)["spec"].(map[string]any) //nolint:forcetypeassert // the path exists
+	pod := spec["template"].(map[string]any)["spec"].(map[string]any)
 	spec["replicas"] = t.inline("{{ $.Values.replicas }}")
 	t.extend(spec, ".Values.podAnnotations", "template", "metadata", "annotations")
 	t.extend(spec, ".Values.podLabels", "template", "metadata", "labels")
@@ -38,23 +44,7 @@ func (g *generator) deployment(t *template, object *unstructured.Unstructured) e
 	container["imagePullPolicy"] = t.inline("{{ $.Values.image.pullPolicy }}")
 	container["resources"] = t.line("resources:\n{{- toYaml $.Values.resources | nindent INDENT2 }}")
 
-	// The components add items to these lists.
-	standard := g.lists(g.standard, object)
-	lists := g.lists(g.standard, object)
-	for _, component := range []struct {
-		condition string
-		objects   []*unstructured.Unstructured
-	}{
-		{"$.Values.chartKinds.enabled", g.chartKinds},
-		{"$.Values.metrics.certificateSecret", g.certificate},
-	} {
-		for key, items := range g.lists(component.objects, object) {
-			if added := added(standard[key], items); len(added) > 0 {
-				replaceStrings(added, t.namespace)
-				lists[key] = append(lists[key], t.when(component.condition, added...)...)
-			}
-		}
-	}
+	lists := g.components(t, object)
 	t.metrics(lists)
 	t.settings(lists)
 	for key, list := range lists {
@@ -64,10 +54,28 @@ func (g *generator) deployment(t *template, object *unstructured.Unstructured) e
 			container[key] = list
 		}
 	}
-	const chartsDir, chartKinds, certificate = "$.Values.chartsDir.volume", "$.Values.chartKinds.enabled", "$.Values.metrics.certificateSecret"
-	t.wrap(container, "volumeMounts", strings.Join([]string{"or", chartsDir, chartKinds, certificate, "$.Values.extraVolumeMounts"}, " "))
-	t.wrap(pod, "volumes", strings.Join([]string{"or", chartsDir, chartKinds, certificate, "$.Values.extraVolumes"}, " "))
+	const ifComponent = "or " + ifChartsDir + " " + ifChartKinds + " " + ifCertificate
+	t.wrap(container, "volumeMounts", ifComponent+" $.Values.extraVolumeMounts")
+	t.wrap(pod, "volumes", ifComponent+" $.Values.extraVolumes")
 	return nil
+}
+
+// components returns the lists of the Deployment with the items that the components of
+// config/ add.
+func (g *generator) components(t *template, object *unstructured.Unstructured) map[string][]any {
+	standard, lists := g.lists(g.standard, object), g.lists(g.standard, object)
+	for _, component := range []struct {
+		condition string
+		objects   []*unstructured.Unstructured
+	}{{ifChartKinds, g.chartKinds}, {ifCertificate, g.certificate}} {
+		for key, items := range g.lists(component.objects, object) {
+			if added := added(standard[key], items); len(added) > 0 {
+				replaceStrings(added, t.namespace)
+				lists[key] = append(lists[key], t.when(component.condition, added...)...)
+			}
+		}
+	}
+	return lists
 }
 
 // lists returns those lists of the Deployment that components and values extend.
@@ -93,13 +101,13 @@ func added(list, items []any) []any {
 func (t *template) metrics(lists map[string][]any) {
 	for i, arg := range lists["args"] {
 		if address, found := strings.CutPrefix(arg.(string), "--metrics-bind-address="); found {
-			lists["args"][i] = "--metrics-bind-address=" + t.inline(`{{ ternary "`+address+`" "0" $.Values.metrics.enabled }}`)
+			lists["args"][i] = "--metrics-bind-address=" + t.inline(`{{ ternary "`+address+`" "0" `+ifMetrics+` }}`)
 		}
 	}
 	var ports []any
 	for _, port := range lists["ports"] {
 		if port.(map[string]any)["name"] == "metrics" {
-			ports = append(ports, t.when("$.Values.metrics.enabled", port)...)
+			ports = append(ports, t.when(ifMetrics, port)...)
 		} else {
 			ports = append(ports, port)
 		}
@@ -109,18 +117,17 @@ func (t *template) metrics(lists map[string][]any) {
 
 // settings adds items that are not in config/.
 func (t *template) settings(lists map[string][]any) {
-	const chartsDir = "$.Values.chartsDir.volume"
 	add := func(key string, items ...any) { lists[key] = append(lists[key], items...) }
 	extra := func(values string) string {
 		return t.line("{{- with $.Values.%s }}\n{{- toYaml . | nindent INDENT }}\n{{- end }}", values)
 	}
-	add("args", t.when(chartsDir, "--charts-dir="+chartsPath)...)
+	add("args", t.when(ifChartsDir, "--charts-dir="+chartsPath)...)
 	add("args", t.line("{{- with $.Values.chartsDir.group }}\n- {{ printf \"--charts-dir-group=%%s\" . | quote }}\n{{- end }}"))
 	add("args", extra("extraArgs"))
 	add("env", t.line("{{- with $.Values.watchNamespaces }}\n- name: WATCH_NAMESPACE\n  value: {{ join \",\" . | quote }}\n{{- end }}"))
 	add("env", extra("extraEnv"))
-	add("volumeMounts", t.when(chartsDir, map[string]any{"name": chartsVolume, "mountPath": chartsPath, "readOnly": true})...)
+	add("volumeMounts", t.when(ifChartsDir, map[string]any{"name": chartsVolume, "mountPath": chartsPath, "readOnly": true})...)
 	add("volumeMounts", extra("extraVolumeMounts"))
-	add("volumes", t.line("{{- with "+chartsDir+" }}\n- name: "+chartsVolume+"\n{{- toYaml . | nindent INDENT2 }}\n{{- end }}"))
+	add("volumes", t.line("{{- with "+ifChartsDir+" }}\n- name: "+chartsVolume+"\n{{- toYaml . | nindent INDENT2 }}\n{{- end }}"))
 	add("volumes", extra("extraVolumes"))
 }

@@ -105,8 +105,10 @@ func (t *template) namespace(value string) string {
 		return t.inline("{{ $.Release.Namespace | quote }}")
 	case value == certificateSecret:
 		return t.inline("{{ $.Values.metrics.certificateSecret | quote }}")
-	default:
+	case strings.Contains(value, systemNamespace):
 		return strings.ReplaceAll(value, systemNamespace, t.inline("{{ $.Release.Namespace }}"))
+	default:
+		return value
 	}
 }
 
