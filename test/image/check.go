@@ -73,7 +73,8 @@ func check(folder string, platforms []string) ([]string, error) {
 			descriptor.Digest, mebibytes(i.size), mebibytes(i.download), i.config.User))
 	}
 	slices.Sort(platforms)
-	if slices.Sort(found); !slices.Equal(found, platforms) {
+	slices.Sort(found)
+	if !slices.Equal(found, platforms) {
 		problems = append(problems, fmt.Errorf("platforms: got %v, want %v", found, platforms))
 	}
 	return lines, errors.Join(problems...)
@@ -90,7 +91,7 @@ type inspection struct {
 	problems       []string
 }
 
-func (i *inspection) expect(fulfilled bool, format string, args ...any) {
+func (i *inspection) expectf(fulfilled bool, format string, args ...any) {
 	if !fulfilled {
 		i.problems = append(i.problems, fmt.Sprintf(format, args...))
 	}
@@ -109,13 +110,13 @@ func (i *inspection) inspect(image v1.Image) error {
 		i.download += layer.Size
 	}
 	i.config = file.Config
-	i.expect(file.OS == i.platform.OS && file.Architecture == i.platform.Architecture, "configuration: got platform %s/%s", file.OS, file.Architecture)
-	i.expect(i.config.User == "65532:65532", "user: got %q, want 65532:65532", i.config.User)
-	i.expect(slices.Equal(i.config.Entrypoint, []string{"/chartwright"}), "entrypoint: got %q, want /chartwright", i.config.Entrypoint)
-	i.expect(slices.Equal(i.config.Cmd, []string{"run"}), "command: got %q, want run", i.config.Cmd)
-	i.expect(i.config.WorkingDir == "/opt/chartwright", "working folder: got %q, want /opt/chartwright", i.config.WorkingDir)
+	i.expectf(file.OS == i.platform.OS && file.Architecture == i.platform.Architecture, "configuration: got platform %s/%s", file.OS, file.Architecture)
+	i.expectf(i.config.User == "65532:65532", "user: got %q, want 65532:65532", i.config.User)
+	i.expectf(slices.Equal(i.config.Entrypoint, []string{"/chartwright"}), "entrypoint: got %q, want /chartwright", i.config.Entrypoint)
+	i.expectf(slices.Equal(i.config.Cmd, []string{"run"}), "command: got %q, want run", i.config.Cmd)
+	i.expectf(i.config.WorkingDir == "/opt/chartwright", "working folder: got %q, want /opt/chartwright", i.config.WorkingDir)
 	for _, label := range []string{"title", "description", "source", "url", "documentation", "licenses", "version", "revision", "created"} {
-		i.expect(i.config.Labels[labelPrefix+label] != "", "labels: missing %s", labelPrefix+label)
+		i.expectf(i.config.Labels[labelPrefix+label] != "", "labels: missing %s", labelPrefix+label)
 	}
 	return i.contents(image)
 }
@@ -139,8 +140,8 @@ func (i *inspection) contents(image v1.Image) error {
 		}
 		name := strings.Trim(header.Name, "/")
 		kind, known := allowed[name]
-		i.expect(known && kind == header.Typeflag, "contents: got %s, want only the binary and its working folder", name)
-		i.expect(header.Uid == 0 && header.Gid == 0 && header.Mode == 0o755, "contents: %s: got mode %o of %d:%d, want 755 of 0:0", name, header.Mode, header.Uid, header.Gid)
+		i.expectf(known && kind == header.Typeflag, "contents: got %s, want only the binary and its working folder", name)
+		i.expectf(header.Uid == 0 && header.Gid == 0 && header.Mode == 0o755, "contents: %s: got mode %o of %d:%d, want 755 of 0:0", name, header.Mode, header.Uid, header.Gid)
 		delete(missing, name)
 		i.size += header.Size
 		if name == "chartwright" {
@@ -149,8 +150,8 @@ func (i *inspection) contents(image v1.Image) error {
 			}
 		}
 	}
-	i.expect(len(missing) == 0, "contents: missing %v", slices.Sorted(maps.Keys(missing)))
-	i.expect(i.size <= maxSize, "size: got %d bytes, want at most %d", i.size, maxSize)
+	i.expectf(len(missing) == 0, "contents: missing %v", slices.Sorted(maps.Keys(missing)))
+	i.expectf(i.size <= maxSize, "size: got %d bytes, want at most %d", i.size, maxSize)
 	return nil
 }
 
@@ -166,7 +167,7 @@ func (i *inspection) binary(from io.Reader) error {
 		return fmt.Errorf("/chartwright: %w", err)
 	}
 	want, known := machines[i.platform.Architecture]
-	i.expect(known && file.Machine == want, "binary: got machine %s, want %s", file.Machine, i.platform.Architecture)
-	i.expect(!slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }), "binary: it needs libraries, want a static binary")
+	i.expectf(known && file.Machine == want, "binary: got machine %s, want %s", file.Machine, i.platform.Architecture)
+	i.expectf(!slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }), "binary: it needs libraries, want a static binary")
 	return nil
 }

@@ -1,7 +1,6 @@
 package operatorchart
 
 import (
-	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -23,15 +22,18 @@ const (
 
 // deployment sets the values of the Deployment.
 func (g *generator) deployment(t *template, object *unstructured.Unstructured) error {
-	spec, isMap := object.Object["spec"].(map[string]any)
-	if !isMap {
-		return errors.New("spec: want a map")
-	}
-	container, err := firstMap(spec, "template", "spec", "containers")
+	spec, err := mapAt(object.Object, "spec")
 	if err != nil {
 		return err
 	}
-	pod := spec["template"].(map[string]any)["spec"].(map[string]any)
+	pod, err := mapAt(spec, "template", "spec")
+	if err != nil {
+		return err
+	}
+	container, err := firstMap(pod, "containers")
+	if err != nil {
+		return err
+	}
 	spec["replicas"] = t.inline("{{ $.Values.replicas }}")
 	t.extend(spec, ".Values.podAnnotations", "template", "metadata", "annotations")
 	t.extend(spec, ".Values.podLabels", "template", "metadata", "labels")
@@ -83,9 +85,10 @@ func (g *generator) lists(objects []*unstructured.Unstructured, like *unstructur
 	lists := map[string][]any{}
 	deployment := find(objects, like).DeepCopy().Object
 	lists["volumes"], _, _ = unstructured.NestedSlice(deployment, "spec", "template", "spec", "volumes")
-	containers, _, _ := unstructured.NestedSlice(deployment, "spec", "template", "spec", "containers")
-	for _, key := range []string{"args", "env", "ports", "volumeMounts"} {
-		lists[key], _, _ = unstructured.NestedSlice(containers[0].(map[string]any), key)
+	if container, err := firstMap(deployment, "spec", "template", "spec", "containers"); err == nil {
+		for _, key := range []string{"args", "env", "ports", "volumeMounts"} {
+			lists[key], _, _ = unstructured.NestedSlice(container, key)
+		}
 	}
 	return lists
 }
@@ -100,17 +103,18 @@ func added(list, items []any) []any {
 // metrics makes the metrics optional.
 func (t *template) metrics(lists map[string][]any) {
 	for i, arg := range lists["args"] {
-		if address, found := strings.CutPrefix(arg.(string), "--metrics-bind-address="); found {
+		text, _ := arg.(string)
+		if address, found := strings.CutPrefix(text, "--metrics-bind-address="); found {
 			lists["args"][i] = "--metrics-bind-address=" + t.inline(`{{ ternary "`+address+`" "0" `+ifMetrics+` }}`)
 		}
 	}
 	var ports []any
 	for _, port := range lists["ports"] {
-		if port.(map[string]any)["name"] == "metrics" {
-			ports = append(ports, t.when(ifMetrics, port)...)
-		} else {
-			ports = append(ports, port)
+		items := []any{port}
+		if port, _ := port.(map[string]any); port["name"] == "metrics" {
+			items = t.when(ifMetrics, port)
 		}
+		ports = append(ports, items...)
 	}
 	lists["ports"] = ports
 }

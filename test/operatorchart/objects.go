@@ -2,6 +2,7 @@ package operatorchart
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"strings"
 
@@ -53,9 +54,7 @@ func (g *generator) document(object *unstructured.Unstructured, namespace string
 	original, object := object, object.DeepCopy()
 	if object.GetKind() == "CustomResourceDefinition" {
 		annotations := map[string]string{"helm.sh/resource-policy": "keep"}
-		for key, value := range object.GetAnnotations() {
-			annotations[key] = value
-		}
+		maps.Copy(annotations, object.GetAnnotations())
 		object.SetAnnotations(annotations)
 	} else {
 		if object.GetNamespace() != "" {
@@ -159,23 +158,29 @@ func (g *generator) serviceMonitor(t *template, object, original *unstructured.U
 	return nil
 }
 
-// firstMap returns the first map of a list, which can be changed.
-func firstMap(object map[string]any, path ...string) (map[string]any, error) {
-	var value any = object
+// mapAt returns a map in an object, which can be changed.
+func mapAt(object map[string]any, path ...string) (map[string]any, error) {
 	for _, key := range path {
-		parent, isMap := value.(map[string]any)
+		next, isMap := object[key].(map[string]any)
 		if !isMap {
 			return nil, fmt.Errorf("%s: want a map", strings.Join(path, "."))
 		}
-		value = parent[key]
+		object = next
 	}
-	list, isList := value.([]any)
-	if !isList || len(list) == 0 {
-		return nil, fmt.Errorf("%s: want a list", strings.Join(path, "."))
+	return object, nil
+}
+
+// firstMap returns the first map of a list, which can be changed.
+func firstMap(object map[string]any, path ...string) (map[string]any, error) {
+	parent, err := mapAt(object, path[:len(path)-1]...)
+	if err != nil {
+		return nil, err
 	}
-	first, isMap := list[0].(map[string]any)
-	if !isMap {
-		return nil, fmt.Errorf("%s: want a list of maps", strings.Join(path, "."))
+	list, _ := parent[path[len(path)-1]].([]any)
+	if len(list) > 0 {
+		if first, isMap := list[0].(map[string]any); isMap {
+			return first, nil
+		}
 	}
-	return first, nil
+	return nil, fmt.Errorf("%s: want a list of maps", strings.Join(path, "."))
 }

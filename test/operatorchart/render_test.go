@@ -56,8 +56,8 @@ func render(t *testing.T, namespace, values string) ([]*unstructured.Unstructure
 	return objects, nil
 }
 
-// comparable returns the objects by kind and name, without what differs on purpose.
-func comparable(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
+// normalize returns the objects by kind and name, without what differs on purpose.
+func normalize(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
 	t.Helper()
 	found := map[string]any{}
 	for _, object := range objects {
@@ -102,11 +102,11 @@ func comparable(t *testing.T, objects []*unstructured.Unstructured) map[string]a
 		if err != nil {
 			t.Fatal(err)
 		}
-		var normal map[string]any
-		if err := yaml.Unmarshal(data, &normal); err != nil {
+		var plain map[string]any
+		if err := yaml.Unmarshal(data, &plain); err != nil {
 			t.Fatal(err)
 		}
-		found[key] = normal
+		found[key] = plain
 	}
 	return found
 }
@@ -136,7 +136,7 @@ func TestChart_RendersSameObjectsAsKustomize(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, got := comparable(t, built), comparable(t, rendered)
+			want, got := normalize(t, built), normalize(t, rendered)
 			if strings.HasPrefix(c.name, "a namespace") != strings.HasSuffix(c.name, "without CRDs") {
 				// config/namespaced has no CRDs.
 				for key := range got {
