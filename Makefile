@@ -1,4 +1,4 @@
-# `make` without a target lists the targets. Requirements: Go and make.
+# `make` without a target lists the targets by task. Requirements: Go and make.
 
 BIN := bin
 
@@ -21,9 +21,10 @@ CONTAINER_TOOL ?= docker
 # Versions of the tools, read from the Go modules that pin them.
 module-version = $(shell sed -n 's|^\(require\)\{0,1\}[[:space:]]*$(2) \(v[^ ]*\).*|\2|p' $(1)/go.mod)
 KUBERNETES_VERSION    := $(call module-version,test/cluster,k8s.io/kubernetes)
+ETCD_VERSION          := $(call module-version,test/cluster,go.etcd.io/etcd/server/v3)
 KWOK_VERSION          := $(call module-version,test/tools/kwok,sigs.k8s.io/kwok)
 GOVMOMI_VERSION       := $(call module-version,test/tools/vsphere,github.com/vmware/govmomi)
-HELM_VERSION          := $(call module-version,test/tools/helm,helm.sh/helm/v3)
+HELM_VERSION          := $(call module-version,test,helm.sh/helm/v3)
 VALE_VERSION          := $(call module-version,test/tools/vale,github.com/errata-ai/vale/v3)
 GOVULNCHECK_VERSION   := $(call module-version,test/tools/vuln,golang.org/x/vuln)
 GOLANGCI_LINT_VERSION := $(call module-version,test/tools/lint,github.com/golangci/golangci-lint/v2)
@@ -39,9 +40,16 @@ COREDNS_VERSION       := $(call module-version,test/tools/coredns,github.com/cor
 # only release binaries use it.
 export CGO_ENABLED := 0
 
+# The compiler collects garbage only if it needs more than 1.5 GB: this saves a
+# quarter of the time. The setting must not reach programs that tests measure.
+COMPILER := GOGC=off GOMEMLIMIT=1536MiB
+
 # Programs have no debug information: they are a third smaller and link faster.
-BUILD   := go build -buildvcs=false
+BUILD   := env $(COMPILER) go build -v -buildvcs=false
 LDFLAGS := -s -w
+
+# Prints the name of a program, and how long its build takes.
+building = $(CURDIR)/test/tools/progress '$(1)' $(BUILD)
 
 # The source files of a program.
 sources = $(shell find $(1) -type f ! -name '*_test.go' ! -path '*/testdata/*')
@@ -67,40 +75,70 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
+# The lines "##@ TASK" group the targets. A task may occur several times.
 .PHONY: help
 help: ## List the targets.
 	@awk 'BEGIN { FS = ":.*## " } \
-	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
-	  /^[a-zA-Z0-9_\/.$$()-]+:.*## / { sub(/\$$\(BIN\)/, "$(BIN)", $$1); printf "  %-22s %s\n", $$1, $$2 }' \
+	  /^##@ / { task = substr($$0, 5); if (!(task in targets)) order[++tasks] = task } \
+	  /^[a-z-]+:.*## / { targets[task] = targets[task] sprintf("  %-22s %s\n", $$1, $$2) } \
+	  END { for (i = 1; i <= tasks; i++) if (targets[order[i]]) printf("%s\n%s\n", order[i], targets[order[i]]) }' \
 	  $(firstword $(MAKEFILE_LIST))
 
 ##@ Try it
 
 .PHONY: run
-run: build $(BIN)/local $(CLUSTER_PROGRAMS) ## Start a cluster, the operator and the samples; run until Ctrl-C.
+run: run-programs ## Start a cluster, the operator and the samples; run until Ctrl-C.
 	@$(BIN)/local run --cluster $(CLUSTER)
 
 .PHONY: demo
-demo: build $(BIN)/local $(CLUSTER_PROGRAMS) ## Show install, edit, drift correction and deletion, then exit.
+demo: run-programs ## Show install, edit, drift correction and deletion, then exit.
 	@$(BIN)/local demo --cluster $(DEMO_CLUSTER)
+
+# The download of Kubernetes overlaps with the build of the operator.
+.PHONY: run-programs
+run-programs: $(if $(filter cluster-binaries,$(CLUSTER_PROGRAMS)),$(BIN)/download)
+	@$(MAKE) --no-print-directory -j2 build $(if $(filter cluster-binaries,$(CLUSTER_PROGRAMS)),download-kubernetes)
+	@$(MAKE) --no-print-directory $(BIN)/local $(CLUSTER_PROGRAMS)
+
+##@ Change the code
 
 .PHONY: build
 build: $(BIN)/chartwright $(BIN)/kubectl-chartwright ## Build the operator (one static binary) and its kubectl plugin.
 
-##@ Quality
+# "make lint" runs vet. The tests themselves do not get the settings of the compiler.
+# The timeout is generous: on a busy machine the tests take several times as long.
+GO_TEST := env $(COMPILER) go test -vet=off -exec 'env -u GOGC -u GOMEMLIMIT' -count=1 -timeout 60m
 
-# Generous: on a busy machine the tests take several times as long.
-GO_TEST := go test -count=1 -timeout 60m
-
-# The race detector needs a C compiler. It runs for packages whose goroutines share memory.
-RACE_PACKAGES := ./internal/release/... ./internal/reconcile/...
+# The race detector needs a C compiler. It runs for packages whose goroutines share
+# memory, which then need no other run.
 RACE          := $(if $(shell command -v $${CC:-cc}),yes)
+RACE_PACKAGES := release reconcile
 
 # The attack tests measure waiting times of tenants, so they run alone.
 ATTACKS := attack
 
 # The tests of charts/vmgroup find these programs next to the operator's binary.
 VSPHERE := $(BIN)/govc $(BIN)/vcsim
+
+# The go command runs only tests that a change can affect, and prints "(cached)" for
+# the others. Tests that need an API server are skipped.
+UNIT_TEST := go test -vet=off -short
+
+.PHONY: test-unit
+test-unit: ## Run the unit tests, without a cluster.
+	@$(UNIT_TEST) ./...
+	@cd test && $(UNIT_TEST) ./architecture ./docs
+
+# The folder below test/ with the test.
+PACKAGE ?= e2e
+
+.PHONY: test-one
+test-one: build cluster-binaries ## Run one end-to-end test on its own cluster: TEST (its name), PACKAGE (e2e).
+	@[ -n '$(TEST)' ] || { echo "Name a test: make test-one TEST=TestEdit_MakesRevision"; exit 1; }
+	@cd test && CHARTWRIGHT_BINARY=$(CURDIR)/$(BIN)/chartwright KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/kube \
+	  $(GO_TEST) -v ./$(PACKAGE) -run '^$(TEST)$$'
+
+##@ Check a change
 
 # All tests run, even after a failure. The cluster is stopped in every case.
 .PHONY: test
@@ -113,14 +151,14 @@ test: build cluster-binaries $(VSPHERE) ## Run all tests, on a test cluster.
 	  CHARTWRIGHT_BINARY=$(CURDIR)/$(BIN)/chartwright; \
 	result=0; \
 	echo "testing the operator ..."; \
-	$(GO_TEST) ./... || result=1; \
+	$(GO_TEST) $(if $(RACE),$$(go list ./... | grep -Ev '/internal/($(subst $(space),|,$(RACE_PACKAGES)))(/|$$)'),./...) || result=1; \
 	(cd test && $(GO_TEST) $$(go list ./... | grep -v '/$(ATTACKS)$$')) || result=1; \
 	echo "attacking the operator ..."; \
 	(cd test && $(GO_TEST) ./$(ATTACKS)) || result=1; \
 	$(if $(RACE),echo "testing concurrent packages with the race detector (about 3 minutes the first time) ..."; \
-	CGO_ENABLED=1 $(GO_TEST) -race $(RACE_PACKAGES) || result=1;) \
+	CGO_ENABLED=1 $(GO_TEST) -race $(RACE_PACKAGES:%=./internal/%/...) || result=1;) \
 	echo "testing the local cluster ..."; \
-	(cd test/cluster && $(GO_TEST) ./internal/... ./cmd/cluster) || result=1; \
+	(cd test/cluster && $(GO_TEST) ./internal/... ./cmd/cluster ./cmd/download) || result=1; \
 	exit $$result
 
 # The tests with containers need a machine that can run a node: Linux, root,
@@ -160,6 +198,8 @@ node-requirements: $(BIN)/cluster $(BIN)/image
 node-images: build $(BIN)/image $(BIN)/node/coredns $(BIN)/postgres_exporter $(VSPHERE)
 	@$(BIN)/image build --bin $(BIN) --out $(BIN)/images
 
+##@ Measure and record
+
 # Run this with the binary of each released version, and commit the result.
 PREVIOUS ?= $(BIN)/chartwright
 
@@ -187,9 +227,13 @@ BENCH_FLAGS ?=
 bench: build cluster-binaries $(BIN)/bench ## Measure speed and resource use of the operator: BENCH_CRS, BENCH_FLAGS.
 	@$(BIN)/bench run --crs $(BENCH_CRS) $(BENCH_FLAGS)
 
+##@ Check a change
+
 .PHONY: bench-check
 bench-check: build cluster-binaries $(BIN)/bench ## Fail if an install, an idle operator, an idle kind or a restart exceeds its limits.
 	@$(BIN)/bench check
+
+##@ Measure and record
 
 FUZZ_TIME ?= 1m
 
@@ -200,9 +244,13 @@ fuzz: ## Run each fuzz test for FUZZ_TIME (make test runs only the seeds).
 	  go test -run '^$$' -fuzz "^$${fuzz#func }$$" -fuzztime $(FUZZ_TIME) ./$${file%/*} || exit 1; \
 	done
 
+##@ Check a change
+
 .PHONY: test-cluster
 test-cluster: $(BIN)/cluster cluster-binaries ## Test the local cluster itself.
-	cd test/cluster && go test ./internal/... ./cmd/cluster
+	cd test/cluster && go test ./internal/... ./cmd/cluster ./cmd/download
+
+##@ Change the code
 
 # test/cluster/cmd/kube is left out: it imports all of Kubernetes, which takes 6
 # minutes to analyze. verify checks its format.
@@ -211,9 +259,11 @@ lint: $(BIN)/golangci-lint ## Lint the code of every module.
 	@echo "checking the code (about 1 minute the first time) ..."
 	$(BIN)/golangci-lint run --allow-serial-runners
 	cd test && ../$(BIN)/golangci-lint run --allow-serial-runners --config ../.golangci.yml
-	cd test/cluster && ../../$(BIN)/golangci-lint run --allow-serial-runners --config ../../.golangci.yml ./internal/... ./cmd/cluster
+	cd test/cluster && ../../$(BIN)/golangci-lint run --allow-serial-runners --config ../../.golangci.yml ./internal/... ./cmd/cluster ./cmd/download
 	cd test/tools/vsphere && ../../../$(BIN)/golangci-lint run --allow-serial-runners --config ../../../.golangci.yml
 	cd test/tools/coredns && ../../../$(BIN)/golangci-lint run --allow-serial-runners --config ../../../.golangci.yml
+
+##@ Check a change
 
 # verify changes no file of the tree.
 .PHONY: verify
@@ -227,7 +277,7 @@ verify-format: $(BIN)/golangci-lint
 	@cd test/tools/vsphere && ../../../$(BIN)/golangci-lint fmt --diff --config ../../../.golangci.yml
 	@cd test/tools/coredns && ../../../$(BIN)/golangci-lint fmt --diff --config ../../../.golangci.yml
 
-MODULES := . test test/cluster test/tools/cni test/tools/containerd test/tools/coredns test/tools/goreleaser test/tools/helm test/tools/kwok test/tools/lint test/tools/postgres-exporter test/tools/sbom test/tools/vale test/tools/vsphere test/tools/vuln
+MODULES := . test test/cluster test/tools/cni test/tools/containerd test/tools/coredns test/tools/goreleaser test/tools/kwok test/tools/lint test/tools/postgres-exporter test/tools/sbom test/tools/vale test/tools/vsphere test/tools/vuln
 
 .PHONY: verify-modules
 verify-modules:
@@ -312,7 +362,7 @@ verify-vulnerabilities: $(BIN)/govulncheck ## Check for known vulnerabilities in
 	    "Set GOVULNDB to one that can, such as a mirror or file:///a/folder." ;; \
 	esac
 
-##@ Generated files
+##@ Change the code
 
 # The tests that generate parts of docs/ from the code.
 REFERENCE := -run '^TestDocs' ./cmd/chartwright ./internal/api ./internal/chart/crd ./internal/inventory/health ./internal/authoring/lint ./internal/authoring/migrate
@@ -525,42 +575,46 @@ node-down: $(BIN)/cluster ## Stop the cluster with the real node.
 cluster-status: $(BIN)/cluster ## Show the status of each component of the local cluster.
 	@$(BIN)/cluster status --dir $(LOCAL_CLUSTER)
 
-##@ Programs
+##@ Local cluster
 
-$(BIN)/chartwright: go.mod go.sum $(call sources,*.go cmd internal charts watches.yaml) ## Build the operator.
-	@echo "building chartwright (about 2 minutes the first time) ..."
+$(BIN)/chartwright: go.mod go.sum $(call sources,*.go cmd internal charts watches.yaml)
 	@mkdir -p $(@D)
-	@$(BUILD) -buildvcs=$(if $(GIT_VERSION),true,false) -ldflags '$(LDFLAGS) -X github.com/chartwright/chartwright/internal/api.Version=$(VERSION)' -o $@ ./cmd/chartwright
+	@$(call building,chartwright (about 2 minutes the first time)) -buildvcs=$(if $(GIT_VERSION),true,false) -ldflags '$(LDFLAGS) -X github.com/chartwright/chartwright/internal/api.Version=$(VERSION)' -o $@ ./cmd/chartwright
 
 # The plugin is the same program under the name that kubectl looks up, and under
 # the name that kubectl runs for completions.
-$(BIN)/kubectl-chartwright: | $(BIN)/chartwright ## Link the kubectl plugin and its completion.
+$(BIN)/kubectl-chartwright: | $(BIN)/chartwright
 	@ln -sfn chartwright $@
 	@ln -sfn chartwright $(@D)/kubectl_complete-chartwright
 
-$(BIN)/local: go.mod go.sum test/go.mod test/go.sum $(call sources,*.go internal test/local watches.yaml) ## Build the program for run and demo.
-	@echo "building the program for make run ..."
+$(BIN)/local: go.mod go.sum test/go.mod test/go.sum $(call sources,*.go internal test/local watches.yaml)
 	@mkdir -p $(@D)
-	@cd test && $(BUILD) -ldflags '$(LDFLAGS)' -o ../$@ ./local
+	@cd test && $(call building,the program for make run) -ldflags '$(LDFLAGS)' -o ../$@ ./local
 
-$(BIN)/image: test/go.mod test/go.sum $(call sources,test/image) ## Build the program that builds images without a container engine.
-	@echo "building the program for images ..."
+$(BIN)/image: test/go.mod test/go.sum $(call sources,test/image)
 	@mkdir -p $(@D)
-	@cd test && $(BUILD) -ldflags '$(LDFLAGS)' -o ../$@ ./image
+	@cd test && $(call building,the program for images) -ldflags '$(LDFLAGS)' -o ../$@ ./image
 
-$(BIN)/bench: go.mod go.sum test/go.mod test/go.sum $(call sources,test/bench) ## Build the program for bench and bench-check.
-	@echo "building the program for make bench ..."
+$(BIN)/bench: go.mod go.sum test/go.mod test/go.sum $(call sources,test/bench)
 	@mkdir -p $(@D)
-	@cd test && $(BUILD) -ldflags '$(LDFLAGS)' -o ../$@ ./bench
+	@cd test && $(call building,the program for make bench) -ldflags '$(LDFLAGS)' -o ../$@ ./bench
 
-KUBE_PROGRAMS := etcd kube-apiserver kube-controller-manager kube-proxy kube-scheduler kubectl kubelet
-KUBE_LINKS    := $(KUBE_PROGRAMS:%=$(BIN)/kube/%)
-
-.PHONY: cluster-binaries
-cluster-binaries: $(BIN)/kube/kube $(KUBE_LINKS) $(BIN)/kube/stages/.complete $(BIN)/kwok $(BIN)/helm $(BIN)/cluster ## Build the programs that the tests need.
-
-# One program contains all of Kubernetes: its name selects the component.
 # controller-runtime's envtest can use the folder: KUBEBUILDER_ASSETS=bin/kube
+.PHONY: cluster-binaries
+cluster-binaries: $(BIN)/kube/.control-plane $(BIN)/kube/etcd $(BIN)/kube/stages/.complete $(BIN)/kwok $(BIN)/helm $(BIN)/cluster ## Build the programs that the tests need.
+
+# Kubernetes is downloaded if all checksums are pinned and the server can be reached,
+# and built otherwise (auto). Its own server does not have etcd.
+KUBE_BINARIES  ?= auto
+KUBE_SERVER    ?= https://dl.k8s.io/release
+KUBE_CHECKSUMS := test/cluster/kubernetes.sha512
+CONTROL_PLANE  := kube-apiserver kube-controller-manager kube-scheduler kubectl
+NODE_PROCESSES := kube-proxy kubelet
+
+# The exit code is 3 if the programs must be built.
+kube-download = $(BIN)/download -mode '$(KUBE_BINARIES)' -version $(KUBERNETES_VERSION) -server '$(KUBE_SERVER)' \
+  -checksums $(KUBE_CHECKSUMS) -to $(BIN)/kube
+
 VERSION_PACKAGE := k8s.io/component-base/version
 kube-version     = $(subst ., ,$(KUBERNETES_VERSION:v%=%))
 KUBE_LDFLAGS    := $(LDFLAGS) \
@@ -569,18 +623,43 @@ KUBE_LDFLAGS    := $(LDFLAGS) \
   -X $(VERSION_PACKAGE).gitMinor=$(word 2,$(kube-version)) \
   -X $(VERSION_PACKAGE).gitTreeState=clean
 
-$(BIN)/kube/kube: test/cluster/go.mod test/cluster/go.sum $(wildcard test/cluster/cmd/kube/*.go) ## Build Kubernetes, from etcd to the kubelet.
-	@echo "building Kubernetes $(KUBERNETES_VERSION) (about 5 minutes the first time) ..."
-	@mkdir -p $(@D)
-	@cd test/cluster && $(BUILD) -ldflags '$(KUBE_LDFLAGS)' -o ../../$@ ./cmd/kube
+# A built program contains the control plane and kubectl: its name selects the
+# component. One program links several times faster than four.
+$(BIN)/kube/.control-plane: test/cluster/go.mod test/cluster/go.sum $(KUBE_CHECKSUMS) $(wildcard test/cluster/cmd/kube/*.go) | $(BIN)/download
+	@mkdir -p $(@D) && find $(@D) -maxdepth 1 -type l -delete
+	@$(kube-download) $(CONTROL_PLANE) || { [ $$? = 3 ] && cd test/cluster && \
+	  $(call building,Kubernetes $(KUBERNETES_VERSION) (about 3 minutes the first time)) -ldflags '$(KUBE_LDFLAGS)' -o ../../$(@D)/kube ./cmd/kube && \
+	  for program in $(CONTROL_PLANE); do ln -sfn kube ../../$(@D)/$$program || exit 1; done; }
+	@touch $@
 
-$(KUBE_LINKS): | $(BIN)/kube/kube
-	@ln -sfn kube $@
+$(CONTROL_PLANE:%=$(BIN)/kube/%): | $(BIN)/kube/.control-plane ;
 
-$(BIN)/kwok: test/tools/kwok/go.mod test/tools/kwok/go.sum ## Build kwok, which simulates nodes.
-	@echo "building kwok $(KWOK_VERSION) (about 1 minute the first time) ..."
+# Downloads while another program is built. A failure is reported when the programs
+# are needed.
+.PHONY: download-kubernetes
+download-kubernetes: | $(BIN)/download
+	@[ '$(KUBE_BINARIES)' = build ] || $(MAKE) --no-print-directory --silent KUBE_BINARIES=download $(BIN)/kube/.control-plane 2>/dev/null || true
+
+.PHONY: pin-kubernetes
+pin-kubernetes: $(BIN)/download ## Update the checksums of Kubernetes from KUBE_SERVER, after a change of its version.
+	@$(kube-download) -pin $(CONTROL_PLANE) $(NODE_PROCESSES)
+	@git --no-pager diff --stat -- $(KUBE_CHECKSUMS)
+
+$(BIN)/kube/.node: test/cluster/go.mod test/cluster/go.sum $(KUBE_CHECKSUMS) | $(BIN)/kube/.control-plane
+	@$(kube-download) $(NODE_PROCESSES) || { [ $$? = 3 ] && cd test/cluster && \
+	  $(call building,kubelet and kube-proxy $(KUBERNETES_VERSION)) -ldflags '$(KUBE_LDFLAGS)' -o ../../$(@D)/ $(NODE_PROCESSES:%=k8s.io/kubernetes/cmd/%); }
+	@touch $@
+
+$(BIN)/kube/etcd: test/cluster/go.mod test/cluster/go.sum | $(BIN)/kube/.control-plane
+	@cd test/cluster && $(call building,etcd $(ETCD_VERSION)) -ldflags '$(LDFLAGS)' -o ../../$@ go.etcd.io/etcd/server/v3
+
+$(BIN)/download: test/cluster/go.mod $(call sources,test/cluster/cmd/download test/cluster/internal/download)
 	@mkdir -p $(@D)
-	@cd test/tools/kwok && $(BUILD) -ldflags '$(LDFLAGS) -X sigs.k8s.io/kwok/pkg/consts.Version=$(KWOK_VERSION)' -o ../../../$@ sigs.k8s.io/kwok/cmd/kwok
+	@cd test/cluster && $(call building,the download command) -ldflags '$(LDFLAGS)' -o ../../$@ ./cmd/download
+
+$(BIN)/kwok: test/tools/kwok/go.mod test/tools/kwok/go.sum
+	@mkdir -p $(@D)
+	@cd test/tools/kwok && $(call building,kwok $(KWOK_VERSION) (about 1 minute the first time)) -ldflags '$(LDFLAGS) -X sigs.k8s.io/kwok/pkg/consts.Version=$(KWOK_VERSION)' -o ../../../$@ sigs.k8s.io/kwok/cmd/kwok
 
 # The stages (behavior of nodes, pods and volumes) come from kwok's own module.
 STAGES := pod/fast node/fast node/heartbeat-with-lease volume/fast
@@ -601,89 +680,76 @@ $(BIN)/kube/stages/.complete: test/tools/kwok/go.mod test/tools/kwok/go.sum
 	done
 	@touch $@
 
-$(BIN)/helm: test/tools/helm/go.mod test/tools/helm/go.sum ## Build the helm command.
-	@echo "building Helm $(HELM_VERSION) (about 2 minutes the first time) ..."
+$(BIN)/helm: test/go.mod test/go.sum
 	@mkdir -p $(@D)
-	@cd test/tools/helm && $(BUILD) -ldflags '$(LDFLAGS) -X helm.sh/helm/v3/internal/version.version=$(HELM_VERSION)' -o ../../../$@ helm.sh/helm/v3/cmd/helm
+	@cd test && $(call building,Helm $(HELM_VERSION)) -ldflags '$(LDFLAGS) -X helm.sh/helm/v3/internal/version.version=$(HELM_VERSION)' -o ../$@ helm.sh/helm/v3/cmd/helm
 
 VSPHERE_SOURCES := $(addprefix test/tools/vsphere/,go.mod go.sum) $(wildcard test/tools/vsphere/*/*.go)
 
-$(BIN)/govc: $(VSPHERE_SOURCES) ## Build govc, the command line of vSphere.
-	@echo "building govc $(GOVMOMI_VERSION) (about 1 minute the first time) ..."
+$(BIN)/govc: $(VSPHERE_SOURCES)
 	@mkdir -p $(@D)
-	@cd test/tools/vsphere && $(BUILD) -ldflags '$(LDFLAGS) -X github.com/vmware/govmomi/cli/flags.BuildVersion=$(GOVMOMI_VERSION)' -o ../../../$@ ./govc
+	@cd test/tools/vsphere && $(call building,govc $(GOVMOMI_VERSION) (about 1 minute the first time)) -ldflags '$(LDFLAGS) -X github.com/vmware/govmomi/cli/flags.BuildVersion=$(GOVMOMI_VERSION)' -o ../../../$@ ./govc
 
-$(BIN)/vcsim: $(VSPHERE_SOURCES) ## Build vcsim, the simulator of vSphere.
-	@echo "building vcsim $(GOVMOMI_VERSION) (about 1 minute the first time) ..."
+$(BIN)/vcsim: $(VSPHERE_SOURCES)
 	@mkdir -p $(@D)
-	@cd test/tools/vsphere && $(BUILD) -ldflags '$(LDFLAGS)' -o ../../../$@ ./vcsim
+	@cd test/tools/vsphere && $(call building,vcsim $(GOVMOMI_VERSION) (about 1 minute the first time)) -ldflags '$(LDFLAGS)' -o ../../../$@ ./vcsim
 
-$(BIN)/cluster: test/cluster/go.mod test/cluster/go.sum $(call sources,test/cluster/cmd/cluster test/cluster/internal) ## Build the cluster command, which starts and stops Kubernetes.
-	@echo "building the cluster command (about 1 minute the first time) ..."
+$(BIN)/cluster: test/cluster/go.mod test/cluster/go.sum $(call sources,test/cluster/cmd/cluster test/cluster/internal)
 	@mkdir -p $(@D)
-	@cd test/cluster && $(BUILD) -ldflags '$(LDFLAGS)' -o ../../$@ ./cmd/cluster
+	@cd test/cluster && $(call building,the cluster command (about 1 minute the first time)) -ldflags '$(LDFLAGS)' -o ../../$@ ./cmd/cluster
 
-$(BIN)/postgres_exporter: test/tools/postgres-exporter/go.mod test/tools/postgres-exporter/go.sum ## Build the metrics exporter of PostgreSQL.
-	@echo "building postgres_exporter $(EXPORTER_VERSION) (about 1 minute the first time) ..."
+$(BIN)/postgres_exporter: test/tools/postgres-exporter/go.mod test/tools/postgres-exporter/go.sum
 	@mkdir -p $(@D)
-	@cd test/tools/postgres-exporter && $(BUILD) -ldflags '$(LDFLAGS)' -o ../../../$@ github.com/prometheus-community/postgres_exporter/cmd/postgres_exporter
+	@cd test/tools/postgres-exporter && $(call building,postgres_exporter $(EXPORTER_VERSION) (about 1 minute the first time)) -ldflags '$(LDFLAGS)' -o ../../../$@ github.com/prometheus-community/postgres_exporter/cmd/postgres_exporter
 
 # The programs of a node that runs containers: see test-node.
 NODE_PROGRAMS := $(BIN)/node/containerd $(BIN)/node/cni/.complete $(BIN)/node/coredns
 
 .PHONY: node-binaries
-node-binaries: $(BIN)/kube/kube $(KUBE_LINKS) $(NODE_PROGRAMS) $(BIN)/cluster $(BIN)/govc
+node-binaries: $(BIN)/kube/.node $(BIN)/kube/etcd $(NODE_PROGRAMS) $(BIN)/cluster $(BIN)/govc
 
 # Only the features that the node uses: no other snapshotters, no tracing.
 CONTAINERD_TAGS := no_aufs,no_btrfs,no_devmapper,no_tracing,no_zfs
 CONTAINERD      := github.com/containerd/containerd/v2
 
-$(BIN)/node/containerd: test/tools/containerd/go.mod test/tools/containerd/go.sum ## Build containerd, which runs containers, with its shim and client.
-	@echo "building containerd $(CONTAINERD_VERSION) (about 2 minutes the first time) ..."
+$(BIN)/node/containerd: test/tools/containerd/go.mod test/tools/containerd/go.sum
 	@mkdir -p $(@D)
-	@cd test/tools/containerd && $(BUILD) -tags $(CONTAINERD_TAGS) -ldflags '$(LDFLAGS) -X $(CONTAINERD)/version.Version=$(CONTAINERD_VERSION)' -o ../../../$(@D)/ \
+	@cd test/tools/containerd && $(call building,containerd $(CONTAINERD_VERSION) (about 2 minutes the first time)) -tags $(CONTAINERD_TAGS) -ldflags '$(LDFLAGS) -X $(CONTAINERD)/version.Version=$(CONTAINERD_VERSION)' -o ../../../$(@D)/ \
 	  $(CONTAINERD)/cmd/containerd-shim-runc-v2 $(CONTAINERD)/cmd/ctr $(CONTAINERD)/cmd/containerd
 
 CNI := github.com/containernetworking/plugins/plugins
 
-$(BIN)/node/cni/.complete: test/tools/cni/go.mod test/tools/cni/go.sum ## Build the CNI plugins, which connect pods to the network.
-	@echo "building the CNI plugins $(CNI_VERSION) ..."
+$(BIN)/node/cni/.complete: test/tools/cni/go.mod test/tools/cni/go.sum
 	@mkdir -p $(@D)
-	@cd test/tools/cni && $(BUILD) -ldflags '$(LDFLAGS)' -o ../../../$(@D)/ \
+	@cd test/tools/cni && $(call building,the CNI plugins $(CNI_VERSION)) -ldflags '$(LDFLAGS)' -o ../../../$(@D)/ \
 	  $(CNI)/main/bridge $(CNI)/main/loopback $(CNI)/ipam/host-local $(CNI)/meta/portmap
 	@touch $@
 
-$(BIN)/node/coredns: test/tools/coredns/go.mod test/tools/coredns/go.sum test/tools/coredns/main.go ## Build CoreDNS, which resolves the names of Services.
-	@echo "building CoreDNS $(COREDNS_VERSION) (about 2 minutes the first time) ..."
+$(BIN)/node/coredns: test/tools/coredns/go.mod test/tools/coredns/go.sum test/tools/coredns/main.go
 	@mkdir -p $(@D)
-	@cd test/tools/coredns && $(BUILD) -ldflags '$(LDFLAGS)' -o ../../../$@ .
+	@cd test/tools/coredns && $(call building,CoreDNS $(COREDNS_VERSION) (about 2 minutes the first time)) -ldflags '$(LDFLAGS)' -o ../../../$@ .
 
-$(BIN)/golangci-lint: test/tools/lint/go.mod test/tools/lint/go.sum ## Build the linter.
-	@echo "building golangci-lint $(GOLANGCI_LINT_VERSION) (about 2 minutes the first time) ..."
+$(BIN)/golangci-lint: test/tools/lint/go.mod test/tools/lint/go.sum
 	@mkdir -p $(@D)
-	@cd test/tools/lint && $(BUILD) -ldflags '$(LDFLAGS) -X main.version=$(GOLANGCI_LINT_VERSION:v%=%)' -o ../../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@cd test/tools/lint && $(call building,golangci-lint $(GOLANGCI_LINT_VERSION) (about 2 minutes the first time)) -ldflags '$(LDFLAGS) -X main.version=$(GOLANGCI_LINT_VERSION:v%=%)' -o ../../../$@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
-$(BIN)/vale: test/tools/vale/go.mod test/tools/vale/go.sum ## Build Vale, which checks wording.
-	@echo "building Vale $(VALE_VERSION) (about 1 minute the first time) ..."
+$(BIN)/vale: test/tools/vale/go.mod test/tools/vale/go.sum
 	@mkdir -p $(BIN)
-	@cd test/tools/vale && CGO_ENABLED=1 CGO_CFLAGS=-w $(BUILD) -ldflags '$(LDFLAGS)' -o ../../../$@ github.com/errata-ai/vale/v3/cmd/vale
+	@cd test/tools/vale && CGO_ENABLED=1 CGO_CFLAGS=-w $(call building,Vale $(VALE_VERSION) (about 1 minute the first time)) -ldflags '$(LDFLAGS)' -o ../../../$@ github.com/errata-ai/vale/v3/cmd/vale
 
-$(BIN)/govulncheck: test/tools/vuln/go.mod test/tools/vuln/go.sum ## Build govulncheck, which finds known vulnerabilities.
-	@echo "building govulncheck $(GOVULNCHECK_VERSION) ..."
+$(BIN)/govulncheck: test/tools/vuln/go.mod test/tools/vuln/go.sum
 	@mkdir -p $(@D)
-	@cd test/tools/vuln && $(BUILD) -ldflags '$(LDFLAGS)' -o ../../../$@ golang.org/x/vuln/cmd/govulncheck
+	@cd test/tools/vuln && $(call building,govulncheck $(GOVULNCHECK_VERSION)) -ldflags '$(LDFLAGS)' -o ../../../$@ golang.org/x/vuln/cmd/govulncheck
 
-$(BIN)/cyclonedx-gomod: test/tools/sbom/go.mod test/tools/sbom/go.sum ## Build cyclonedx-gomod, which writes SBOMs.
-	@echo "building cyclonedx-gomod $(CYCLONEDX_VERSION) ..."
+$(BIN)/cyclonedx-gomod: test/tools/sbom/go.mod test/tools/sbom/go.sum
 	@mkdir -p $(@D)
-	@cd test/tools/sbom && $(BUILD) -trimpath -ldflags '$(LDFLAGS)' -o ../../../$@ github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
+	@cd test/tools/sbom && $(call building,cyclonedx-gomod $(CYCLONEDX_VERSION)) -trimpath -ldflags '$(LDFLAGS)' -o ../../../$@ github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 
-$(BIN)/goreleaser: test/tools/goreleaser/go.mod test/tools/goreleaser/go.sum ## Build GoReleaser, which builds and publishes releases.
-	@echo "building GoReleaser $(GORELEASER_VERSION) (about 5 minutes the first time) ..."
+$(BIN)/goreleaser: test/tools/goreleaser/go.mod test/tools/goreleaser/go.sum
 	@mkdir -p $(@D)
-	@cd test/tools/goreleaser && $(BUILD) -ldflags '$(LDFLAGS) -X main.version=$(GORELEASER_VERSION)' -o ../../../$@ github.com/goreleaser/goreleaser/v2
+	@cd test/tools/goreleaser && $(call building,GoReleaser $(GORELEASER_VERSION) (about 5 minutes the first time)) -ldflags '$(LDFLAGS) -X main.version=$(GORELEASER_VERSION)' -o ../../../$@ github.com/goreleaser/goreleaser/v2
 
-##@ Cleaning
+##@ Local cluster
 
 .PHONY: clean
 clean: ## Stop and remove the local clusters, and remove all built files.

@@ -1,6 +1,6 @@
-// Command kube contains etcd, kube-apiserver, kube-controller-manager,
-// kube-scheduler, kubectl, kubelet and kube-proxy in one binary. The name with
-// which it is called selects the program, as in busybox.
+// Command kube contains kube-apiserver, kube-controller-manager, kube-scheduler and
+// kubectl in one binary. The name with which it is called selects the program, as in
+// busybox.
 //
 // Each program is upstream's own, unchanged. The programs share nearly all of
 // their code, so one binary is several times smaller and faster to build than
@@ -19,14 +19,11 @@ import (
 // programs maps names to upstream programs. A program is only created when it
 // is called, because creating it registers flags and feature gates for the
 // whole process.
-var programs = map[string]func(args []string) int{
-	"etcd":                    etcd,
+var programs = map[string]func() int{
 	"kube-apiserver":          kubeAPIServer,
 	"kube-controller-manager": kubeControllerManager,
-	"kube-proxy":              kubeProxy,
 	"kube-scheduler":          kubeScheduler,
 	"kubectl":                 kubectl,
-	"kubelet":                 kubelet,
 }
 
 func main() {
@@ -37,7 +34,7 @@ func main() {
 			strings.Join(names(), ", "), name)
 		os.Exit(2)
 	}
-	os.Exit(program(os.Args))
+	os.Exit(program())
 }
 
 // names returns the sorted names of the programs.

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"os"
 	_ "time/tzdata" // time zones of CronJobs, for machines without time zone data
 
-	"go.etcd.io/etcd/server/v3/etcdmain"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // all authentication methods of kubectl
 	"k8s.io/component-base/cli"
 	"k8s.io/component-base/logs"
@@ -16,39 +14,24 @@ import (
 	kubectlutil "k8s.io/kubectl/pkg/cmd/util"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
-	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
-	kubeletapp "k8s.io/kubernetes/cmd/kubelet/app"
 )
 
 // The following functions are the bodies of upstream's main functions.
 
-func etcd(args []string) int {
-	etcdmain.Main(args)
-	return 0
-}
-
-func kubeAPIServer([]string) int {
+func kubeAPIServer() int {
 	return cli.Run(apiserver.NewAPIServerCommand())
 }
 
-func kubeControllerManager([]string) int {
+func kubeControllerManager() int {
 	return cli.Run(controllermanager.NewControllerManagerCommand())
 }
 
-func kubeProxy([]string) int {
-	return cli.Run(proxy.NewProxyCommand())
-}
-
-func kubelet([]string) int {
-	return cli.Run(kubeletapp.NewKubeletCommand(context.Background()))
-}
-
-func kubeScheduler([]string) int {
+func kubeScheduler() int {
 	return cli.Run(scheduler.NewSchedulerCommand())
 }
 
-func kubectl([]string) int {
+func kubectl() int {
 	// Set before the command is created, because creating it may log. Parsing
 	// the flags reports an invalid value.
 	_, _ = logs.GlogSetter(kubectlcmd.GetLogVerbosity(os.Args))
