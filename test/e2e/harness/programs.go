@@ -52,7 +52,7 @@ func operatorBinary(ctx context.Context, scratch string) (string, error) {
 		return filepath.Abs(file)
 	}
 	file := filepath.Join(scratch, "chartwright")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", file, "./cmd/chartwright")
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", file, "./cmd/chartwright")
 	build.Dir = Root()
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
