@@ -80,7 +80,7 @@ endif
 help: ## List the targets.
 	@awk 'BEGIN { FS = ":.*## " } \
 	  /^##@ / { task = substr($$0, 5); if (!(task in targets)) order[++tasks] = task } \
-	  /^[a-z-]+:.*## / { targets[task] = targets[task] sprintf("  %-22s %s\n", $$1, $$2) } \
+	  /^[a-zA-Z0-9_-]+:.*## / { targets[task] = targets[task] sprintf("  %-22s %s\n", $$1, $$2) } \
 	  END { for (i = 1; i <= tasks; i++) if (targets[order[i]]) printf("%s\n%s\n", order[i], targets[order[i]]) }' \
 	  $(firstword $(MAKEFILE_LIST))
 
