@@ -41,9 +41,9 @@ func serve(t *testing.T, special map[string]http.HandlerFunc) string {
 		case !known || !strings.HasPrefix(r.URL.Path, "/release/"+version+"/bin/linux/"):
 			http.NotFound(w, r)
 		case checksum:
-			w.Write([]byte(sum(contents) + "\n")) //nolint:errcheck // the client reports it
+			w.Write([]byte(sum(contents) + "\n"))
 		default:
-			w.Write([]byte(contents)) //nolint:errcheck // the client reports it
+			w.Write([]byte(contents))
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -53,11 +53,11 @@ func serve(t *testing.T, special map[string]http.HandlerFunc) string {
 // pinned writes a file with the checksums of the programs.
 func pinned(t *testing.T) string {
 	t.Helper()
-	lines := "# a comment\n\n"
+	lines := []string{"# a comment", ""}
 	for name, contents := range programs {
-		lines += sum(contents) + "  " + path(name) + "\n"
+		lines = append(lines, sum(contents)+"  "+path(name))
 	}
-	return write(t, lines)
+	return write(t, strings.Join(lines, "\n"))
 }
 
 func write(t *testing.T, contents string) string {
@@ -128,12 +128,12 @@ func TestDownload_Failure(t *testing.T) {
 		name, server, checksums, want string
 	}{
 		{"wrong contents", serve(t, map[string]http.HandlerFunc{
-			"kubectl": func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("malicious")) }, //nolint:errcheck // the client reports it
+			"kubectl": func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("malicious")) },
 		}), pinned(t), "kubectl has the SHA-512 " + sum("malicious") + ", want " + sum(programs["kubectl"])},
 		{"broken connection", serve(t, map[string]http.HandlerFunc{
 			"kubectl": func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Length", "7000")
-				w.Write([]byte("kubectl")) //nolint:errcheck // the client reports it
+				w.Write([]byte("kubectl"))
 				w.(http.Flusher).Flush()
 				panic(http.ErrAbortHandler)
 			},
@@ -186,7 +186,7 @@ func TestPin_WritesPublishedChecksums(t *testing.T) {
 
 func TestPin_InvalidChecksumChangesNothing(t *testing.T) {
 	server := serve(t, map[string]http.HandlerFunc{
-		"kubectl.sha512": func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("<html>")) }, //nolint:errcheck // the client reports it
+		"kubectl.sha512": func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("<html>")) },
 	})
 	file := write(t, "old")
 	if code, printed := call(t, "-pin", "-server", server, "-checksums", file, "kubectl"); code != failed || !strings.Contains(printed, `got "<html>", want a SHA-512`) {

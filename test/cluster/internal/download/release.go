@@ -166,7 +166,7 @@ func (r Release) open(ctx context.Context, path string) (io.ReadCloser, int64, e
 	return &watchedBody{ReadCloser: response.Body, ctx: ctx, cancel: cancel, watch: watch, stall: stall}, response.ContentLength, nil
 }
 
-// watchedBody is a body that a timer closes unless data arrives.
+// watchedBody is a body whose request a timer cancels unless data arrives.
 type watchedBody struct {
 	io.ReadCloser
 	ctx    context.Context
@@ -175,6 +175,7 @@ type watchedBody struct {
 	stall  time.Duration
 }
 
+// Read reads data, and restarts the timer.
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
@@ -186,6 +187,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Close stops the timer, too.
 func (b *watchedBody) Close() error {
 	b.watch.Stop()
 	b.cancel(nil)

@@ -14,7 +14,7 @@ func TestDownload_StalledServer(t *testing.T) {
 	for _, begin := range []func(w http.ResponseWriter){
 		func(http.ResponseWriter) {},
 		func(w http.ResponseWriter) {
-			w.Write([]byte("half")) //nolint:errcheck // the client reports it
+			w.Write([]byte("half"))
 			w.(http.Flusher).Flush()
 		},
 	} {
