@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chartwright/chartwright/test/cluster/internal/download"
 )
 
 // programs are the contents of the programs of a release.
@@ -194,5 +196,24 @@ func TestPin_InvalidChecksumChangesNothing(t *testing.T) {
 	}
 	if data, err := os.ReadFile(file); err != nil || string(data) != "old" {
 		t.Errorf("the file has changed: %q, %v", data, err)
+	}
+}
+
+// TestPinnedChecksums_AreOfBuiltVersion: after an update of Kubernetes, checksums of the
+// previous version would only make every download fail.
+func TestPinnedChecksums_AreOfBuiltVersion(t *testing.T) {
+	module, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := download.ReadChecksums("../../kubernetes.sha512")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path := range sums {
+		version, _, _ := strings.Cut(path, "/")
+		if !strings.Contains(string(module), "k8s.io/kubernetes "+version+"\n") {
+			t.Errorf("%s is not of the version in go.mod: run make pin-kubernetes", path)
+		}
 	}
 }
