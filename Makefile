@@ -181,7 +181,7 @@ run-test-node: node-binaries node-images $(BIN)/helm
 	@echo "testing the upgrade of a database in images ..."
 	@cd test && CHARTWRIGHT_IMAGES=$(CURDIR)/$(BIN)/images $(GO_TEST) -v ./charts/database -run '^TestPostgreSQL_MajorUpgrade$$'
 	@trap 'kill $$pid 2>/dev/null; wait $$pid; exit 130' HUP INT TERM; trap '$(BIN)/cluster down --dir $(NODE_CLUSTER) || exit 1' EXIT; \
-	$(BIN)/cluster up --dir $(NODE_CLUSTER) --containers --images $(BIN)/images & pid=$$!; wait $$pid || exit 1; \
+	$(BIN)/cluster up --dir $(NODE_CLUSTER) --containers --images $(BIN)/images --timeout 5m & pid=$$!; wait $$pid || exit 1; \
 	(cd test/node && CHARTWRIGHT_NODE=$(CURDIR)/$(NODE_CLUSTER) exec ../../$(BIN)/node.test -test.v -test.parallel 4 -test.timeout 30m -test.run '$(NODE_TEST)') & pid=$$!; wait $$pid
 
 # Debian packages are installed only by root, and only if they are missing.
@@ -565,7 +565,7 @@ cluster-down: $(BIN)/cluster ## Stop the local cluster.
 
 .PHONY: node-up
 node-up: node-requirements node-binaries node-images ## Start a local cluster with one real node, which runs containers.
-	@$(BIN)/cluster up --dir $(NODE_CLUSTER) --containers --images $(BIN)/images
+	@$(BIN)/cluster up --dir $(NODE_CLUSTER) --containers --images $(BIN)/images --timeout 5m
 
 .PHONY: node-down
 node-down: $(BIN)/cluster ## Stop the cluster with the real node.
