@@ -17,6 +17,8 @@ import (
 	"helm.sh/helm/v3/pkg/lint/support"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/chartwright/chartwright/internal/api"
 )
 
 // render returns the objects of the chart.
@@ -241,8 +243,8 @@ func TestChart_Lint(t *testing.T) {
 	}
 }
 
-// TestChart_ImageOfMakefile compares the image with that of `make image`.
-func TestChart_ImageOfMakefile(t *testing.T) {
+// TestChart_ImageOfRelease compares the image with that of `make image` and of projects.
+func TestChart_ImageOfRelease(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if err != nil {
 		t.Fatal(err)
@@ -255,5 +257,8 @@ func TestChart_ImageOfMakefile(t *testing.T) {
 	want := fmt.Sprintf(`(?m)^IMG +\?= %s:\$\(VERSION\)$`, regexp.QuoteMeta(fmt.Sprint(image["repository"])))
 	if !regexp.MustCompile(want).Match(makefile) {
 		t.Errorf("the Makefile does not match %s", want)
+	}
+	if ofProjects := api.BuildInfo().Image(); !strings.HasPrefix(ofProjects, fmt.Sprint(image["repository"], ":")) {
+		t.Errorf("the chart has the image %s, and projects have %s", image["repository"], ofProjects)
 	}
 }
