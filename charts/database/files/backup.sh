@@ -41,6 +41,7 @@ fi
 check_complete
 find "$BACKUPS" -mindepth 2 -maxdepth 2 -name '*.partial' -mmin +1440 -exec rm -rf {} +
 if [ "$kind" = final ]; then
+  check_connections
   trap undo EXIT
   trap 'exit 143' TERM INT
   lock

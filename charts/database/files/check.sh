@@ -43,9 +43,10 @@ fi
 if [ "${MAJOR_UPGRADE:-}" != DumpAndRestore ]; then
   die "the data is of PostgreSQL $server, and the image is of PostgreSQL $own: majorUpgrade is ${MAJOR_UPGRADE:-not set}"
 fi
+check_connections
 # If the server has a newer patch release than the image, its columns can have an option that pg_dump of the image
 # copies and the server of the image rejects: the restore would fail.
-databases=$(query -c 'SELECT datname FROM pg_database WHERE datallowconn AND NOT datistemplate ORDER BY oid')
+databases=$(query -c 'SELECT datname FROM pg_database WHERE datallowconn ORDER BY oid')
 while IFS= read -r database; do
   if PGDATABASE=$database pg_dump -w --schema-only --lock-wait-timeout=10s | grep '^ALTER TABLE .* SET (.*pg_attver=' > /dev/null; then
     die "the server has a newer patch release than the image, whose PostgreSQL $own does not support the column option pg_attver: use the newest patch release of PostgreSQL $own"

@@ -172,6 +172,15 @@ check_complete() {
   case $pending in '' | done | 'restored '*) ;; *) die "the restore of $pending has not finished" ;; esac
 }
 
+# Fails if a dump would lack a database.
+check_connections() {
+  closed=$(query << 'SQL'
+SELECT string_agg(quote_ident(datname), ', ' ORDER BY datname) FROM pg_database WHERE NOT datallowconn AND datname <> 'template0';
+SQL
+  ) || die "$PGHOST does not answer"
+  [ -z "$closed" ] || die "the backup would lack databases, because no connections are allowed to: $closed. Allow them with ALTER DATABASE ... ALLOW_CONNECTIONS true, or drop the databases"
+}
+
 # Dumps all databases and roles into a folder below $BACKUPS. The folder appears only when the dump is complete.
 dump_all() {
   umask 077
@@ -181,7 +190,7 @@ dump_all() {
   pg_dumpall -w --roles-only -f "$partial/roles.sql"
   query > "$partial/databases.txt" << 'SQL'
 SELECT CASE WHEN datname ~ '^[A-Za-z0-9_][A-Za-z0-9_.-]*$' AND datname !~ '^oid-' THEN datname ELSE 'oid-' || oid END || '|' || datname
-FROM pg_database WHERE datallowconn AND NOT datistemplate ORDER BY oid;
+FROM pg_database WHERE datallowconn AND datname NOT IN ('template0', 'template1') ORDER BY oid;
 SQL
   [ -s "$partial/databases.txt" ] || die "there is no database to dump"
   while IFS='|' read -r file database; do

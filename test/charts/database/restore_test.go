@@ -25,9 +25,24 @@ func TestPostgreSQL_Snapshot(t *testing.T) {
 	p := newPostgres(t)
 	primary := p.pod(0)
 	primary.configure()
+	asSuperuser := func(statement string) {
+		t.Helper()
+		if out, err := primary.queryAs("postgres", superuserPassword, statement); err != nil {
+			t.Fatalf("%s: %v: %s", statement, err, out)
+		}
+	}
+
+	// A snapshot that would lack a database is refused, and the load continues.
+	asSuperuser(`CREATE DATABASE blueprint TEMPLATE "name-of-database" IS_TEMPLATE true`)
+	asSuperuser("CREATE DATABASE archive ALLOW_CONNECTIONS false")
+	l := primary.startLoad()
+	if out, err := p.job("backup.sh", []string{"final"}); err == nil || !strings.Contains(out, "no connections are allowed to: archive") {
+		t.Errorf("a snapshot without a database is not refused: %v\n%s", err, out)
+	}
+	l.more(1)
+	asSuperuser("ALTER DATABASE archive ALLOW_CONNECTIONS true")
 
 	// After a snapshot that fails, the load continues.
-	l := primary.startLoad()
 	p.shim("full", "pg_dump", dumpWithoutSpace)
 	path := p.path
 	p.path = p.at("full") + ":" + path
@@ -49,6 +64,7 @@ func TestPostgreSQL_Snapshot(t *testing.T) {
 	primary.env = nil
 	contains(t, primary.configure("RESTORE_FROM=latest", "INCARNATION=second"), "restoring final/")
 	primary.has(rows)
+	primary.expect("SELECT string_agg(datname, ' ' ORDER BY datname) FROM pg_database WHERE datname = 'archive' OR datistemplate", "archive blueprint template0 template1")
 	primary.startLoad()
 }
 

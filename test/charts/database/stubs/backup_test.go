@@ -55,6 +55,10 @@ var backupRuns = []run{
 		wantText: []string{"the backup is final/"}, leaves: files("backups/final/20240101T000000Z/roles.sql", "x", "backups/identity", "", "peer-0/access", "locked\n", "backups/final/*/databases.txt", "postgres|postgres\napp|app\noid-7|a b\n"),
 	},
 	{
+		name: "a final backup that would lack a database", script: "backup.sh", args: []string{"final"}, answers: []answer{{When: "WHERE NOT datallowconn", Say: "archive\n"}},
+		fails: true, wantText: []string{"no connections are allowed to: archive"}, never: []string{"text=locked", "pg_dumpall"},
+	},
+	{
 		name: "a final backup while sessions remain", script: "backup.sh", args: []string{"final"}, answers: []answer{{When: "pg_terminate_backend", Say: "3\n", Times: 2}, {When: "pg_terminate_backend", Say: "0\n", Times: 2}, {When: "pg_terminate_backend", Say: "1\n", Times: 1}},
 		calls: []string{"pg_terminate", "pg_terminate", "pg_terminate", "pg_terminate", "pg_terminate", "pg_terminate", "pg_terminate", "pg_terminate", "pg_dumpall"},
 	},

@@ -36,7 +36,7 @@ const stubLocked = "CHARTWRIGHT_STUB_LOCK"
 
 // programs are the programs that the scripts call, including sleep.
 var programs = []string{
-	"df", "initdb", "pg_basebackup", "pg_controldata", "pg_ctl", "pg_dump", "pg_dumpall", "pg_isready", "pg_restore", "postgres", "psql", "sleep", "vacuumdb",
+	"df", "initdb", "pg_basebackup", "pg_controldata", "pg_ctl", "pg_dump", "pg_dumpall", "pg_isready", "pg_restore", "pg_waldump", "postgres", "psql", "sleep", "vacuumdb",
 }
 
 // tools are real programs that TestScripts_Killed counts as calls.
@@ -273,9 +273,10 @@ func newStubs(t *testing.T, script string, answers ...answer) *stubs {
 	s := &stubs{t: t, dir: t.TempDir(), answers: append(slices.Clone(answers),
 		answer{When: "--version", Say: "pg (PostgreSQL) 17.5 (Debian 17.5-1)\n"},
 		answer{When: "server_version_num", Say: "170005\n"},
-		answer{When: "FROM pg_database WHERE datallowconn AND NOT datistemplate ORDER BY oid", Say: "postgres|postgres\napp|app\noid-7|a b\n"},
+		answer{When: "FROM pg_database WHERE datallowconn AND datname NOT IN", Say: "postgres|postgres\napp|app\noid-7|a b\n"},
 		answer{When: "shobj_description", Say: "1\n"},
-		answer{When: "pg_controldata", Say: "pg_control version number: 1\nDatabase system identifier:           77\n"},
+		answer{When: "pg_controldata", Say: "pg_control version number: 1\nDatabase system identifier:           77\nMin recovery ending loc's timeline:   1\n"},
+		answer{When: "IDENTIFY_SYSTEM", Say: "77|1|0/5|\n"},
 		answer{When: "system_identifier", Say: "77\n"},
 		answer{When: "wal_status, 'unreserved'", Say: "reserved\n"},
 		answer{When: "wal_status = 'lost'", Say: "0\n"},

@@ -15,6 +15,10 @@ var upgradeRuns = []run{
 		fails: true, wantText: []string{"majorUpgrade is Refuse"},
 	},
 	{
+		name: "a later version whose dump would lack a database", script: "upgrade.sh", answers: []answer{serverOf16, {When: "WHERE NOT datallowconn", Say: "archive\n"}},
+		fails: true, wantText: []string{"no connections are allowed to: archive"}, never: []string{"text=locked", "pg_dumpall"},
+	},
+	{
 		name: "a later version of an older patch release", script: "check.sh",
 		answers: []answer{serverOf16, {When: "pg_dump -w --schema-only", Say: "ALTER TABLE ONLY public.t ALTER COLUMN a SET (n_distinct=5, pg_attver=26457032);\nCREATE VIEW v;\n"}},
 		fails:   true, wantText: []string{"use the newest patch release of PostgreSQL 17"}, never: []string{"text="},
