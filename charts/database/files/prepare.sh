@@ -141,6 +141,35 @@ SQL
 # Reports whether the data belongs to a standby of this major version.
 usable() { [ -e "$PGDATA/standby.signal" ] && [ "$(data_major "$PGDATA")" = "$own" ]; }
 
+# Prints a value of the control file of the data.
+control() { pg_controldata -D "$PGDATA" | sed -n "s/^$1: *//p"; }
+
+# Reports whether the primary's data is a continuation of the data of this standby. After a failover, it is not if this
+# standby has received more than the new primary: the data has WAL after the end of a timeline in the history of the
+# primary.
+continued() {
+  timeline=$(control "Min recovery ending loc's timeline")
+  if [ "${timeline:-0}" = 0 ]; then timeline=$(control "Latest checkpoint's TimeLineID"); fi
+  current=$(query -d 'dbname=postgres replication=true' -c 'IDENTIFY_SYSTEM' | cut -d '|' -f 2)
+  [ -n "$current" ] || return 1
+  [ "$timeline" != "$current" ] || return 0
+  command -v pg_waldump > /dev/null || return 1
+  history=$(query -d 'dbname=postgres replication=true' -c "TIMELINE_HISTORY $current" | sed 's/^[0-9A-F]*[.]history|//')
+  replayed=
+  while read -r past end _; do
+    [ -n "$end" ] || continue
+    if pg_waldump -p "$PGDATA/pg_wal" -t "$past" -s "$end" -n 1 > /dev/null 2>&1; then return 1; fi
+    [ "$past" = "$timeline" ] || continue
+    replayed=$(query -v replayed="$(control 'Minimum recovery ending location')" -v end="$end" << 'SQL'
+SELECT :'replayed'::pg_lsn <= :'end'::pg_lsn;
+SQL
+    )
+  done << EOF
+$history
+EOF
+  [ "$replayed" = t ]
+}
+
 # Reports whether the volume has space for a second copy of the data.
 room() {
   used=$(du -sk "$PGDATA" | cut -f 1)
@@ -161,16 +190,18 @@ copy_data() {
   rm -rf "$PGDATA.new"
   here=
   if [ -e "$PGDATA/PG_VERSION" ]; then here=$(system_of "$PGDATA"); fi
-  if usable && [ "$here" = "$there" ] && ! room; then
+  outdated=
+  if usable && [ "$here" = "$there" ] && continued; then outdated=yes; fi
+  if [ -n "$outdated" ] && ! room; then
     say "the volume has no space for two copies: removing the outdated copy first"
     remove_data
   fi
   pg_basebackup -w -D "$PGDATA.new" -X stream -S "$slot" -c fast
   for file in access fresh restore upgrade; do rm -f "$PGDATA.new/$file"; done
   : > "$PGDATA.new/standby.signal"
-  if [ -n "$(note fresh)" ]; then
+  if [ -n "$outdated" ] || [ -n "$(note fresh)" ]; then
     remove_data
-  elif [ -e "$PGDATA/standby.signal" ] && { [ "$here" = "$there" ] || grep -qxF "$here" "$PGDATA.new/predecessors" 2> /dev/null; }; then
+  elif [ -e "$PGDATA/standby.signal" ] && grep -qxF "$here" "$PGDATA.new/predecessors" 2> /dev/null; then
     remove_data
   elif [ -e "$PGDATA" ]; then
     aside=$DATABASE_HOME/aside-$(date -u +%Y%m%dT%H%M%SZ)

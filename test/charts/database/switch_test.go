@@ -1,6 +1,7 @@
 package database
 
 import (
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -129,4 +130,54 @@ func TestPostgreSQL_InterruptedSwitch(t *testing.T) {
 	// the server start.
 	primary.stop(syscall.SIGINT)
 	contains(t, p.mustJob("check.sh", []string{"rollback"}), "nothing to switch")
+}
+
+// A standby that has writes which the primary lacks keeps them when it takes a
+// copy. A standby whose writes the primary has keeps nothing.
+func TestPostgreSQL_DivergedStandby(t *testing.T) {
+	p := newPostgres(t)
+	primary, standby := p.copied()
+	p.settings(0, 3)
+	diverged := p.pod(2)
+	diverged.start()
+	standby.stop(syscall.SIGINT)
+	p.sql(primary, "INSERT INTO kept VALUES (1001)")
+	diverged.waitFor("SELECT max(n) FROM kept", "1001")
+	diverged.stop(syscall.SIGKILL)
+	primary.stop(syscall.SIGKILL)
+
+	// The nodes of pods 0 and 2 are lost. The user removes pod 2.
+	standby.boot()
+	p.settings(1, 3)
+	if out, err := p.job("switch.sh", nil, "OLD_PRIMARY=0", "OLD_STOPPED=yes"); err == nil || !strings.Contains(out, "pod 2 does not answer, and may have received more") {
+		t.Errorf("the switch is not refused: %v\n%s", err, out)
+	}
+	p.settings(1, 2)
+	contains(t, p.mustJob("switch.sh", nil, "OLD_PRIMARY=0", "OLD_STOPPED=yes"), "pod 1 is the primary")
+	p.sql(standby, "INSERT INTO kept VALUES (-1)")
+	p.mustJob("init.sh", nil)
+
+	// The node of pod 2 returns.
+	p.settings(1, 3)
+	kept := func(want int) {
+		t.Helper()
+		if found, err := filepath.Glob(p.at("db-2/home/aside-*/standby.signal")); err != nil || len(found) != want {
+			t.Errorf("pod 2 keeps %v, %v, want %d", found, err, want)
+		}
+	}
+	contains(t, diverged.start(), "taking a copy", "is kept in")
+	diverged.waitFor("SELECT min(n) + max(n) FROM kept", "999")
+	kept(1)
+
+	// Pod 2 misses a switchover, and its WAL is removed.
+	primary.start()
+	diverged.stop(syscall.SIGINT)
+	p.settings(0, 3)
+	contains(t, p.mustJob("switch.sh", nil, "OLD_PRIMARY=1"), "pod 0 is the primary")
+	p.mustJob("init.sh", nil)
+	if out, err := primary.queryAs("postgres", superuserPassword, "SELECT pg_drop_replication_slot('standby_2')"); err != nil {
+		t.Fatal(out)
+	}
+	contains(t, diverged.start(), "taking a copy")
+	kept(1)
 }

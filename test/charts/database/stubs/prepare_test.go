@@ -1,5 +1,14 @@
 package stubs
 
+// afterFailover are the answers of a primary whose timeline is 3, and which has
+// no replication slot for this standby, whose timeline is 1.
+var afterFailover = []answer{
+	{When: "wal_status, 'unreserved'"},
+	{When: "IDENTIFY_SYSTEM", Say: "77|3|0/9|\n"},
+	{When: "TIMELINE_HISTORY 3", Say: "00000003.history|1\t0/4\tno recovery target specified\n\n2\t0/6\tno recovery target specified\n"},
+	{When: "SELECT :'replayed'", Say: "t\n"},
+}
+
 var (
 	standby = []string{"POD_NAME=db-2"}
 	noPeer  = answer{When: "psql@peer", Exit: down}
@@ -174,6 +183,31 @@ var prepareRuns = []run{
 	{
 		name: "a standby whose WAL was removed", script: "prepare.sh", env: standby, files: copied(),
 		answers: []answer{{When: "wal_status, 'unreserved'", Say: "lost\n"}}, calls: []string{"pg_drop_replication_slot", "pg_basebackup"}, leaves: files("home/aside-*", ""),
+	},
+	{
+		name: "a standby that received no more than the new primary", script: "prepare.sh", env: standby, files: copied(),
+		answers: append([]answer{{When: "pg_waldump", Exit: 1}}, afterFailover...), calls: []string{"pg_basebackup"}, leaves: files("home/aside-*", ""),
+	},
+	{
+		name: "a standby that received more than the new primary", script: "prepare.sh", env: standby, files: copied(),
+		answers: append([]answer{{When: "pg_waldump -p…-t 1 -s 0/4"}, {When: "pg_waldump", Exit: 1}}, afterFailover...), calls: []string{"pg_basebackup"}, leaves: files("home/aside-*/PG_VERSION", "17\n"),
+	},
+	{
+		name: "a standby that received more on a later timeline", script: "prepare.sh", env: standby, files: copied(),
+		answers: append([]answer{{When: "pg_waldump -p…-t 2 -s 0/6"}, {When: "pg_waldump", Exit: 1}}, afterFailover...), calls: []string{"pg_basebackup"}, leaves: files("home/aside-*/PG_VERSION", "17\n"),
+	},
+	{
+		name: "a standby that replayed more than the new primary", script: "prepare.sh", env: standby, files: copied(),
+		answers: append([]answer{{When: "SELECT :'replayed'", Say: "f\n"}, {When: "pg_waldump", Exit: 1}}, afterFailover...), calls: []string{"pg_basebackup"}, leaves: files("home/aside-*/PG_VERSION", "17\n"),
+	},
+	{
+		name: "a standby on a timeline that is not in the history of the primary", script: "prepare.sh", env: standby, files: copied(),
+		answers: append([]answer{{When: "TIMELINE_HISTORY 3", Say: "00000003.history|2\t0/4\tno recovery target specified\n"}, {When: "pg_waldump", Exit: 1}}, afterFailover...), calls: []string{"pg_basebackup"}, leaves: files("home/aside-*/PG_VERSION", "17\n"),
+	},
+	{
+		name: "a standby that received more, without space for two copies", script: "prepare.sh", env: standby, files: copied(),
+		answers: append([]answer{{When: "df -Pk", Say: "Filesystem\n/dev/a 9 9 0 1% /\n"}, {When: "pg_basebackup", Exit: 1}}, afterFailover...),
+		fails:   true, leaves: files("home/data/PG_VERSION", "17\n"),
 	},
 	{
 		name: "a standby that cannot query its primary", script: "prepare.sh", env: standby, files: copied(),
