@@ -1,6 +1,7 @@
 package database
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,15 +55,24 @@ func TestPostgreSQL_LostVolumeWithStandby(t *testing.T) {
 
 	// Pod 0 waits instead of initializing its volume.
 	waiting := primary.command("prepare.sh")
-	var out strings.Builder
-	waiting.Stdout, waiting.Stderr = &out, &out
+	output, err := os.Create(p.at("waiting"))
+	p.must(err)
+	defer func() { _ = output.Close() }()
+	waiting.Stdout, waiting.Stderr = output, output
+	said := func() string {
+		text, err := os.ReadFile(output.Name())
+		p.must(err)
+		return string(text)
+	}
 	p.must(waiting.Start())
 	p.wait("pod 0 to report the data of pod 1", func() error {
 		if entries, err := os.ReadDir(p.at("db-0/home")); err != nil || len(entries) > 0 {
 			t.Fatalf("the volume has %v, %v", entries, err)
 		}
-		_, err := os.Stat(p.at("db-0/run/pgpass"))
-		return err
+		if out := said(); !strings.Contains(out, "the volume of this pod is empty, and pod db-1 has the data") {
+			return errors.New(out)
+		}
+		return nil
 	})
 	standby.expect("SELECT count(*) FROM kept", "1000")
 
@@ -79,7 +89,7 @@ func TestPostgreSQL_LostVolumeWithStandby(t *testing.T) {
 
 	// Pod 0 becomes a standby by itself.
 	p.must(waiting.Wait())
-	contains(t, out.String(), "the volume of this pod is empty, and pod db-1 has the data", "taking a copy of the data")
+	contains(t, said(), "taking a copy of the data")
 	primary.launch()
 	primary.waitFor("SELECT count(*) FROM kept", "1001")
 	primary.waitReady()
@@ -171,6 +181,10 @@ func TestPostgreSQL_KilledPrimary(t *testing.T) {
 	l.more(500)
 	primary.stop(syscall.SIGKILL)
 	rows := l.end()
+	// The event "Readiness probe failed" has a reason.
+	if out, err := p.finish(primary.command("ready.sh")); err == nil || !strings.Contains(out, "no response") {
+		t.Errorf("the probe does not fail with a reason: %v\n%s", err, out)
+	}
 	primary.start()
 	primary.has(rows)
 	standby.waitReady()
