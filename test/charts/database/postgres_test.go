@@ -171,7 +171,7 @@ func TestPostgreSQL_Scripts(t *testing.T) {
 	primary.expect("SELECT datcollate FROM pg_database WHERE datname = 'name-of-database'", "C")
 	// The kernel ends a connection to a standby whose node has vanished, which
 	// would block checkpoints for as long as it resends.
-	primary.expect("SHOW tcp_user_timeout", "1min")
+	primary.expect("SHOW tcp_user_timeout", "60000")
 	first := p.backups("scheduled")
 	if len(first) != 1 {
 		t.Fatalf("backups are %v, want one", first)
