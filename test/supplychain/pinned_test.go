@@ -116,3 +116,18 @@ func TestWorkflows_ArePinnedWithMinimalPermissions(t *testing.T) {
 		}
 	}
 }
+
+// TestWorkflows_TargetsExist: the Makefile has the targets that the workflows of this
+// repository run.
+func TestWorkflows_TargetsExist(t *testing.T) {
+	command, found := regexp.MustCompile(`(?m)^\s*(?:- run: )?make ([a-z -]+)`), 0
+	for _, text := range matching(t, `^\.github/workflows/[^/]+\.yaml$`) {
+		for _, targets := range command.FindAllStringSubmatch(text, -1) {
+			found++
+			run(t.Context(), t, "make", append([]string{"--dry-run"}, strings.Fields(targets[1])...)...)
+		}
+	}
+	if found < 4 {
+		t.Errorf("found only %d commands", found)
+	}
+}
