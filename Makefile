@@ -506,7 +506,8 @@ dist/%/chartwright: always
 	@GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) $(RELEASE_BUILD) -o $@ ./cmd/chartwright
 
 # GoReleaser runs cyclonedx-gomod, which writes the SBOMs, and cosign from the PATH.
-GORELEASER := PATH="$(CURDIR)/$(BIN):$$PATH" $(RELEASE_TOOLCHAIN) $(BIN)/goreleaser release --clean
+# On a busy machine the builds take more than its default timeout of one hour.
+GORELEASER := PATH="$(CURDIR)/$(BIN):$$PATH" $(RELEASE_TOOLCHAIN) $(BIN)/goreleaser release --clean --timeout 3h
 
 .PHONY: release-snapshot
 release-snapshot: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## Build the files of a release in dist/release without publishing them, and check them.
