@@ -1,8 +1,8 @@
 -- Health of a custom resource of any Chartwright kind, for Argo CD.
 --
--- Argo CD runs this with `obj`, and without Lua's library of strings.
+-- Argo CD runs this with `obj`, and without Lua's string library.
 
--- Reasons of Ready that tell of an error, while the operator tries again.
+-- Reasons of Ready for errors that the operator retries.
 local failures = {
   AdoptionFailed = true,
   InstallFailed = true,
@@ -36,10 +36,10 @@ if ready == nil then
   return health("Progressing", "Waiting for the operator")
 end
 if status.observedGeneration ~= obj.metadata.generation then
-  return health("Progressing", "Waiting for the operator to see the change")
+  return health("Progressing", "Waiting for the operator to reconcile the change")
 end
 
--- What a person has to look at.
+-- Problems that need a user.
 local stalled = holds("Stalled")
 if stalled ~= nil then
   return health("Degraded", stalled.message)
@@ -52,8 +52,8 @@ if held ~= nil and held.reason == "RolledBackAfterFailure" then
   return health("Degraded", held.message)
 end
 
--- What waits for a person. A sync with waves waits for it, too: return
--- "Healthy" here if it should not.
+-- Paused and held releases. Sync waves wait for them: return "Healthy" here
+-- if they should not.
 local paused = holds("Paused")
 if paused ~= nil and (ready.status == "True" or ready.reason == "Paused") then
   return health("Suspended", paused.message)
@@ -65,7 +65,7 @@ end
 if ready.status ~= "True" then
   return health("Progressing", ready.message)
 end
--- It is well, and a newer chart waits for its turn.
+-- The release is ready, and a newer chart waits in the rollout queue.
 local update = holds("UpdateAvailable")
 if update ~= nil then
   return health("Healthy", update.message)
