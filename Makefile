@@ -121,13 +121,14 @@ ATTACKS := attack
 VSPHERE := $(BIN)/govc $(BIN)/vcsim
 
 # The go command runs only tests that a change can affect, and prints "(cached)" for
-# the others. Tests that need an API server are skipped.
+# the others. It does not notice changes of files that another module reads, so tests
+# below test/ always run. Tests that need an API server are skipped.
 UNIT_TEST := go test -vet=off -short
 
 .PHONY: test-unit
 test-unit: ## Run the unit tests, without a cluster.
 	@$(UNIT_TEST) ./...
-	@cd test && $(UNIT_TEST) ./architecture ./docs
+	@cd test && $(UNIT_TEST) -count=1 ./architecture ./docs
 
 # The folder below test/ with the test.
 PACKAGE ?= e2e
