@@ -34,6 +34,7 @@ CONTAINERD_VERSION    := $(call module-version,test/tools/containerd,github.com/
 CNI_VERSION           := $(call module-version,test/tools/cni,github.com/containernetworking/plugins)
 EXPORTER_VERSION      := $(call module-version,test/tools/postgres-exporter,github.com/prometheus-community/postgres_exporter)
 COREDNS_VERSION       := $(call module-version,test/tools/coredns,github.com/coredns/coredns)
+D2_VERSION            := $(call module-version,test/tools/d2,oss.terrastruct.com/d2)
 
 # Build, test and lint use the same settings, so that they share the build cache.
 # This saves minutes on the first run. -trimpath would change the settings, so
@@ -278,7 +279,7 @@ verify-format: $(BIN)/golangci-lint
 	@cd test/tools/vsphere && ../../../$(BIN)/golangci-lint fmt --diff --config ../../../.golangci.yml
 	@cd test/tools/coredns && ../../../$(BIN)/golangci-lint fmt --diff --config ../../../.golangci.yml
 
-MODULES := . test test/cluster test/tools/cni test/tools/containerd test/tools/coredns test/tools/goreleaser test/tools/kwok test/tools/lint test/tools/postgres-exporter test/tools/sbom test/tools/vale test/tools/vsphere test/tools/vuln
+MODULES := . test test/cluster test/tools/cni test/tools/containerd test/tools/coredns test/tools/d2 test/tools/goreleaser test/tools/kwok test/tools/lint test/tools/postgres-exporter test/tools/sbom test/tools/vale test/tools/vsphere test/tools/vuln
 
 .PHONY: verify-modules
 verify-modules:
@@ -379,6 +380,16 @@ generate: build ## Regenerate CRDs, roles, missing samples, the operator's chart
 
 .PHONY: manifests
 manifests: generate ## Alias of generate, as in other projects.
+
+# Each picture has a light and a dark color scheme, and ends with the digest of its
+# source, which a test compares.
+D2_FLAGS := --layout dagre --theme 0 --dark-theme 200 --scale 0.8 --pad 10 --omit-version --no-xml-tag
+
+.PHONY: pictures
+pictures: $(BIN)/d2 ## Draw the pictures of the docs (docs/images/*.svg) from their sources (*.d2).
+	@for source in docs/images/*.d2; do \
+	  { $(BIN)/d2 $(D2_FLAGS) $$source - && echo "<!-- sha256:$$(sha256sum <$$source | cut -d' ' -f1) -->"; } >$${source%.d2}.svg || exit 1; \
+	done
 
 ##@ Install and deploy
 
@@ -742,6 +753,10 @@ $(BIN)/vale: test/tools/vale/go.mod test/tools/vale/go.sum
 $(BIN)/govulncheck: test/tools/vuln/go.mod test/tools/vuln/go.sum
 	@mkdir -p $(@D)
 	@cd test/tools/vuln && $(call building,govulncheck $(GOVULNCHECK_VERSION)) -ldflags '$(LDFLAGS)' -o ../../../$@ golang.org/x/vuln/cmd/govulncheck
+
+$(BIN)/d2: test/tools/d2/go.mod test/tools/d2/go.sum
+	@mkdir -p $(@D)
+	@cd test/tools/d2 && $(call building,D2 $(D2_VERSION) (about 1 minute the first time)) -ldflags '$(LDFLAGS)' -o ../../../$@ oss.terrastruct.com/d2
 
 $(BIN)/cyclonedx-gomod: test/tools/sbom/go.mod test/tools/sbom/go.sum
 	@mkdir -p $(@D)
