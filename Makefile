@@ -221,7 +221,7 @@ soak: build cluster-binaries ## Run random actions and faults for a long time: S
 	cd test && CHARTWRIGHT_BINARY=$(CURDIR)/$(BIN)/chartwright CHARTWRIGHT_SOAK_SEEDS=$(SOAK_SEEDS) CHARTWRIGHT_SOAK_DECKS=$(SOAK_DECKS) \
 	  CHARTWRIGHT_SOAK_TIME=$(SOAK_TIME) go test -count=1 -v -timeout 2h ./soak
 
-# Run benchmarks on an otherwise idle machine. See docs/performance.md.
+# Run benchmarks on an otherwise idle machine. See docs/dev/performance.md.
 BENCH_CRS   ?= 1000
 BENCH_FLAGS ?=
 

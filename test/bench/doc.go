@@ -1,5 +1,5 @@
 // Command bench measures how fast an operator is and what it costs: `make
-// bench` and `make bench-check`. docs/performance.md explains the numbers.
+// bench` and `make bench-check`. docs/dev/performance.md explains the numbers.
 //
 // It boots its own cluster, starts the operator with its own account, creates
 // custom resources of a chart with four objects, and runs a list of scenarios

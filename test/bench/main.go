@@ -62,7 +62,7 @@ func newRoot() *cobra.Command {
 
 Boots a cluster, runs the operator and a benchmark floor (a bare client that
 only writes the same objects) on it, and removes the cluster at the end.
-docs/performance.md explains the numbers. Requires Linux.`,
+docs/dev/performance.md explains the numbers. Requires Linux.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
