@@ -206,9 +206,10 @@ node-images: build $(BIN)/image $(BIN)/node/coredns $(BIN)/postgres_exporter $(V
 PREVIOUS ?= $(BIN)/chartwright
 
 .PHONY: previous-state
-previous-state: build cluster-binaries ## Record the cluster state of the released operator PREVIOUS, for upgrade tests.
-	cd test && CHARTWRIGHT_BINARY=$(abspath $(PREVIOUS)) KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/kube CHARTWRIGHT_WRITE_STATE=yes \
-	  go test -count=1 ./e2e -run '^TestPreviousVersion_CreateState$$'
+previous-state: build cluster-binaries ## Test up- and downgrades with the released operator PREVIOUS, and record its cluster state.
+	cd test && CHARTWRIGHT_BINARY=$(CURDIR)/$(BIN)/chartwright CHARTWRIGHT_PREVIOUS=$(abspath $(PREVIOUS)) \
+	  KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/kube go test -count=1 ./e2e \
+	  -run '^TestPreviousVersion_(CreateState|DowngradeChangesNothing|ReplicasOfTwoVersions)$$'
 
 # Seeds run in parallel. Four decks with five seeds run each action about 20
 # times, with a few hundred kills and injected faults.

@@ -23,25 +23,24 @@ type replicas struct {
 }
 
 // newReplicas starts the leader, then the standby.
-func newReplicas(t *testing.T, proxy *harness.Proxy, env *harness.Env) replicas {
+func newReplicas(t *testing.T, env *harness.Env, leads, stands harness.Options) replicas {
 	t.Helper()
 	kind := env.NewKind("Hooks")
 	env.InstallCRD(kind)
-	options := harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks"))),
-		Account: env.NewAccount(),
-		Args:    []string{"--leader-elect", "--leader-election-namespace", harness.SystemNamespace},
+	watches := env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")))
+	start := func(options harness.Options) *harness.Operator {
+		options.Watches, options.Account = watches, env.NewAccount()
+		options.Args = []string{"--leader-elect", "--leader-election-namespace", harness.SystemNamespace}
+		return env.NewOperator(options).Start()
 	}
-	options.Proxy = proxy
-	r := replicas{Env: env, kind: kind, leader: env.NewOperator(options).Start()}
+	r := replicas{Env: env, kind: kind, leader: start(leads)}
 	env.Wait("a leader", func(context.Context) error {
 		if leader(env) == "" {
 			return errors.New("the lease has no holder")
 		}
 		return nil
 	})
-	options.Account, options.Proxy = env.NewAccount(), nil
-	r.standby = env.NewOperator(options).Start()
+	r.standby = start(stands)
 	return r
 }
 
@@ -107,7 +106,7 @@ func TestLeader_KilledDuringManyInstalls(t *testing.T) {
 	const installs, killedAt = 100, 300
 	env := harness.New(t)
 	proxy := env.NewProxy()
-	r := newReplicas(t, proxy, env)
+	r := newReplicas(t, env, harness.Options{Proxy: proxy}, harness.Options{})
 	leader, standby := env.Audit(r.leader.User()), env.Audit(r.standby.User())
 	trap := r.leader.KillAtWrite(killedAt, harness.AfterWrite)
 	for i := range installs {
@@ -204,7 +203,7 @@ func expectCreatedOnce(t *testing.T, inProgress map[string]bool, writes []harnes
 func TestStandby_TakesOverWithFilledCaches(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	r := newReplicas(t, nil, env)
+	r := newReplicas(t, env, harness.Options{}, harness.Options{})
 	leader, standby := env.Audit(r.leader.User()), env.Audit(r.standby.User())
 	const releases = 10
 	for i := range releases {
@@ -257,7 +256,7 @@ func TestStandby_TakesOverWithFilledCaches(t *testing.T) {
 func TestLeader_FrozenExitsAfterTakeover(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	r := newReplicas(t, nil, env)
+	r := newReplicas(t, env, harness.Options{}, harness.Options{})
 	holder := leader(env)
 	node := newNodeLabel(env)
 	web := harness.MakeCR(r.kind, "web").Set("hooks.pre-install.node", node).Obj()

@@ -1,66 +1,213 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/release/signing"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// previous is the namespace of the stored state. It is also the operator's name
-// and the group of the kinds, which the releases contain.
-const previous = "previous"
+// Namespaces of the stored states. Each is also the name of the operator and the
+// group of the kinds, which the releases contain, and the name of the file.
+const (
+	// previous is the state that the previous version leaves.
+	previous = "previous"
+	// downgraded is the state that the previous version leaves after it has replaced
+	// the current version.
+	downgraded = "downgraded"
+)
 
-func previousFile(name string) string { return harness.Root("test", "e2e", "testdata", previous, name) }
-
-// previousReleases are the releases of the state, as the previous version has
-// left them.
-var previousReleases = map[string]string{
-	"deployed": "1 deployed",
-	"several":  "1 superseded, 2 superseded, 3 deployed",
-	"held":     "1 superseded, 2 superseded, 3 deployed",
-	"hooked":   "1 deployed",
-	"failed":   "1 deployed, 2 failed",
+func previousFile(name string) string {
+	return harness.Root("test", "e2e", "testdata", "previous", name)
 }
 
-// previousState restores the stored state, or creates it.
+// previousReleases are the releases of the state previous, and downgradedReleases
+// those of the state downgraded.
+var (
+	previousReleases = map[string]string{
+		"deployed": "1 deployed",
+		"several":  "1 superseded, 2 superseded, 3 deployed",
+		"held":     "1 superseded, 2 superseded, 3 deployed",
+		"hooked":   "1 deployed",
+		"failed":   "1 deployed, 2 failed",
+	}
+	downgradedReleases = map[string]string{
+		"signed":   "1 deployed",
+		"held":     "1 superseded, 2 superseded, 3 deployed",
+		"held-new": "1 superseded, 2 superseded, 3 deployed",
+		// The current version installed it, and the previous version upgraded it.
+		"edited": "1 superseded, 2 deployed",
+	}
+)
+
+// previousState restores a stored state, or creates it.
 type previousState struct {
 	*harness.Env
 	note, task harness.Kind
+	watches    string
 	metrics    harness.Metrics
-	operator   *harness.Operator
 }
 
-func newPreviousState(t *testing.T) previousState {
+func newPreviousState(t *testing.T, namespace string) previousState {
 	t.Helper()
 	env := harness.New(t)
-	env.Create(harness.Object("v1", "Namespace", previous))
+	env.Create(harness.Object("v1", "Namespace", namespace))
 	t.Cleanup(func() {
-		if err := env.Typed.CoreV1().Namespaces().Delete(context.Background(), previous, metav1.DeleteOptions{}); err != nil {
+		if err := env.Typed.CoreV1().Namespaces().Delete(context.Background(), namespace, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
-	s := previousState{Env: env.In(previous), metrics: env.NewMetrics()}
+	s := previousState{Env: env.In(namespace), metrics: env.NewMetrics()}
 	s.note, s.task = s.NewKind("Note"), s.NewKind("Task")
 	s.InstallCRD(s.note)
 	s.InstallCRD(s.task)
-	s.operator = s.NewOperator(harness.Options{
-		Watches: s.Watches(harness.MakeEntry(s.note, previousFile("note")), harness.MakeEntry(s.task, previousFile("task"))),
-		Account: s.NewAccount(),
-		Args:    s.metrics.Args(),
-	})
+	s.watches = s.Watches(harness.MakeEntry(s.note, previousFile("note")), harness.MakeEntry(s.task, previousFile("task")))
 	return s
+}
+
+// newOperator prepares an operator of the given program, or of the program under
+// test. It has an account of its own, so that the audit log distinguishes versions.
+func (s previousState) newOperator(program string) *harness.Operator {
+	s.T().Helper()
+	return s.NewOperator(harness.Options{Program: program, Watches: s.watches, Account: s.NewAccount(), Args: s.metrics.Args()})
+}
+
+var knownKey = bytes.Repeat([]byte("k"), signing.MinKey)
+
+// useKnownKey creates the signing key with which the state downgraded is signed.
+func (s previousState) useKnownKey() {
+	s.T().Helper()
+	name := harness.SigningKey(s.Namespace)
+	key := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{api.LabelSigningKey: s.Namespace}},
+		Data:       map[string][]byte{"current": knownKey},
+	}
+	if _, err := s.Typed.CoreV1().Secrets(harness.SystemNamespace).Create(s.T().Context(), key, metav1.CreateOptions{}); err != nil {
+		s.T().Fatal(err)
+	}
+}
+
+// expectValidSignatures checks that the signatures of restored records are valid.
+// Otherwise the operator would use nothing from these records.
+func (s previousState) expectValidSignatures(wanted int) {
+	s.T().Helper()
+	var keys signing.Keys
+	if err := keys.Set(knownKey, nil); err != nil {
+		s.T().Fatal(err)
+	}
+	valid := 0
+	for name := range downgradedReleases {
+		records := s.Records(name)
+		for i := range records {
+			record := &records[i]
+			signature := record.Labels[api.LabelSignature]
+			if signature == "" {
+				continue
+			}
+			content, err := release.Decode(record)
+			if err == nil {
+				err = keys.Verify(signature, release.SignedContent(s.Namespace, content))
+			}
+			if err != nil {
+				s.T().Errorf("record %s: %v", record.Name, err)
+				continue
+			}
+			valid++
+		}
+	}
+	if valid != wanted {
+		s.T().Errorf("%d records have a valid signature, want %d", valid, wanted)
+	}
+}
+
+// waitReconciled waits for complete reconciliations of the notes by an operator
+// that has just started. They may update messages in the status.
+func (s previousState) waitReconciled(notes float64) {
+	s.T().Helper()
+	s.Wait("a complete reconciliation of each note", func(context.Context) error {
+		if done := s.metrics.Sum("chartwright_reconciles_total", map[string]string{"kind": s.note.GroupKind().String()}); done < notes {
+			return fmt.Errorf("%v reconciliations are complete", done)
+		}
+		return nil
+	})
+}
+
+func (s previousState) waitSigned(name string) {
+	s.T().Helper()
+	s.Wait("the signature of release "+name, func(context.Context) error {
+		if records := s.Records(name); len(records) == 0 || records[len(records)-1].Labels[api.LabelSignature] == "" {
+			return errors.New("the newest record has no signature")
+		}
+		return nil
+	})
+}
+
+// expectSignatures fails the test if an operator wrote anything except statuses,
+// events, its signing key and one signature for each of the given records. It
+// ignores the objects of the release "failed".
+func (s previousState) expectSignatures(audit *harness.Audit, records ...string) {
+	s.T().Helper()
+	signed := map[string]int{}
+	for _, request := range audit.Writes("failed") {
+		switch {
+		case request.ObjectRef.Subresource == "status", request.ObjectRef.Resource == "events":
+		case request.ObjectRef.Name == harness.SigningKey(s.Namespace) && request.Verb == "create":
+		case request.ObjectRef.Resource == "secrets" && request.ObjectRef.Namespace == s.Namespace && request.Verb == "patch":
+			signed[strings.TrimPrefix(request.ObjectRef.Name, "sh.helm.release.v1.")]++
+		default:
+			s.T().Errorf("the operator wrote %s", request)
+		}
+	}
+	wanted := map[string]int{}
+	for _, record := range records {
+		wanted[record] = 1
+	}
+	if !maps.Equal(signed, wanted) {
+		s.T().Errorf("the operator patched the records %v, want %v", signed, wanted)
+	}
+}
+
+// expectHeld checks that a release stays at the text of its first revision.
+func (s previousState) expectHeld(name string) {
+	s.T().Helper()
+	if status := s.WaitReady(harness.MakeCR(s.note, name).Obj()); status.Release == nil || status.Release.Revision != 3 || harness.Condition(status, "Held") == nil {
+		s.T().Errorf("release %s has status %+v", name, status)
+	}
+	expectData(s.T(), s.Env, name, "text", "one")
+}
+
+func (s previousState) waitAllRevisions(releases map[string]string) {
+	s.T().Helper()
+	for _, name := range slices.Sorted(maps.Keys(releases)) {
+		s.WaitRevisions(name, releases[name])
+	}
+}
+
+// expectSameObjects checks that no restored object was replaced, and that no managed
+// resource was changed, except those of which the name contains a text of except.
+func (s previousState) expectSameObjects(objects []*unstructured.Unstructured, except ...string) {
+	s.T().Helper()
+	for _, object := range objects {
+		if slices.ContainsFunc(except, func(text string) bool { return strings.Contains(object.GetName(), text) }) {
+			continue
+		}
+		if live := s.Get(object); live.GetUID() != object.GetUID() || object.GroupVersionKind().Group == "" && live.GetGeneration() != object.GetGeneration() {
+			s.T().Errorf("%s %s was replaced", object.GetKind(), object.GetName())
+		}
+	}
 }
 
 // failing returns a custom resource whose hook fails.
@@ -73,8 +220,8 @@ func (s previousState) failing() *unstructured.Unstructured {
 // A failed upgrade is retried in place of the failed attempt.
 func TestPreviousVersion_StateIsKept(t *testing.T) {
 	t.Parallel()
-	s := newPreviousState(t)
-	objects := s.Restore(previousFile("state.yaml"))
+	s := newPreviousState(t, previous)
+	objects := s.Restore(previousFile("previous.yaml"))
 	custom := 0
 	for _, object := range objects {
 		if object.GroupVersionKind().Group == s.note.Group {
@@ -84,15 +231,10 @@ func TestPreviousVersion_StateIsKept(t *testing.T) {
 	if custom != len(previousReleases) {
 		t.Fatalf("%d custom resources are stored, want %d", custom, len(previousReleases))
 	}
-	audit := s.Audit(s.operator.User())
-	s.operator.Start()
-	// The first complete reconciliation may update messages in the status.
-	s.Wait("a complete reconciliation of each note", func(context.Context) error {
-		if done := s.metrics.Sum("chartwright_reconciles_total", map[string]string{"kind": s.note.GroupKind().String()}); done < 3 {
-			return fmt.Errorf("%v reconciliations are complete", done)
-		}
-		return nil
-	})
+	operator := s.newOperator("")
+	audit := s.Audit(operator.User())
+	operator.Start()
+	s.waitReconciled(3)
 	s.Wait("a retry of the failed upgrade", func(context.Context) error {
 		if !slices.ContainsFunc(audit.Writes(""), func(r harness.Request) bool { return r.ObjectRef.Name == "failed-before" }) {
 			return errors.New("its hook was not recreated")
@@ -100,35 +242,14 @@ func TestPreviousVersion_StateIsKept(t *testing.T) {
 		return nil
 	})
 	s.WaitCondition(s.failing(), "Ready", metav1.ConditionFalse, "UpgradeFailed")
-	signed := map[string]bool{}
-	for _, request := range audit.Writes("failed") {
-		record := request.ObjectRef.Resource == "secrets" && request.ObjectRef.Namespace == s.Namespace
-		switch {
-		case request.ObjectRef.Subresource == "status", request.ObjectRef.Resource == "events":
-		case strings.HasSuffix(request.ObjectRef.Name, "-signing-key") && request.Verb == "create":
-		case record && request.Verb == "patch" && !signed[request.ObjectRef.Name]:
-			// The previous version did not sign records.
-			signed[request.ObjectRef.Name] = true
-		default:
-			t.Errorf("the operator wrote %s", request)
-		}
+	for _, name := range []string{"deployed", "several", "held", "hooked"} {
+		s.waitSigned(name)
 	}
-	for _, release := range slices.Sorted(maps.Keys(previousReleases)) {
-		s.WaitRevisions(release, previousReleases[release])
-	}
-	for _, object := range objects {
-		if strings.Contains(object.GetName(), "failed-before") || strings.Contains(object.GetName(), ".failed.v2") {
-			continue
-		}
-		if live := s.Get(object); live.GetUID() != object.GetUID() || object.GroupVersionKind().Group == "" && live.GetGeneration() != object.GetGeneration() {
-			t.Errorf("%s %s was replaced", object.GetKind(), object.GetName())
-		}
-	}
-	held := harness.MakeCR(s.note, "held").Obj()
-	if status := s.WaitReady(held); status.Release == nil || status.Release.Revision != 3 || harness.Condition(status, "Held") == nil {
-		t.Errorf("the held release has status %+v", status)
-	}
-	expectData(t, s.Env, "held", "text", "one")
+	// The previous version did not sign records.
+	s.expectSignatures(audit, "deployed.v1", "several.v3", "held.v3", "hooked.v1")
+	s.waitAllRevisions(previousReleases)
+	s.expectSameObjects(objects, "failed-before", ".failed.v2")
+	s.expectHeld("held")
 
 	// The releases can be edited, rolled back to a revision of the previous
 	// version, and deleted.
@@ -147,48 +268,38 @@ func TestPreviousVersion_StateIsKept(t *testing.T) {
 	s.ExpectRevisions("hooked", "")
 }
 
-// This is not a test: on request, it recreates the stored state with the
-// operator under test. See testdata/previous/README.md.
-func TestPreviousVersion_CreateState(t *testing.T) {
-	if os.Getenv("CHARTWRIGHT_WRITE_STATE") == "" {
-		t.Skip("run by make previous-state")
-	}
-	s := newPreviousState(t)
-	s.operator.Start()
-	note := func(name, text string) *unstructured.Unstructured {
-		return harness.MakeCR(s.note, name).Set("text", text).Obj()
-	}
-	task := func(name string) *unstructured.Unstructured {
-		return harness.MakeCR(s.task, name).Set("text", "one").Obj()
-	}
-	crs := []*unstructured.Unstructured{note("deployed", "one"), note("several", "one"), note("held", "one"), task("hooked"), task("failed")}
-	s.Create(crs...)
-	s.WaitReady(crs...)
-	for _, name := range []string{"several", "held"} {
-		s.SetSpec(note(name, "two"))
-		s.WaitRevision(note(name, ""), 2)
-	}
-	s.SetSpec(note("several", "three"))
-	s.WaitRevision(note("several", ""), 3)
-	s.Annotate(note("held", ""), "rollback-to", "1")
-	s.WaitRevision(note("held", ""), 3)
-	s.SetSpec(s.failing())
-	s.WaitCondition(s.failing(), "Ready", metav1.ConditionFalse, "UpgradeFailed")
-	s.operator.Stop()
-	for release, revisions := range previousReleases {
-		s.ExpectRevisions(release, revisions)
-	}
+// An upgrade after a downgrade creates no revision either. The signatures are
+// still valid, and the operator signs only what the previous version has written.
+func TestPreviousVersion_StateAfterDowngradeIsKept(t *testing.T) {
+	t.Parallel()
+	s := newPreviousState(t, downgraded)
+	s.useKnownKey()
+	objects := s.Restore(previousFile("downgraded.yaml"))
+	s.expectValidSignatures(5)
+	s.expectKeptAfterDowngrade(objects)
+}
 
-	ours := func(object *unstructured.Unstructured) bool {
-		labels := object.GetLabels()
-		return object.GroupVersionKind().Group == s.note.Group || labels["owner"] == "helm" ||
-			labels[api.LabelOwnerUID] != "" || labels[api.LabelHookOwnerUID] != ""
-	}
-	s.Store(previousFile("state.yaml"), ours, s.note.GroupVersionKind, s.task.GroupVersionKind,
-		schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
-		schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"},
-		schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"})
-	if err := os.WriteFile(previousFile("version"), []byte(s.Version()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+// expectKeptAfterDowngrade starts the current version on the state downgraded.
+func (s previousState) expectKeptAfterDowngrade(objects []*unstructured.Unstructured) {
+	s.T().Helper()
+	operator := s.newOperator("")
+	audit := s.Audit(operator.User())
+	operator.Start()
+	s.waitReconciled(float64(len(downgradedReleases)))
+	s.waitSigned("edited")
+	s.expectSignatures(audit, "edited.v2")
+	s.waitAllRevisions(downgradedReleases)
+	s.expectSameObjects(objects)
+	s.expectHeld("held")
+	s.expectHeld("held-new")
+
+	// The current version signed this revision before the downgrade.
+	edited := harness.MakeCR(s.note, "edited").Obj()
+	s.Annotate(edited, "rollback-to", "1")
+	s.WaitRevision(edited, 3)
+	expectData(s.T(), s.Env, "edited", "text", "one")
+	s.SetSpec(harness.MakeCR(s.note, "held-new").Set("text", "three").Obj())
+	s.WaitRevision(harness.MakeCR(s.note, "held-new").Obj(), 4)
+	expectData(s.T(), s.Env, "held-new", "text", "three")
+	operator.Stop()
 }

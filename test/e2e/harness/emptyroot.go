@@ -20,7 +20,7 @@ func (o *Operator) enterEmptyRoot(cmd *exec.Cmd) error {
 		return err
 	}
 	o.env.t.Cleanup(func() { _ = os.RemoveAll(root) })
-	for name, source := range map[string]string{"chartwright": shared.operator, "kubeconfig": o.kubeconfig} {
+	for name, source := range map[string]string{"chartwright": o.options.Program, "kubeconfig": o.kubeconfig} {
 		data, err := os.ReadFile(source)
 		if err != nil {
 			return err

@@ -38,7 +38,7 @@ func (e *Env) grant(options Options) {
 	if options.Namespaced {
 		args = append(args, "--namespaced")
 	}
-	printed, err := command{path: shared.operator, args: args}.run(e.t.Context())
+	printed, err := command{path: options.Program, args: args}.run(e.t.Context())
 	e.must(err)
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(printed), 4096)
 	for {

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ import (
 // Options define how an operator is started. The zero Options serve the kinds
 // of this repository in the test's namespace.
 type Options struct {
+	// Program is the operator's executable, by default the program under test.
+	Program string
 	// Name is the value of --operator-name, by default the test's namespace.
 	Name string
 	// Watches is the path of a watches file, by default the file in the binary.
@@ -78,9 +81,8 @@ const stopTime = 30 * time.Second
 // NewOperator prepares an operator. Its log is printed if the test fails.
 func (e *Env) NewOperator(options Options) *Operator {
 	e.t.Helper()
-	if options.Name == "" {
-		options.Name = e.Namespace
-	}
+	options.Name = cmp.Or(options.Name, e.Namespace)
+	options.Program = cmp.Or(options.Program, shared.operator)
 	switch {
 	case options.Grants != nil:
 		options.Account = e.NewAccount()
@@ -160,9 +162,9 @@ func (o *Operator) Launch() {
 	var cmd *exec.Cmd
 	if o.options.Memory > 0 {
 		o.memory = newMemoryLimit(o.options.Memory)
-		cmd = o.memory.command(ctx, shared.operator, args...)
+		cmd = o.memory.command(ctx, o.options.Program, args...)
 	} else {
-		cmd = exec.CommandContext(ctx, shared.operator, args...)
+		cmd = exec.CommandContext(ctx, o.options.Program, args...)
 		cmd.Env = os.Environ()
 	}
 	namespaces := o.env.Namespace

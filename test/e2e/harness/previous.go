@@ -130,10 +130,10 @@ func put(ctx context.Context, address, key string, value []byte) error {
 	return nil
 }
 
-// Version returns the version that the program under test prints.
-func (e *Env) Version() string {
-	e.t.Helper()
-	version, err := command{path: shared.operator, args: []string{"version"}}.run(e.t.Context())
-	e.must(err)
+// Version returns the version that the operator's program prints.
+func (o *Operator) Version() string {
+	o.env.t.Helper()
+	version, err := command{path: o.options.Program, args: []string{"version"}}.run(o.env.t.Context())
+	o.env.must(err)
 	return version
 }
