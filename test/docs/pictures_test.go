@@ -9,7 +9,7 @@ import (
 )
 
 // TestPictures_MatchTheirSources compares the digest at the end of each picture,
-// which "make pictures" writes, with the source beside it.
+// which "make pictures" writes, with the .d2 file in the same folder.
 func TestPictures_MatchTheirSources(t *testing.T) {
 	sources := files(t, func(name string) bool { return path.Ext(name) == ".d2" })
 	pictures := files(t, func(name string) bool { return strings.HasPrefix(name, "docs/") && path.Ext(name) == ".svg" })
@@ -28,6 +28,6 @@ func TestPictures_MatchTheirSources(t *testing.T) {
 		delete(pictures, svg)
 	}
 	for name := range pictures {
-		t.Errorf("%s has no source, a .d2 file beside it", name)
+		t.Errorf("%s has no source: want a .d2 file in the same folder", name)
 	}
 }

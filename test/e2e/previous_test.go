@@ -197,7 +197,7 @@ func (s previousState) waitAllRevisions(releases map[string]string) {
 }
 
 // expectSameObjects checks that no restored object was replaced, and that no managed
-// resource was changed, except those of which the name contains a text of except.
+// resource was changed, except those whose name contains a text of except.
 func (s previousState) expectSameObjects(objects []*unstructured.Unstructured, except ...string) {
 	s.T().Helper()
 	for _, object := range objects {

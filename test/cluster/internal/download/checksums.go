@@ -45,7 +45,7 @@ func isChecksum(text string) bool {
 }
 
 // Pin returns the lines of a checksum file for the programs on all platforms, from
-// the checksums that the server publishes beside its files.
+// the checksums that the server publishes with its files.
 func (r Release) Pin(ctx context.Context, platforms, programs []string) (string, error) {
 	var lines strings.Builder
 	for _, platform := range platforms {
