@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -104,12 +105,20 @@ type customResource struct {
 // customResource reads without kubectl, which takes a quarter of a second of CPU
 // time: all tests poll, so it would use most of a small machine.
 func (e *env) customResource(object string) (*customResource, error) {
-	kind, name, _ := strings.Cut(object, "/")
-	mapped, err := resources.ResourceFor(schema.GroupVersionResource{Resource: kind})
+	resourceName, name, _ := strings.Cut(object, "/")
+	kind, err := resources.KindFor(schema.GroupVersionResource{Resource: resourceName})
 	if err != nil {
 		return nil, err
 	}
-	content, err := reader.Resource(mapped).Namespace(e.namespace).Get(e.Context(), name, metav1.GetOptions{})
+	mapping, err := resources.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		return nil, err
+	}
+	namespace := e.namespace
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		namespace = ""
+	}
+	content, err := reader.Resource(mapping.Resource).Namespace(namespace).Get(e.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
