@@ -13,8 +13,13 @@ import (
 // output is the value of its flag -o, or nil if only version has that flag.
 func WithVersion(root *cobra.Command, output *string) {
 	info, unknown := api.BuildInfo(), "unknown"
-	line := fmt.Sprintf("chartwright %s (commit %s of %s, %s, %s, Helm %s, Kubernetes client %s)\n", info.Version,
-		cmp.Or(info.Commit, unknown), cmp.Or(info.Date, unknown), info.Go, info.Platform, cmp.Or(info.Helm, unknown), cmp.Or(info.Kubernetes, unknown))
+	commit := cmp.Or(info.Commit, unknown)
+	if info.Date != "" {
+		// Release builds do not record the date.
+		commit += " of " + info.Date
+	}
+	line := fmt.Sprintf("chartwright %s (commit %s, %s, %s, Helm %s, Kubernetes client %s)\n", info.Version,
+		commit, info.Go, info.Platform, cmp.Or(info.Helm, unknown), cmp.Or(info.Kubernetes, unknown))
 	root.Version = info.Version
 	root.SetVersionTemplate(line)
 	cmd := &cobra.Command{

@@ -131,7 +131,7 @@ func (s snapshot) verifyArchive(t *testing.T, name string) {
 	}
 	output, err := exec.CommandContext(t.Context(), executable, "version").CombinedOutput()
 	t.Logf("$ %s version\n%s", program, output)
-	if prefix := "chartwright v" + s.version + " (commit " + s.commit + " "; err != nil || !strings.HasPrefix(string(output), prefix) {
+	if prefix := "chartwright v" + s.version + " (commit " + s.commit + ", "; err != nil || !strings.HasPrefix(string(output), prefix) {
 		t.Errorf("%s version: %v, want the output to start with %s", program, err, prefix)
 	}
 	// The image has the binary that the Makefile builds.
