@@ -525,6 +525,7 @@ GORELEASER := PATH="$(CURDIR)/$(BIN):$$PATH" $(RELEASE_TOOLCHAIN) $(BIN)/gorelea
 .PHONY: release-snapshot
 release-snapshot: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## Build the files of a release in dist/release without publishing them, and check them.
 	@echo "building the program for 6 platforms (about 20 minutes the first time) ..."
+	@$(BIN)/goreleaser check
 	@$(GORELEASER) --snapshot --skip sign
 	@cd test && CHARTWRIGHT_RELEASE=$(CURDIR)/dist/release $(GO_TEST) -v -run '^TestSnapshot' ./supplychain
 

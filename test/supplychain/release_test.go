@@ -2,12 +2,9 @@ package supplychain
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -115,19 +112,6 @@ func TestRelease_IsComplete(t *testing.T) {
 	if len(config.HomebrewCasks) != 1 || !slices.Equal(config.HomebrewCasks[0].IDs, programs[:1]) {
 		t.Errorf("Homebrew: %+v, want a cask of the program", config.HomebrewCasks)
 	}
-}
-
-// TestRelease_ConfigurationIsValid: GoReleaser accepts .goreleaser.yaml. The check needs
-// no build, but GoReleaser, which is built only for a release.
-func TestRelease_ConfigurationIsValid(t *testing.T) {
-	program, err := filepath.Abs(path.Join(root, "bin/goreleaser"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(program); errors.Is(err, fs.ErrNotExist) {
-		t.Skip("GoReleaser is not built: make bin/goreleaser")
-	}
-	run(t.Context(), t, program, "check")
 }
 
 // TestRelease_BuildsAreReproducible: "make verify-reproducible" compares the bytes of
