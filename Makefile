@@ -544,7 +544,7 @@ verify-reproducible: $(call release-binary,$(IMAGE_PLATFORM)) ## Check that two 
 ##@ Operator Lifecycle Manager
 
 # A bundle belongs to one version (the tag, if there is one), so it is generated
-# and not committed. See docs/olm.md.
+# and not committed. See docs/guides/olm.md.
 BUNDLE_VERSION  ?= $(or $(patsubst v%,%,$(shell git describe --tags --exact-match 2>/dev/null)),0.0.1)
 BUNDLE_IMG      ?= chartwright-bundle:v$(BUNDLE_VERSION)
 CHANNELS        ?= stable

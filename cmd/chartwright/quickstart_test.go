@@ -170,11 +170,11 @@ func TestMakefile_BuildsImages(t *testing.T) {
 	}
 }
 
-// TestQuickstart runs the commands of docs/quickstart.md that need no cluster. The others
+// TestQuickstart runs the commands of docs/get-started/quickstart.md that need no cluster. The others
 // must exist in the project: targets of make, and the kind of kubectl's commands.
 func TestQuickstart(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/quickstart.md")
+	page, err := os.ReadFile("../../docs/get-started/quickstart.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// docs/cli.md contains the help of all commands.
+// docs/reference/cli.md contains the help of all commands.
 func TestDocsCLI(t *testing.T) {
 	var want strings.Builder
 	want.WriteString(`# Commands
@@ -23,7 +23,7 @@ The help of all commands of ` + "`chartwright`" + ` and of the [kubectl plugin](
 `)
 	writeCommand(&want, newRoot())
 	writeCommand(&want, plugin.Command(genericiooptions.IOStreams{}))
-	testenv.Whole(t, "cli.md", want.String())
+	testenv.Whole(t, "reference/cli.md", want.String())
 }
 
 // writeCommand writes the help of a command and its subcommands. Persistent flags are

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// TestDocsEvents_AreComplete expects docs/observing.md to name every event, and no other.
+// TestDocsEvents_AreComplete expects docs/guides/monitoring.md to name every event, and no other.
 func TestDocsEvents_AreComplete(t *testing.T) {
-	text, err := os.ReadFile("../../docs/observing.md")
+	text, err := os.ReadFile("../../docs/guides/monitoring.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,13 +25,13 @@ func TestDocsEvents_AreComplete(t *testing.T) {
 			value = values[value[1:]]
 		}
 		if events[name] && !strings.Contains(string(text), "`"+value+"`") {
-			t.Errorf("docs/observing.md does not name the event %s", value)
+			t.Errorf("docs/guides/monitoring.md does not name the event %s", value)
 		}
 	}
 	page, _, _ := strings.Cut(string(text), "## /readyz")
 	for _, word := range firstColumns(page) {
 		if !slices.Contains(slices.Collect(maps.Values(values)), word) {
-			t.Errorf("docs/observing.md names the event %s, which does not exist", word)
+			t.Errorf("docs/guides/monitoring.md names the event %s, which does not exist", word)
 		}
 	}
 	if len(events) < 20 {
@@ -39,10 +39,10 @@ func TestDocsEvents_AreComplete(t *testing.T) {
 	}
 }
 
-// TestDocsAnnotations_AreComplete expects docs/annotations.md to name every annotation
+// TestDocsAnnotations_AreComplete expects docs/reference/annotations.md to name every annotation
 // that users can set, and no other.
 func TestDocsAnnotations_AreComplete(t *testing.T) {
-	text, err := os.ReadFile("../../docs/annotations.md")
+	text, err := os.ReadFile("../../docs/reference/annotations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,14 +55,14 @@ func TestDocsAnnotations_AreComplete(t *testing.T) {
 		}
 		count++
 		if !strings.Contains(string(text), "`"+key+"`") {
-			t.Errorf("docs/annotations.md does not name %s", key)
+			t.Errorf("docs/reference/annotations.md does not name %s", key)
 		}
 	}
 	known := slices.Collect(maps.Values(annotationKeys(t)))
 	for _, word := range firstColumns(string(text)) {
 		// The page lists annotations of other operators with their prefixes.
 		if !slices.Contains(known, word) && !strings.Contains(word, "/") {
-			t.Errorf("docs/annotations.md names %s, which does not exist", word)
+			t.Errorf("docs/reference/annotations.md names %s, which does not exist", word)
 		}
 	}
 	if count < 15 {

@@ -15,10 +15,10 @@ import (
 // constantName matches the name of a constant in the comment of another constant.
 var constantName = regexp.MustCompile(`\b(Condition|Reason)[A-Z]\w+`)
 
-// TestDocsStatus_ListsConditionsAndReasons compares the tables in docs/status.md with the
+// TestDocsStatus_ListsConditionsAndReasons compares the tables in docs/reference/status.md with the
 // comments in conditions.go, from which they are generated.
 func TestDocsStatus_ListsConditionsAndReasons(t *testing.T) {
-	testenv.Part(t, "status.md", "conditions and reasons", reference(t))
+	testenv.Part(t, "reference/status.md", "conditions and reasons", reference(t))
 }
 
 // reference returns a table of the conditions and, for each group of reasons, a table with
@@ -67,7 +67,7 @@ func description(t *testing.T, name string, comment *ast.CommentGroup, values ma
 	t.Helper()
 	text, ok := strings.CutPrefix(oneLine(comment.Text()), name)
 	if !ok {
-		t.Errorf("the comment of %s does not begin with its name: docs/status.md is generated from it", name)
+		t.Errorf("the comment of %s does not begin with its name: docs/reference/status.md is generated from it", name)
 	}
 	text = strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(text, ":"), " "), "is ")
 	text = strings.ToUpper(text[:1]) + text[1:]

@@ -39,9 +39,9 @@ func TestHealthRules_ErrorsHaveLines(t *testing.T) {
 	}
 }
 
-// TestDocsHealth_Examples runs the rules of docs/health.md.
+// TestDocsHealth_Examples runs the rules of docs/guides/health.md.
 func TestDocsHealth_Examples(t *testing.T) {
-	page, err := os.ReadFile("../../docs/health.md")
+	page, err := os.ReadFile("../../docs/guides/health.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/chartwright/chartwright/internal/rollout"
 )
 
-// TestDocsNameEveryMetric expects docs/observing.md to name every metric, and no other.
+// TestDocsNameEveryMetric expects docs/guides/monitoring.md to name every metric, and no other.
 func TestDocsNameEveryMetric(t *testing.T) {
-	text, err := os.ReadFile("../../docs/observing.md")
+	text, err := os.ReadFile("../../docs/guides/monitoring.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,6 +39,6 @@ func TestDocsNameEveryMetric(t *testing.T) {
 	}
 	slices.Sort(found)
 	if !slices.Equal(slices.Compact(documented), found) {
-		t.Errorf("docs/observing.md names\n%v\nwant\n%v", documented, found)
+		t.Errorf("docs/guides/monitoring.md names\n%v\nwant\n%v", documented, found)
 	}
 }

@@ -11,11 +11,11 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// TestDocsWatches: docs/watches.md, or a page of one key that it leads to, names
+// TestDocsWatches: docs/reference/watches.md, or a page of one key that it leads to, names
 // every key that the file may have.
 func TestDocsWatches(t *testing.T) {
 	var text strings.Builder
-	for _, page := range []string{"watches.md", "rollout.md", "rbac.md"} {
+	for _, page := range []string{"reference/watches.md", "guides/rollout.md", "reference/rbac.md"} {
 		data, err := os.ReadFile("../../docs/" + page)
 		if err != nil {
 			t.Fatal(err)

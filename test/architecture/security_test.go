@@ -11,7 +11,7 @@ import (
 )
 
 // TestDocsSecurity: docs/dev/security-tests.md names a test for each claim of
-// docs/security.md, and each of these tests exists.
+// docs/guides/security.md, and each of these tests exists.
 func TestDocsSecurity(t *testing.T) {
 	const root = "../.."
 	read := func(page string) string {
@@ -22,14 +22,14 @@ func TestDocsSecurity(t *testing.T) {
 		return string(text)
 	}
 	link := regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
-	page, known := link.ReplaceAllString(read("security.md"), "$1"), testNames(t, root)
+	page, known := link.ReplaceAllString(read("guides/security.md"), "$1"), testNames(t, root)
 	named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)(?:/(\\w+))?`")
 	var claims []string
 	for _, row := range rows(read("dev/security-tests.md"), "claim") {
 		claim, tests := row[0], named.FindAllStringSubmatch(row[1], -1)
 		claims = append(claims, claim)
 		if !strings.Contains(page, claim) {
-			t.Errorf("docs/dev/security-tests.md: %q is not in docs/security.md", claim)
+			t.Errorf("docs/dev/security-tests.md: %q is not in docs/guides/security.md", claim)
 		}
 		if len(tests) == 0 {
 			t.Errorf("docs/dev/security-tests.md: %q has no test", claim)
@@ -42,15 +42,15 @@ func TestDocsSecurity(t *testing.T) {
 	}
 	attempts := rows(page, "attempt")
 	if len(attempts) < 25 {
-		t.Errorf("docs/security.md has %d rows of attempts, want 25 or more", len(attempts))
+		t.Errorf("docs/guides/security.md has %d rows of attempts, want 25 or more", len(attempts))
 	}
 	for _, row := range attempts {
 		if !slices.Contains(claims, row[0]) {
 			t.Errorf("docs/dev/security-tests.md has no row for %q", row[0])
 		}
 	}
-	if words := len(strings.Fields(read("security.md"))); words > 1200 {
-		t.Errorf("docs/security.md has %d words, want at most 1200", words)
+	if words := len(strings.Fields(read("guides/security.md"))); words > 1200 {
+		t.Errorf("docs/guides/security.md has %d words, want at most 1200", words)
 	}
 }
 

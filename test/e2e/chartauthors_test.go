@@ -18,7 +18,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestChartAuthors follows docs/chart-authors.md like a new user: in an empty
+// TestChartAuthors follows docs/get-started/your-own-chart.md like a new user: in an empty
 // folder, without Go, and only with the page's commands. Blocks of
 //
 //	sh           are run and must succeed
@@ -44,7 +44,7 @@ func TestChartAuthors(t *testing.T) {
 	defer author.cleanUp()
 	audit := env.Audit(author.account().User())
 
-	data, err := os.ReadFile(harness.Root("docs", "chart-authors.md"))
+	data, err := os.ReadFile(harness.Root("docs", "get-started", "your-own-chart.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

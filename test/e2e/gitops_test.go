@@ -188,7 +188,7 @@ func TestGitTools_ReplaceRemovesAnnotations(t *testing.T) {
 	env.WaitRevision(web, 2)
 	live := env.Get(web)
 	if _, there := live.GetAnnotations()[api.AnnotationPause]; there {
-		t.Error("the pause annotation is still set, contrary to docs/gitops.md")
+		t.Error("the pause annotation is still set, contrary to docs/guides/gitops.md")
 	}
 	if !slices.Contains(live.GetFinalizers(), api.Finalizer) {
 		t.Errorf("finalizers are %v", live.GetFinalizers())

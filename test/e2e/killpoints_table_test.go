@@ -110,7 +110,7 @@ func (k *killTable) add(name, point, found, does string) {
 	}
 }
 
-// String returns the table as in docs/design.md.
+// String returns the table as in docs/dev/design.md.
 func (k *killTable) String() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -82,7 +82,7 @@ var verbs = []verb{
 // An operator is killed at each of its writes, before the write reaches the API
 // server and after it, without receiving the response. The next process must
 // reach the state that an uninterrupted operator would have reached.
-// docs/design.md contains the table of the points.
+// docs/dev/design.md contains the table of the points.
 func TestKill_AtEachWrite(t *testing.T) {
 	t.Parallel()
 	for _, verb := range verbs {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// recipe is a section of docs/on-call.md.
+// recipe is a section of docs/guides/troubleshooting.md.
 type recipe struct {
 	title string
 	calls []call

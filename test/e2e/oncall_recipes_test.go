@@ -15,7 +15,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// recipeTests are the tests of the recipes in docs/on-call.md by title.
+// recipeTests are the tests of the recipes in docs/guides/troubleshooting.md by title.
 var recipeTests = map[string]recipeTest{
 	"Not Ready": {
 		symptom: func(o *onCall) {

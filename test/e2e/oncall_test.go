@@ -35,7 +35,7 @@ type onCall struct {
 	end func()
 }
 
-// recipeTest is the test of a recipe in docs/on-call.md.
+// recipeTest is the test of a recipe in docs/guides/troubleshooting.md.
 type recipeTest struct {
 	// symptom causes the symptom, and over checks that the recipe resolved it.
 	symptom, over func(*onCall)
@@ -50,12 +50,12 @@ const columns = `[
   {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 ]`
 
-// TestOnCall follows docs/on-call.md: for each recipe it causes the symptom,
+// TestOnCall follows docs/guides/troubleshooting.md: for each recipe it causes the symptom,
 // runs the commands of the page, compares their output with the page, and
 // checks the final state.
 func TestOnCall(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(harness.Root("docs", "on-call.md"))
+	page, err := os.ReadFile(harness.Root("docs", "guides", "troubleshooting.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

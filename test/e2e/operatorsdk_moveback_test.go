@@ -95,7 +95,7 @@ func moveBack(t *testing.T, env *harness.Env, sdk *incumbent, l sdkRelease, oper
 // runMoveBack runs the commands of the page as an admin.
 func runMoveBack(t *testing.T, env *harness.Env, sdk *incumbent, l sdkRelease) {
 	t.Helper()
-	page, err := os.ReadFile(harness.Root("docs", "migrating-way-back.md"))
+	page, err := os.ReadFile(harness.Root("docs", "guides", "migrate-back.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

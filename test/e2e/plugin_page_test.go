@@ -11,7 +11,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// desk is the prerequisites of a section in docs/kubectl.md, and the user who
+// desk is the prerequisites of a section in docs/reference/kubectl.md, and the user who
 // runs its commands.
 type desk struct {
 	env  *harness.Env
@@ -85,11 +85,11 @@ func rolloutDesk(t *testing.T) desk {
 	}}
 }
 
-// TestKubectlPage runs every command of docs/kubectl.md with exactly the
+// TestKubectlPage runs every command of docs/reference/kubectl.md with exactly the
 // permissions that the page lists, and compares the output.
 func TestKubectlPage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(harness.Root("docs", "kubectl.md"))
+	page, err := os.ReadFile(harness.Root("docs", "reference", "kubectl.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

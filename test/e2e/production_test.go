@@ -11,7 +11,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestProduction follows docs/production.md as a new administrator on an empty
+// TestProduction follows docs/guides/production.md as a new administrator on an empty
 // cluster. Blocks of
 //
 //	sh          are run and must succeed
@@ -37,7 +37,7 @@ func TestProduction(t *testing.T) {
 	own.Kubectl("create", "serviceaccount", "-n", "monitoring", "prometheus")
 	certificate := deployed.certificate(admin.home)
 
-	page, err := os.ReadFile(harness.Root("docs", "production.md"))
+	page, err := os.ReadFile(harness.Root("docs", "guides", "production.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

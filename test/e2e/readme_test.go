@@ -17,7 +17,7 @@ func TestReadme(t *testing.T) {
 		least       int
 	}{
 		{"README.md", "Demo", 6},
-		{"docs/tour.md", "The first five minutes", 15},
+		{"docs/get-started/tour.md", "The first five minutes", 15},
 	} {
 		t.Run(page.title, func(t *testing.T) {
 			t.Parallel()

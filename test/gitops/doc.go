@@ -3,6 +3,6 @@
 // opens, and the health expressions with Flux's CEL in Flux's order.
 //
 // The tests in this package use constructed statuses; those in test/e2e use
-// statuses that an operator writes. They also check that docs/gitops.md
+// statuses that an operator writes. They also check that docs/guides/gitops.md
 // contains the files unchanged.
 package gitops

@@ -13,19 +13,19 @@ import (
 	"github.com/chartwright/chartwright/test/gitops"
 )
 
-var update = flag.Bool("update", false, "write the files of docs/gitops into docs/gitops.md")
+var update = flag.Bool("update", false, "write the files of docs/gitops into docs/guides/gitops.md")
 
 // shown matches a file on the page, after a comment with its name.
-var shown = regexp.MustCompile("(?s)<!-- docs/gitops/([a-z.-]+) -->\n```([a-z]+)\n(.*?)```\n")
+var shown = regexp.MustCompile("(?s)<!-- docs/guides/gitops/([a-z.-]+) -->\n```([a-z]+)\n(.*?)```\n")
 
 // TestPage_ShowsAllFilesUnchanged compares the page with the files.
 func TestPage_ShowsAllFilesUnchanged(t *testing.T) {
-	page := filepath.Join(root, "docs", "gitops.md")
+	page := filepath.Join(root, "docs", "guides", "gitops.md")
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := os.ReadDir(filepath.Join(root, "docs", "gitops"))
+	entries, err := os.ReadDir(filepath.Join(root, "docs", "guides", "gitops"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestPage_ShowsAllFilesUnchanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		delete(left, match[1])
-		return "<!-- docs/gitops/" + match[1] + " -->\n```" + match[2] + "\n" + file + "```\n"
+		return "<!-- docs/guides/gitops/" + match[1] + " -->\n```" + match[2] + "\n" + file + "```\n"
 	})
 	if len(left) > 0 {
 		t.Errorf("files missing on the page: %v", left)
@@ -52,7 +52,7 @@ func TestPage_ShowsAllFilesUnchanged(t *testing.T) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("docs/gitops.md differs from the files: run cd test; go test ./gitops -update")
+		t.Errorf("docs/guides/gitops.md differs from the files: run cd test; go test ./gitops -update")
 	}
 }
 

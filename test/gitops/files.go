@@ -17,7 +17,7 @@ const (
 
 // Read reads a file of docs/gitops in the repository with the given root.
 func Read(root, name string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(root, "docs", "gitops", name))
+	text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "gitops", name))
 	return string(text), err
 }
 

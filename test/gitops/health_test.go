@@ -88,7 +88,7 @@ func TestHealth_NewResourceIsNotReady(t *testing.T) {
 		t.Errorf("Flux: %s, %v", flux, err)
 	}
 	if plain, err := status.Compute(object); err != nil || plain.Status != status.CurrentStatus {
-		t.Errorf("kstatus returns %v, %v, contrary to docs/gitops.md", plain, err)
+		t.Errorf("kstatus returns %v, %v, contrary to docs/guides/gitops.md", plain, err)
 	}
 }
 

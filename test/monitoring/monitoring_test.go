@@ -28,11 +28,11 @@ func knownMetrics(t *testing.T) map[string][]string {
 	return known
 }
 
-// expectWords checks that docs/observing.md contains each label value in an
+// expectWords checks that docs/guides/monitoring.md contains each label value in an
 // expression, because an unknown value never matches.
 func expectWords(t *testing.T, e Expression) {
 	t.Helper()
-	page := readFile(t, "docs", "observing.md")
+	page := readFile(t, "docs", "guides", "monitoring.md")
 	for _, m := range e.Matchers {
 		// These values come from the user.
 		if slices.Contains([]string{"namespace", "kind"}, m.Label) {
@@ -40,7 +40,7 @@ func expectWords(t *testing.T, e Expression) {
 		}
 		for _, value := range m.Values {
 			if !strings.Contains(page, "`"+value+"`") {
-				t.Errorf("%s=%q is not in docs/observing.md", m.Label, value)
+				t.Errorf("%s=%q is not in docs/guides/monitoring.md", m.Label, value)
 			}
 		}
 	}

@@ -43,8 +43,8 @@ func TestAlerts(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := knownMetrics(t)
-	const runbook = "https://github.com/chartwright/chartwright/blob/main/docs/on-call.md#"
-	page := readFile(t, "docs", "on-call.md")
+	const runbook = "https://github.com/chartwright/chartwright/blob/main/docs/guides/troubleshooting.md#"
+	page := readFile(t, "docs", "guides", "troubleshooting.md")
 	anchors := docs.Anchors(page)
 	count := 0
 	for _, group := range rules.Spec.Groups {
@@ -63,10 +63,10 @@ func TestAlerts(t *testing.T) {
 					t.Errorf("the severity is %q", severity)
 				}
 				if anchor, ok := strings.CutPrefix(a.Annotations["runbook_url"], runbook); !ok || !slices.Contains(anchors, anchor) {
-					t.Errorf("runbook_url is %q, want a section of docs/on-call.md", a.Annotations["runbook_url"])
+					t.Errorf("runbook_url is %q, want a section of docs/guides/troubleshooting.md", a.Annotations["runbook_url"])
 				}
 				if !strings.Contains(page, "`"+a.Alert+"`") {
-					t.Error("docs/on-call.md does not mention the alert")
+					t.Error("docs/guides/troubleshooting.md does not mention the alert")
 				}
 				for _, key := range []string{"summary", "description"} {
 					text := a.Annotations[key]

@@ -9,14 +9,14 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// TestDocs compares docs/lint.md with the rules.
+// TestDocs compares docs/reference/lint.md with the rules.
 func TestDocs(t *testing.T) {
 	var want strings.Builder
 	want.WriteString("| rule | severity | finds | why it matters | what to do |\n|---|---|---|---|---|\n")
 	for _, rule := range lint.Rules() {
 		fmt.Fprintf(&want, "| `%s` | %s | %s | %s | %s |\n", rule.Name, rule.Severity, rule.Finds, rule.Why, rule.Fix)
 	}
-	testenv.Part(t, "lint.md", "rules", want.String())
+	testenv.Part(t, "reference/lint.md", "rules", want.String())
 }
 
 func TestRules_AreCompleteAndUnique(t *testing.T) {

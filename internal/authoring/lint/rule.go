@@ -109,7 +109,7 @@ var (
 		Name: "upgrade-needs-password", Severity: Warning,
 		Finds: "a chart that generates passwords during the install and rejects an upgrade that does not set them, as many Bitnami charts do (`PASSWORDS ERROR`)",
 		Why:   "the first edit of a custom resource fails with RenderFailed, and so does every later edit",
-		Fix:   "add to the watches entry the `valuesFrom` that the finding prints: it reads each password back from the Secret that the release has created; see [chart-authors.md](chart-authors.md#generated-passwords)",
+		Fix:   "add to the watches entry the `valuesFrom` that the finding prints: it reads each password back from the Secret that the release has created; see [Your own chart](../get-started/your-own-chart.md#generated-passwords)",
 	}
 	ruleNoFile = Rule{
 		Name: "missing-file", Severity: Warning,
@@ -175,7 +175,7 @@ var (
 		Name: "rights-unresolved", Severity: Warning,
 		Finds: "objects that a template renders or reads, and whose kind cannot be determined",
 		Why:   "`chartwright rbac` cannot derive the permissions that the operator needs for them, and the release fails when it renders such an object",
-		Fix:   "write apiVersion and kind as literals; or add the permissions to the watches entry, see docs/rbac.md",
+		Fix:   "write apiVersion and kind as literals; or add the permissions to the watches entry, see docs/reference/rbac.md",
 	}
 	ruleUnknown = Rule{
 		Name: "unknown-rule", Severity: Warning,

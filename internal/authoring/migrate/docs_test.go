@@ -16,5 +16,5 @@ func TestDocs(t *testing.T) {
 	for _, b := range behaviors {
 		fmt.Fprintf(&want, "| %s | %s | %s | %s |\n", b.what, b.was, b.is, cmp.Or(b.do, "nothing"))
 	}
-	testenv.Part(t, "migrating-from-operator-sdk.md", "differences", want.String())
+	testenv.Part(t, "guides/migrate-from-operator-sdk.md", "differences", want.String())
 }

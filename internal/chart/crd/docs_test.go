@@ -12,10 +12,10 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// TestDocsTable generates the table of constructs in docs/crds.md.
+// TestDocsTable generates the table of constructs in docs/reference/crd-conversion.md.
 func TestDocsTable(t *testing.T) {
 	want := docsTable(t)
-	testenv.Part(t, "crds.md", "constructs", want)
+	testenv.Part(t, "reference/crd-conversion.md", "constructs", want)
 	if count := strings.Count(want, "\n") - 2; count < 60 {
 		t.Errorf("got %d constructs in the table, want at least 60", count)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// TestDocsHealth checks that the table in docs/health.md matches the code.
+// TestDocsHealth checks that the table in docs/guides/health.md matches the code.
 func TestDocsHealth(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("\n| product | kinds | ready when | failed when |\n|---|---|---|---|\n")
@@ -17,7 +17,7 @@ func TestDocsHealth(t *testing.T) {
 		fmt.Fprintf(&text, "| %s | %s | %s | %s |\n", e.product, e.documentedKinds(), e.documentedReady(), e.documentedFailed())
 	}
 	text.WriteString("\n")
-	testenv.Part(t, "health.md", "kinds", text.String())
+	testenv.Part(t, "guides/health.md", "kinds", text.String())
 }
 
 func (e *entry) documentedKinds() string {
