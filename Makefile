@@ -180,8 +180,8 @@ test-node: $(BIN)/cluster $(BIN)/image ## Run the tests with containers, on a cl
 run-test-node: node-binaries node-images $(BIN)/helm
 	@$(BIN)/cluster down --dir $(NODE_CLUSTER) >/dev/null
 	@cd test && go test -c -o ../$(BIN)/node.test ./node
-	@echo "testing the upgrade of a database in images ..."
-	@cd test && CHARTWRIGHT_IMAGES=$(CURDIR)/$(BIN)/images $(GO_TEST) -v ./charts/database -run '^TestPostgreSQL_MajorUpgrade$$'
+	@$(if $(filter .,$(NODE_TEST)),echo "testing the upgrade of a database in images ..."; \
+	cd test && CHARTWRIGHT_IMAGES=$(CURDIR)/$(BIN)/images $(GO_TEST) -v ./charts/database -run '^TestPostgreSQL_MajorUpgrade$$')
 	@trap 'kill $$pid 2>/dev/null; wait $$pid; exit 130' HUP INT TERM; trap '$(BIN)/cluster down --dir $(NODE_CLUSTER) || exit 1' EXIT; \
 	$(BIN)/cluster up --dir $(NODE_CLUSTER) --containers --images $(BIN)/images --timeout 5m & pid=$$!; wait $$pid || exit 1; \
 	(cd test/node && CHARTWRIGHT_NODE=$(CURDIR)/$(NODE_CLUSTER) exec ../../$(BIN)/node.test -test.v -test.parallel 4 -test.timeout 30m -test.run '$(NODE_TEST)') & pid=$$!; wait $$pid
@@ -197,8 +197,8 @@ node-requirements: $(BIN)/cluster $(BIN)/image
 	@$(BIN)/cluster requirements && $(BIN)/image requirements --out $(BIN)/images
 
 .PHONY: node-images
-node-images: build $(BIN)/image $(BIN)/node/coredns $(BIN)/postgres_exporter $(VSPHERE)
-	@$(BIN)/image build --bin $(BIN) --out $(BIN)/images
+node-images: build $(BIN)/image $(BIN)/node/chartwright-next $(BIN)/node/coredns $(BIN)/postgres_exporter $(VSPHERE)
+	@$(BIN)/image build --bin $(BIN) --out $(BIN)/images $(addprefix --operator ,$(OPERATOR_LAYOUT))
 
 ##@ Measure and record
 
@@ -421,6 +421,10 @@ image: $(BIN)/image $(foreach platform,$(PLATFORMS),$(call release-binary,$(plat
 image-check: $(BIN)/image ## Check dist/image: platforms, user, command, labels, size, no shell.
 	@$(BIN)/image check --layout dist/image --platform $(subst $(space),$(comma),$(strip $(PLATFORMS)))
 
+.PHONY: image-test
+image-test: image image-check ## Run dist/image on a cluster with one real node, and upgrade it to another build.
+	@$(MAKE) --no-print-directory test-node NODE_TEST=^TestOperator_ OPERATOR_LAYOUT=dist/image
+
 .PHONY: image-push
 image-push: $(BIN)/image ## Push dist/image as IMG, with the login of docker or podman.
 	@$(BIN)/image push --layout dist/image $(IMG)
@@ -523,7 +527,7 @@ dist/%/chartwright: always
 GORELEASER := PATH="$(CURDIR)/$(BIN):$$PATH" $(RELEASE_TOOLCHAIN) $(BIN)/goreleaser release --clean --timeout 3h
 
 .PHONY: release-snapshot
-release-snapshot: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod ## Build the files of a release in dist/release without publishing them, and check them.
+release-snapshot: $(BIN)/goreleaser $(BIN)/cyclonedx-gomod $(BIN)/kube/kubectl ## Build the files of a release in dist/release without publishing them, and check them.
 	@echo "building the program for 6 platforms (about 20 minutes the first time) ..."
 	@$(BIN)/goreleaser check
 	@$(GORELEASER) --snapshot --skip sign
@@ -592,9 +596,17 @@ cluster-status: $(BIN)/cluster ## Show the status of each component of the local
 
 ##@ Local cluster
 
+# The flags for a build with the given version.
+chartwright-flags = -buildvcs=$(if $(GIT_VERSION),true,false) -ldflags '$(LDFLAGS) -X github.com/chartwright/chartwright/internal/api.Version=$(1)'
+
 $(BIN)/chartwright: go.mod go.sum $(call sources,*.go cmd internal charts watches.yaml)
 	@mkdir -p $(@D)
-	@$(call building,chartwright (about 2 minutes the first time)) -buildvcs=$(if $(GIT_VERSION),true,false) -ldflags '$(LDFLAGS) -X github.com/chartwright/chartwright/internal/api.Version=$(VERSION)' -o $@ ./cmd/chartwright
+	@$(call building,chartwright (about 2 minutes the first time)) $(call chartwright-flags,$(VERSION)) -o $@ ./cmd/chartwright
+
+# The tests with containers upgrade the operator to it.
+$(BIN)/node/chartwright-next: $(BIN)/chartwright
+	@mkdir -p $(@D)
+	@$(call building,the next chartwright) $(call chartwright-flags,$(VERSION)-next) -o $@ ./cmd/chartwright
 
 # The plugin is the same program under the name that kubectl looks up, and under
 # the name that kubectl runs for completions.

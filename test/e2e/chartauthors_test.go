@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -11,7 +12,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/watches"
@@ -166,10 +169,20 @@ func (a *author) command(text, kubeconfig string, more ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs commands in the folder where the previous commands ended.
+// run runs commands in the folder where the previous commands ended. A busy API server
+// lists a new kind a few seconds after its CRD is established, so kubectl may not know the
+// kind at first.
 func (a *author) run(text string) (string, error) {
-	printed, err := a.command(text, a.kubeconfig).CombinedOutput()
-	return string(printed), err
+	var printed []byte
+	var failure error
+	err := wait.PollUntilContextTimeout(a.env.T().Context(), time.Second, 20*time.Second, true, func(context.Context) (bool, error) {
+		printed, failure = a.command(text, a.kubeconfig).CombinedOutput()
+		return failure == nil || !bytes.Contains(printed, []byte("ensure CRDs are installed first")), nil
+	})
+	if failure == nil {
+		failure = err
+	}
+	return string(printed), failure
 }
 
 func (a *author) account() harness.Account {

@@ -14,13 +14,17 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/match"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
 // options are the folders of the command build.
 type options struct {
 	bin, out, samples string
+	// operator is an optional layout of the operator's image.
+	operator string
 }
 
 // layers is the folder with the layers, which several images share.
@@ -56,7 +60,11 @@ func buildAll(ctx context.Context, o options) error {
 	}
 	keep := map[string]bool{}
 	for _, image := range images {
-		file, err := image.build(ctx, o)
+		build := image.build
+		if image.reference == operatorImage && o.operator != "" {
+			build = image.copyFromLayout
+		}
+		file, err := build(ctx, o)
 		if err != nil {
 			return fmt.Errorf("image %s: %w", image.reference, err)
 		}
@@ -102,8 +110,7 @@ func (i image) build(ctx context.Context, o options) (string, error) {
 		}
 		keys = append(keys, key)
 	}
-	base := strings.NewReplacer("/", "_", ":", "_").Replace(i.reference)
-	archive := filepath.Join(o.out, base+"-"+digest(keys...)+".tar")
+	archive := i.archive(o, digest(keys...))
 	if exists, err := isFile(archive); exists || err != nil {
 		return archive, err
 	}
@@ -113,6 +120,39 @@ func (i image) build(ctx context.Context, o options) (string, error) {
 		return "", err
 	}
 	return archive, writeArchive(archive, i.reference, i.config, files)
+}
+
+// archive returns the path of an archive with these inputs.
+func (i image) archive(o options, inputs string) string {
+	base := strings.NewReplacer("/", "_", ":", "_").Replace(i.reference)
+	return filepath.Join(o.out, base+"-"+inputs+".tar")
+}
+
+// copyFromLayout is like build, but takes the operator's image of this architecture
+// from its layout.
+func (i image) copyFromLayout(_ context.Context, o options) (string, error) {
+	index, err := readLayout(o.operator)
+	if err != nil {
+		return "", err
+	}
+	platform := v1.Platform{OS: "linux", Architecture: architecture}
+	found, err := partial.FindImages(index, match.Platforms(platform))
+	if err != nil {
+		return "", err
+	}
+	if len(found) != 1 {
+		return "", fmt.Errorf("%s has %d images for %s, want one", o.operator, len(found), platform)
+	}
+	hash, err := found[0].Digest()
+	if err != nil {
+		return "", err
+	}
+	archive := i.archive(o, digest(hash.String()))
+	if exists, err := isFile(archive); exists || err != nil {
+		return archive, err
+	}
+	fmt.Printf("copying the image %s from %s ...\n", i.reference, o.operator)
+	return archive, writeTarball(archive, i.reference, found[0])
 }
 
 // layerFiles returns the files of the layers. It creates those that do not exist.
@@ -147,10 +187,6 @@ func layerFile(ctx context.Context, o options, l layer) (string, error) {
 // writeArchive writes an image archive, as `docker load` and `ctr images import`
 // read it.
 func writeArchive(archive, reference string, config v1.Config, files []string) error {
-	tag, err := name.NewTag(reference, name.StrictValidation)
-	if err != nil {
-		return err
-	}
 	// Archives of this size are read about as often as they are written.
 	result, err := assemble(empty.Image, files, tarball.WithCompressionLevel(gzip.BestSpeed))
 	if err != nil {
@@ -159,7 +195,15 @@ func writeArchive(archive, reference string, config v1.Config, files []string) e
 	if result, err = configure(result, v1.ConfigFile{OS: "linux", Architecture: architecture, Config: config}); err != nil {
 		return err
 	}
-	if err := tarball.WriteToFile(archive+".new", tag, result); err != nil {
+	return writeTarball(archive, reference, result)
+}
+
+func writeTarball(archive, reference string, image v1.Image) error {
+	tag, err := name.NewTag(reference, name.StrictValidation)
+	if err != nil {
+		return err
+	}
+	if err := tarball.WriteToFile(archive+".new", tag, image); err != nil {
 		return errors.Join(err, os.RemoveAll(archive+".new"))
 	}
 	return os.Rename(archive+".new", archive)

@@ -18,6 +18,7 @@ const (
 // Names of images that only the tests use.
 const (
 	operatorImage = "node.local/chartwright:test"
+	nextImage     = "node.local/chartwright:next"
 	pauseImage    = "node.local/pause:1"
 	corednsImage  = "node.local/coredns:1"
 	vcsimImage    = "node.local/vcsim:1"
@@ -43,6 +44,7 @@ func list(ctx context.Context, o options) ([]image, error) {
 	shell := busybox{from: web}
 	images := []image{
 		operator(operatorImage, o.program("chartwright")),
+		operator(nextImage, o.program("node", "chartwright-next")),
 		// Only the namespaces of its process are used.
 		{pauseImage, []layer{shell}, v1.Config{Entrypoint: []string{"/bin/sleep", "inf"}, User: "65535"}},
 		{corednsImage, []layer{program("coredns", o.program("node", "coredns"))}, v1.Config{Entrypoint: []string{"/coredns"}, User: "65532"}},

@@ -37,6 +37,7 @@ func newRoot() *cobra.Command {
 	build.Flags().StringVar(&options.out, "out", "bin/images", "`folder` for the archives; other archives in it are removed")
 	build.Flags().StringVar(&options.bin, "bin", "bin", "`folder` with the programs")
 	build.Flags().StringVar(&options.samples, "samples", "config/samples", "`folder` with custom resources that name the images")
+	build.Flags().StringVar(&options.operator, "operator", "", "`folder` with a layout of the operator's image (default: an image with the program in --bin)")
 	requirements := &cobra.Command{
 		Use:   "requirements",
 		Short: "Print what this machine does not have for building the images; exit with code 1 if something is missing",

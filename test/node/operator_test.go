@@ -13,6 +13,7 @@ const (
 	operatorDeployment = "deployment/chartwright-controller-manager"
 	operatorSelector   = "app.kubernetes.io/component=manager"
 	operatorImage      = "node.local/chartwright:test"
+	nextImage          = "node.local/chartwright:next"
 	operatorTimeout    = 6 * time.Minute
 )
 

@@ -131,6 +131,9 @@ func (s snapshot) verifyArchive(t *testing.T, name string) {
 	}
 	output, err := exec.CommandContext(t.Context(), executable, "version").CombinedOutput()
 	t.Logf("$ %s version\n%s", program, output)
+	if program == "chartwright" {
+		t.Run("Project", func(t *testing.T) { verifyProject(t, executable) })
+	}
 	if prefix := "chartwright v" + s.version + " (commit " + s.commit + ", "; err != nil || !strings.HasPrefix(string(output), prefix) {
 		t.Errorf("%s version: %v, want the output to start with %s", program, err, prefix)
 	}
@@ -139,6 +142,43 @@ func (s snapshot) verifyArchive(t *testing.T, name string) {
 	run(t.Context(), t, "make", "--no-print-directory", other, "VERSION=v"+s.version, "COMMIT="+s.commit)
 	if !bytes.Equal(files[program], read(t, root, other)) {
 		t.Errorf("%s differs from %s", program, other)
+	}
+}
+
+// verifyProject creates a project and runs its checks, with a PATH that has only the
+// program, kubectl, make and what each system has.
+func verifyProject(t *testing.T, executable string) {
+	programs := t.TempDir()
+	kubectl, err := filepath.Abs(filepath.Join(root, "bin", "kube", "kubectl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := map[string]string{"chartwright": executable, "kubectl": kubectl}
+	for _, name := range []string{"make", "sh", "ls", "mkdir", "diff"} {
+		if links[name], err = exec.LookPath(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, target := range links {
+		if err := os.Symlink(target, filepath.Join(programs, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folder := t.TempDir()
+	for _, command := range []string{
+		"chartwright init shop --domain example.com",
+		"cd shop && chartwright add --new web",
+		"cd shop && make verify",
+		"cd shop && make test",
+		"cd shop && CI=true make test",
+	} {
+		cmd := exec.CommandContext(t.Context(), filepath.Join(programs, "sh"), "-c", command)
+		cmd.Dir, cmd.Env = folder, []string{"PATH=" + programs, "HOME=" + folder}
+		output, err := cmd.CombinedOutput()
+		t.Logf("$ %s\n%s", command, output)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
