@@ -22,7 +22,7 @@ CONTAINER_TOOL ?= docker
 module-version = $(shell sed -n 's|^\(require\)\{0,1\}[[:space:]]*$(2) \(v[^ ]*\).*|\2|p' $(1)/go.mod)
 KUBERNETES_VERSION    := $(call module-version,test/cluster,k8s.io/kubernetes)
 ETCD_VERSION          := $(call module-version,test/cluster,go.etcd.io/etcd/server/v3)
-KWOK_VERSION          := $(call module-version,test/tools/kwok,sigs.k8s.io/kwok)
+KWOK_VERSION          := $(call module-version,test/cluster,sigs.k8s.io/kwok)
 GOVMOMI_VERSION       := $(call module-version,test/tools/vsphere,github.com/vmware/govmomi)
 HELM_VERSION          := $(call module-version,test,helm.sh/helm/v3)
 VALE_VERSION          := $(call module-version,test/tools/vale,github.com/errata-ai/vale/v3)
@@ -280,7 +280,7 @@ verify-format: $(BIN)/golangci-lint
 	@cd test/tools/vsphere && ../../../$(BIN)/golangci-lint fmt --diff --config ../../../.golangci.yml
 	@cd test/tools/coredns && ../../../$(BIN)/golangci-lint fmt --diff --config ../../../.golangci.yml
 
-MODULES := . test test/cluster test/tools/cni test/tools/containerd test/tools/coredns test/tools/d2 test/tools/goreleaser test/tools/kwok test/tools/lint test/tools/postgres-exporter test/tools/sbom test/tools/vale test/tools/vsphere test/tools/vuln
+MODULES := . test test/cluster test/tools/cni test/tools/containerd test/tools/coredns test/tools/d2 test/tools/goreleaser test/tools/lint test/tools/postgres-exporter test/tools/sbom test/tools/vale test/tools/vsphere test/tools/vuln
 
 .PHONY: verify-modules
 verify-modules:
@@ -684,18 +684,17 @@ $(BIN)/download: test/cluster/go.mod $(call sources,test/cluster/cmd/download te
 	@mkdir -p $(@D)
 	@cd test/cluster && $(call building,the download command) -ldflags '$(LDFLAGS)' -o ../../$@ ./cmd/download
 
-$(BIN)/kwok: test/tools/kwok/go.mod test/tools/kwok/go.sum
-	@mkdir -p $(@D)
-	@cd test/tools/kwok && $(call building,kwok $(KWOK_VERSION) (about 1 minute the first time)) -ldflags '$(LDFLAGS) -X sigs.k8s.io/kwok/pkg/consts.Version=$(KWOK_VERSION)' -o ../../../$@ sigs.k8s.io/kwok/cmd/kwok
+$(BIN)/kwok: test/cluster/go.mod test/cluster/go.sum | $(BIN)/kube/.control-plane
+	@cd test/cluster && $(call building,kwok $(KWOK_VERSION)) -ldflags '$(LDFLAGS) -X sigs.k8s.io/kwok/pkg/consts.Version=$(KWOK_VERSION)' -o ../../$@ sigs.k8s.io/kwok/cmd/kwok
 
 # The stages (behavior of nodes, pods and volumes) come from kwok's own module.
 STAGES := pod/fast node/fast node/heartbeat-with-lease volume/fast
 
-$(BIN)/kube/stages/.complete: test/tools/kwok/go.mod test/tools/kwok/go.sum
+$(BIN)/kube/stages/.complete: test/cluster/go.mod test/cluster/go.sum
 	@echo "copying the stages of kwok $(KWOK_VERSION) ..."
 	@rm -rf $(@D) && mkdir -p $(@D)
-	@cd test/tools/kwok && go mod download sigs.k8s.io/kwok
-	@from=$$(cd test/tools/kwok && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)/kustomize/stage && \
+	@cd test/cluster && go mod download sigs.k8s.io/kwok
+	@from=$$(cd test/cluster && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)/kustomize/stage && \
 	for stage in $(STAGES); do \
 	  for file in $$from/$$stage/*.yaml; do \
 	    case $$file in \
