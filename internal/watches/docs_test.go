@@ -15,7 +15,7 @@ import (
 // every key that the file may have.
 func TestDocsWatches(t *testing.T) {
 	var text strings.Builder
-	for _, page := range []string{"reference/watches.md", "guides/rollout.md", "reference/rbac.md"} {
+	for _, page := range []string{"reference/watches.md", "guides/rollout.md", "guides/values.md", "reference/rbac.md"} {
 		data, err := os.ReadFile("../../docs/" + page)
 		if err != nil {
 			t.Fatal(err)
