@@ -15,18 +15,22 @@ import (
 // constantName matches the name of a constant in the comment of another constant.
 var constantName = regexp.MustCompile(`\b(Condition|Reason)[A-Z]\w+`)
 
+// reasonsOf matches the comment of a group of reasons.
+var reasonsOf = regexp.MustCompile(`^Reasons of (\w+)`)
+
 // TestDocsStatus_ListsConditionsAndReasons compares the tables in docs/reference/status.md with the
 // comments in conditions.go, from which they are generated.
 func TestDocsStatus_ListsConditionsAndReasons(t *testing.T) {
 	testenv.Part(t, "reference/status.md", "conditions and reasons", reference(t))
 }
 
-// reference returns a table of the conditions and, for each group of reasons, a table with
-// the comment of the group as its heading.
+// reference returns a table of the conditions, and lists of the reasons of each condition.
+// The comment of a group of reasons names the condition. The comment of a condition names
+// its reason if it has only one.
 func reference(t *testing.T) string {
 	t.Helper()
 	values, _ := constants(t)
-	var conditions, reasons, single strings.Builder
+	var conditions, ready, others strings.Builder
 	file, err := parser.ParseFile(token.NewFileSet(), "conditions.go", nil, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
@@ -36,29 +40,52 @@ func reference(t *testing.T) string {
 		if !ok || group.Tok != token.CONST {
 			continue
 		}
-		headed := false
+		var reasons meanings
 		for _, spec := range group.Specs {
 			constant, _ := spec.(*ast.ValueSpec)
-			name, comment := constant.Names[0].Name, constant.Doc
-			if comment == nil && len(group.Specs) == 1 {
-				comment = group.Doc
-			}
+			name := constant.Names[0].Name
 			switch {
 			case strings.HasPrefix(name, "Condition"):
-				fmt.Fprintf(&conditions, "| `%s` | %s |\n", values[name], description(t, name, comment, values))
-			case strings.HasPrefix(name, "Reason") && len(group.Specs) == 1:
-				fmt.Fprintf(&single, "| `%s` | %s |\n", values[name], description(t, name, comment, values))
-			case strings.HasPrefix(name, "Reason"):
-				if !headed {
-					fmt.Fprintf(&reasons, "\n### %s\n\n| reason | what happened |\n|---|---|\n", strings.TrimSuffix(oneLine(group.Doc.Text()), "."))
-					headed = true
-				}
-				fmt.Fprintf(&reasons, "| `%s` | %s |\n", values[name], description(t, name, comment, values))
+				fmt.Fprintf(&conditions, "| `%s` | %s |\n", values[name], description(t, name, constant.Doc, values))
+			case strings.HasPrefix(name, "Reason") && len(group.Specs) > 1:
+				reasons.add(values[name], description(t, name, constant.Doc, values))
 			}
 		}
+		switch about := reasonsOf.FindStringSubmatch(group.Doc.Text()); {
+		case about == nil:
+		case about[1] == "Ready":
+			ready.WriteString(reasons.list())
+		default:
+			fmt.Fprintf(&others, "\nReasons of `%s`:\n\n%s", about[1], reasons.list())
+		}
 	}
-	return "\n## Conditions\n\n| condition | meaning |\n|---|---|\n" + conditions.String() + "\n## Reasons\n" + reasons.String() +
-		"\n### Other reasons\n\n| reason | what happened |\n|---|---|\n" + single.String() + "\n"
+	return "\n## Conditions\n\n| condition | True if |\n|---|---|\n" + conditions.String() +
+		"\n## Reasons\n\nReasons of `Ready`, `Reconciling` and `Stalled`:\n\n" + ready.String() + others.String() + "\n"
+}
+
+// meanings are descriptions in the order of their first reasons.
+type meanings struct {
+	texts   []string
+	reasons map[string][]string
+}
+
+func (m *meanings) add(reason, text string) {
+	if m.reasons == nil {
+		m.reasons = map[string][]string{}
+	}
+	if m.reasons[text] == nil {
+		m.texts = append(m.texts, text)
+	}
+	m.reasons[text] = append(m.reasons[text], "`"+reason+"`")
+}
+
+// list returns an item for each description.
+func (m *meanings) list() string {
+	var list strings.Builder
+	for _, text := range m.texts {
+		fmt.Fprintf(&list, "* %s: %s\n", strings.Join(m.reasons[text], ", "), strings.ToLower(text[:1])+text[1:])
+	}
+	return list.String()
 }
 
 // description returns the comment of a constant, in which names of constants are replaced
