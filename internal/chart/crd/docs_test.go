@@ -12,10 +12,10 @@ import (
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// TestDocsTable generates the table of constructs in docs/reference/crd-conversion.md.
+// TestDocsTable generates the table of constructs in docs/dev/schema-constructs.md.
 func TestDocsTable(t *testing.T) {
 	want := docsTable(t)
-	testenv.Part(t, "reference/crd-conversion.md", "constructs", want)
+	testenv.Part(t, "dev/schema-constructs.md", "constructs", want)
 	if count := strings.Count(want, "\n") - 2; count < 60 {
 		t.Errorf("got %d constructs in the table, want at least 60", count)
 	}
