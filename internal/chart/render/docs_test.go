@@ -13,7 +13,7 @@ import (
 
 // TestDocsRenderLimits compares the limits in the documentation with those in the code.
 func TestDocsRenderLimits(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/guides/render.md")
+	text, err := os.ReadFile("../../../docs/guides/check-charts.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestDocsRenderLimits(t *testing.T) {
 	} {
 		row := regexp.MustCompile(`(?m)^\| ` + what + `[^|]*\| ([^|]*) \|`).FindStringSubmatch(string(text))
 		if len(row) != 2 || row[1] != is {
-			t.Errorf("docs/guides/render.md: limit %s: got %q, want %s", what, row, is)
+			t.Errorf("docs/guides/check-charts.md: limit %s: got %q, want %s", what, row, is)
 		}
 	}
 	if limits.LargeSteps*10 != limits.Steps || !strings.Contains(string(internals), "a tenth of the steps, "+mebibytes(limits.LargeMemory)+" or a second") {
