@@ -70,7 +70,7 @@ const (
 	ReasonInterrupted = "Interrupted"
 	// ReasonAborted: a user aborted the last action. Edit the spec or remove the annotation.
 	ReasonAborted = "Aborted"
-	// ReasonNameConflict: both possible release names are in use by other releases.
+	// ReasonNameConflict: both possible release names are in use.
 	ReasonNameConflict = "ReleaseNameConflict"
 	// ReasonObjectConflict: a resource of the chart exists and is not owned by the release.
 	ReasonObjectConflict = "ObjectConflict"
@@ -86,9 +86,9 @@ const (
 	ReasonPaused = "Paused"
 	// ReasonOrphaning: the custom resource is being deleted, and its release is kept.
 	ReasonOrphaning = "Orphaning"
-	// ReasonWaitingForObjects: the release is uninstalled, and resources are being deleted.
+	// ReasonWaitingForObjects: the resources of the release are being deleted.
 	ReasonWaitingForObjects = "WaitingForObjects"
-	// ReasonProgressing: the release is deployed, and some resources are not ready yet.
+	// ReasonProgressing: some resources are not ready yet.
 	ReasonProgressing = "Progressing"
 	// ReasonProgressDeadlineExceeded: resources were not ready before the progress deadline.
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
@@ -98,16 +98,16 @@ const (
 
 // Reasons of UpdateAvailable.
 const (
-	// ReasonWaiting: the custom resource waits in the rollout queue.
+	// ReasonWaiting: the custom resource is in the queue.
 	ReasonWaiting = "Waiting"
 	// ReasonRolloutStopped: the upgrade of another custom resource failed.
 	ReasonRolloutStopped = "RolloutStopped"
 	// ReasonRolloutPaused: a user has paused the rollout.
 	ReasonRolloutPaused = "RolloutPaused"
-	// ReasonHeld: the release is held at an earlier revision.
+	// ReasonHeld: the release is held.
 	ReasonHeld = "Held"
-	// ReasonDowngradeRefused: the chart is older than that of the release. This can also be the
-	// reason of ConditionReady.
+	// ReasonDowngradeRefused: the chart is older than that of the release; also a reason of
+	// ConditionReady.
 	ReasonDowngradeRefused = "DowngradeRefused"
 )
 
@@ -121,7 +121,7 @@ const (
 
 // Reasons of Tested.
 const (
-	// ReasonTestsPassed: all tests of the chart passed.
+	// ReasonTestsPassed: all tests passed.
 	ReasonTestsPassed = "TestsPassed"
 	// ReasonTestsFailed: a test failed.
 	ReasonTestsFailed = "TestsFailed"
@@ -131,7 +131,7 @@ const (
 const (
 	// ReasonNoSuchRevision: the revision is not stored, or was never deployed.
 	ReasonNoSuchRevision = "NoSuchRevision"
-	// ReasonInvalidValue: the value of the annotation is invalid. This is also the reason of
+	// ReasonInvalidValue: the value of the annotation is invalid; also the reason of
 	// ConditionInvalidAnnotations.
 	ReasonInvalidValue = "InvalidValue"
 	// ReasonRecordUntrusted: the release record has no valid signature.
