@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
@@ -32,7 +34,10 @@ var recipeTests = map[string]recipeTest{
 			o.env.WaitCondition(o.cr, "Ready", metav1.ConditionUnknown, "Upgrading")
 			waitReadyMessage(o.env, o.cr, "cannot start", noImage)
 		},
-		over: func(o *onCall) { expectData(o.t, o.env, "web", "message", "two") },
+		over: func(o *onCall) {
+			o.env.WaitRevision(o.cr, 3)
+			expectData(o.t, o.env, "web", "message", "two")
+		},
 	},
 	"A failed upgrade": {
 		symptom: func(o *onCall) {
@@ -41,6 +46,7 @@ var recipeTests = map[string]recipeTest{
 			o.env.WaitCondition(o.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
 		},
 		over: func(o *onCall) {
+			o.env.WaitRevision(o.cr, 4)
 			expectData(o.t, o.env, "web", "message", "two")
 			if held := harness.Condition(o.env.WaitReady(o.cr), "Held"); held != nil {
 				o.t.Errorf("condition Held: %+v", held)
@@ -55,10 +61,12 @@ var recipeTests = map[string]recipeTest{
 		},
 		after: map[string]func(*onCall){"scale deployment night-shift": func(o *onCall) { o.end() }},
 		over: func(o *onCall) {
-			status := o.env.WaitReady(o.cr)
-			if drifted := harness.Condition(status, "Drifted"); drifted != nil {
-				o.t.Errorf("Drifted is %+v", drifted)
-			}
+			o.env.WaitStatus(o.cr, "without drift", func(status api.Status) error {
+				if drifted := harness.Condition(status, "Drifted"); drifted != nil {
+					return fmt.Errorf("Drifted is %+v", drifted)
+				}
+				return nil
+			})
 			waitPods(o.env, "web", 3)
 			o.env.Kubectl("delete", "deployment", "night-shift")
 		},
