@@ -49,8 +49,8 @@ func TestDocsSecurity(t *testing.T) {
 			t.Errorf("docs/dev/security-tests.md has no row for %q", row[0])
 		}
 	}
-	if words := len(strings.Fields(read("guides/security.md"))); words > 1200 {
-		t.Errorf("docs/guides/security.md has %d words, want at most 1200", words)
+	if words := len(strings.Fields(read("guides/security.md"))); words > 900 {
+		t.Errorf("docs/guides/security.md has %d words, want at most 900", words)
 	}
 }
 
