@@ -99,10 +99,12 @@ var recipeTests = map[string]recipeTest{
 		},
 		over: func(o *onCall) {
 			for _, name := range []string{"berlin", "lyon", "oslo", "rome"} {
-				status := o.env.WaitReady(harness.MakeCR(o.shop, name).Obj())
-				if status.Release.ChartVersion != "0.2.0" || status.Update != nil {
-					o.t.Errorf("%s has chart version %s and update %+v", name, status.Release.ChartVersion, status.Update)
-				}
+				o.env.WaitStatus(harness.MakeCR(o.shop, name).Obj(), "with the new chart", func(status api.Status) error {
+					if ready := harness.Condition(status, "Ready"); ready == nil || ready.Status != metav1.ConditionTrue || status.Release == nil || status.Release.ChartVersion != "0.2.0" || status.Update != nil {
+						return fmt.Errorf("release %+v, update %+v", status.Release, status.Update)
+					}
+					return nil
+				})
 			}
 		},
 	},
