@@ -18,7 +18,7 @@ import (
 type analysisFlags struct{ noCache bool }
 
 func (f *analysisFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.noCache, "no-cache", false, "analyze all charts, and neither read nor write the user's cache folder")
+	cmd.Flags().BoolVar(&f.noCache, "no-cache", false, "analyze all charts again, without the cache of the user")
 }
 
 // analyzer returns the analyzer of a command, which reports its progress on standard error.

@@ -50,9 +50,9 @@ If OLM would reject the bundle, the command fails. No cluster is needed.`,
 	flags.StringVar(&options.Version, "version", "", "version of the operator, such as 1.2.3 (required)")
 	flags.StringVar(&options.Image, "image", "", "image of the operator, replaces "+bundle.Placeholder+" (required if config/ contains it)")
 	flags.StringSliceVar(&options.Channels, "channels", []string{"stable"}, "channels of the catalog")
-	flags.StringVar(&options.DefaultChannel, "default-channel", "", "default channel (default: first of --channels)")
+	flags.StringVar(&options.DefaultChannel, "default-channel", "", "default channel (default: the first)")
 	flags.StringVar(&options.Replaces, "replaces", "", "version that this version upgrades (default: none)")
-	flags.StringVar(&createdAt, "created-at", "", "creation time, such as 2026-01-31T12:00:00Z (default: not set)")
+	flags.StringVar(&createdAt, "created-at", "", "creation time, such as 2026-01-31T12:00:00Z (default: none)")
 	finish.checkFlags(cmd)
 	finish.dryRunFlag(cmd)
 	// This fails only if the flag does not exist.

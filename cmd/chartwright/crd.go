@@ -73,8 +73,8 @@ code is 1 if a change breaks existing custom resources.`,
 	charts.add(cmd)
 	flags.StringVar(&dir, "output-dir", "", "folder for the files (default: print the CRDs)")
 	analysis.add(cmd)
-	flags.BoolVar(&check, "check", false, "write nothing; fail if a file in --output-dir is missing, outdated, or of a removed kind")
-	flags.StringVar(&old, "diff", "", "folder or file with earlier CRDs, - for standard input (default: no comparison)")
+	flags.BoolVar(&check, "check", false, "write nothing; fail if files in --output-dir are not up to date")
+	flags.StringVar(&old, "diff", "", "compare with CRDs in a folder or file, - for standard input (default: none)")
 	plugin.ChoiceFlag(cmd, &output, "output", "o", "output format (default: yaml; with --diff: text)", "json", "yaml")
 	return cmd
 }

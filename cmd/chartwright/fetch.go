@@ -33,7 +33,7 @@ type fetchFlags struct {
 // connection in their help, and refer to the help of update.
 func (f *fetchFlags) add(cmd *cobra.Command, listConnection bool) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.version, "chart-version", "", "version of the chart, or a constraint such as ^1.2 (default: the newest stable version)")
+	flags.StringVar(&f.version, "chart-version", "", "version of the chart, or a constraint such as ^1.2 (default: newest stable)")
 	connection := pflag.NewFlagSet("connection", pflag.ContinueOnError)
 	connection.StringVar(&f.username, "username", "", "user name for the server (default: as stored by Helm or Docker)")
 	connection.StringVar(&f.password, "password", "", "password for the server; prefer --password-stdin (default: as stored by Helm or Docker)")
@@ -53,7 +53,7 @@ func (f *fetchFlags) add(cmd *cobra.Command, listConnection bool) {
 }
 
 func (f *fetchFlags) addRepo(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.repo, "repo", "", "URL of the chart repository that contains the chart (default: none)")
+	cmd.Flags().StringVar(&f.repo, "repo", "", "URL of the chart repository (default: none)")
 }
 
 // options returns how to fetch a chart.

@@ -63,8 +63,8 @@ func (f *planFlags) dryRunFlag(cmd *cobra.Command) {
 }
 
 func (f *planFlags) checkFlags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.check, "check", false, "write nothing; fail if a file is missing, outdated, or of a removed kind")
-	cmd.Flags().BoolVar(&f.strict, "strict", false, "fail if a note requires action, such as missing RBAC rules")
+	cmd.Flags().BoolVar(&f.check, "check", false, "write nothing; fail if files are not up to date")
+	cmd.Flags().BoolVar(&f.strict, "strict", false, "fail on notes that require action")
 }
 
 // Words for the operations on files: for --dry-run, after writing, and for --check.

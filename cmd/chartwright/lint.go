@@ -24,10 +24,9 @@ func newLint() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint [CHART...]",
 		Short: "Find problems in charts",
-		Long: `Find problems in charts, which are folders or .tgz archives; by default in those of
-the watches file, each with its entry. Beside the problems that helm lint finds,
-these are problems of charts that an operator renders again with every edit, for
-many custom resources. --rules lists the rules.
+		Long: `Find problems in charts (folders or .tgz), by default in those of the watches file.
+In addition to the problems that helm lint finds, the command finds those of charts
+that an operator renders for many custom resources. --rules lists the rules.
 
 To silence rules, name them in the annotation chartwright.dev/lint-ignore in
 Chart.yaml, or in a comment on the same or the previous line of a template:

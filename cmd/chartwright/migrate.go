@@ -24,9 +24,9 @@ func newMigrate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate DIR",
 		Short: "Report how to migrate an operator-sdk Helm project",
-		Long: `Report how to migrate a project of the operator-sdk's Helm operator: what would
-break, what you must do, what changes, and what works unchanged, with the lines to
-add or the commands to run.
+		Long: `Report how to migrate an operator-sdk Helm project: what would break, what you must
+do, what changes, and what works unchanged. The report contains the lines to add and
+the commands to run.
 
 With --live, also check the custom resources in the cluster of $KUBECONFIG: which
 fields the generated CRD would drop or reject, how releases are adopted, and, by

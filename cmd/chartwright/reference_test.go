@@ -6,58 +6,141 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/chartwright/chartwright/internal/plugin"
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// docs/reference/cli.md contains the help of all commands.
+// commonFrom is the least number of commands that share a common flag. The page describes
+// common flags only once.
+const commonFrom = 2
+
+// TestDocsCLI checks that docs/reference/cli.md lists all commands with their flags.
 func TestDocsCLI(t *testing.T) {
-	var want strings.Builder
-	want.WriteString(`# Commands
+	roots := []*cobra.Command{newRoot(), plugin.Command(genericiooptions.IOStreams{})}
+	r := reference{counts: map[string]int{}, common: map[string]*pflag.Flag{}}
+	for _, root := range roots {
+		walk(root, r.count)
+	}
+	shared := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, flag := range r.common {
+		shared.AddFlag(flag)
+	}
+	var common, commands strings.Builder
+	for _, root := range roots {
+		walk(root, func(cmd *cobra.Command) { r.write(&commands, cmd) })
+	}
+	common.WriteString(`# Commands
 
 <!-- written by make generate -->
 
-The help of all commands of ` + "`chartwright`" + ` and of the [kubectl plugin](kubectl.md).
-`)
-	writeCommand(&want, newRoot())
-	writeCommand(&want, plugin.Command(genericiooptions.IOStreams{}))
-	testenv.Whole(t, "reference/cli.md", want.String())
+` + "`chartwright`" + ` is for projects and the operator, and [` + "`kubectl chartwright`" + `](kubectl.md) for custom resources. Their ` + "`--help`" + ` adds details and examples.
+
+A flag without a default is not set.
+
+## Common flags
+
+Several commands have these flags:
+
+` + "```text\n" + usages(shared) + "```\n")
+	testenv.Whole(t, "reference/cli.md", common.String()+commands.String())
 }
 
-// writeCommand writes the help of a command and its subcommands. Persistent flags are
-// only written for the command that defines them.
-func writeCommand(to *strings.Builder, cmd *cobra.Command) {
-	// Omit the flag that every command has.
-	cmd.InitDefaultHelpFlag()
-	cmd.Flags().Lookup("help").Hidden = true
-	about := cmd.Long
-	if about == "" {
-		about = cmd.Short + "."
-	}
-	fmt.Fprintf(to, "\n## %s\n\n```text\n%s\n```\n", cmd.CommandPath(), strings.TrimSpace(about))
-	if cmd.Runnable() {
-		fmt.Fprintf(to, "\n```sh\n%s\n```\n", cmd.UseLine())
-	}
-	if cmd.Example != "" {
-		fmt.Fprintf(to, "\nExamples:\n\n```sh\n%s\n```\n", strings.TrimRight(outdent(cmd.Example), "\n"))
-	}
-	if flags := cmd.NonInheritedFlags().FlagUsages(); flags != "" {
-		fmt.Fprintf(to, "\n```text\n%s\n```\n", strings.TrimRight(flags, "\n"))
-	}
+// walk calls a function for a command and the visible commands below it.
+func walk(cmd *cobra.Command, do func(*cobra.Command)) {
+	do(cmd)
 	for _, below := range cmd.Commands() {
 		if below.IsAvailableCommand() {
-			writeCommand(to, below)
+			walk(below, do)
 		}
 	}
 }
 
-// outdent removes the indentation of examples.
-func outdent(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimPrefix(lines[i], "  ")
+// reference writes commands.
+type reference struct {
+	// counts is the number of commands by the description of a flag.
+	counts map[string]int
+	// common are the flags, by name, that are described only once.
+	common map[string]*pflag.Flag
+}
+
+func describe(flag *pflag.Flag) string {
+	return strings.Join([]string{flag.Name, flag.Shorthand, flag.Value.Type(), flag.Usage, flag.DefValue}, "|")
+}
+
+func (r reference) count(cmd *cobra.Command) {
+	// Omit the flag that every command has.
+	cmd.InitDefaultHelpFlag()
+	cmd.Flags().Lookup("help").Hidden = true
+	cmd.NonInheritedFlags().VisitAll(func(flag *pflag.Flag) {
+		if flag.Hidden {
+			return
+		}
+		r.counts[describe(flag)]++
+		// Of flags with the same name, the most frequent one is common.
+		count, before := r.counts[describe(flag)], r.common[flag.Name]
+		if count >= commonFrom && (before == nil || r.counts[describe(before)] < count) {
+			r.common[flag.Name] = flag
+		}
+	})
+}
+
+func (r reference) isCommon(flag *pflag.Flag) bool {
+	common := r.common[flag.Name]
+	return common != nil && describe(common) == describe(flag)
+}
+
+// write writes a command: its purpose, its usage and its flags. Persistent flags are only
+// written for the command that defines them. Groups of commands are omitted.
+func (r reference) write(to *strings.Builder, cmd *cobra.Command) {
+	own := pflag.NewFlagSet("", pflag.ContinueOnError)
+	var common []string
+	cmd.NonInheritedFlags().VisitAll(func(flag *pflag.Flag) {
+		switch {
+		case flag.Hidden:
+		case !r.isCommon(flag):
+			own.AddFlag(flag)
+		case flag.Shorthand != "":
+			common = append(common, "`-"+flag.Shorthand+"`")
+		default:
+			common = append(common, "`--"+flag.Name+"`")
+		}
+	})
+	if cmd.HasParent() && cmd.HasAvailableSubCommands() {
+		return
 	}
-	return strings.Join(lines, "\n")
+	fmt.Fprintf(to, "\n## %s\n\n%s\n", cmd.CommandPath(), purpose(cmd))
+	var usage string
+	if cmd.Runnable() {
+		usage = strings.TrimSuffix(cmd.UseLine(), " [flags]") + "\n"
+	}
+	if flags := usages(own); flags != "" {
+		if usage != "" {
+			usage += "\n"
+		}
+		usage += flags
+	}
+	if usage != "" {
+		fmt.Fprintf(to, "\n```text\n%s```\n", usage)
+	}
+	if len(common) > 0 {
+		fmt.Fprintf(to, "\nCommon flags: %s\n", strings.Join(common, ", "))
+	}
+}
+
+// purpose returns the first sentence of a command's help, without lists that follow it.
+func purpose(cmd *cobra.Command) string {
+	long := cmd.Long
+	if long == "" {
+		long = cmd.Short
+	}
+	paragraph, _, _ := strings.Cut(long, "\n\n")
+	sentence, _, _ := strings.Cut(strings.Join(strings.Fields(paragraph), " "), ". ")
+	return strings.TrimRight(sentence, ".:") + "."
+}
+
+func usages(flags *pflag.FlagSet) string {
+	return strings.ReplaceAll(flags.FlagUsages(), " (default: none)", "")
 }

@@ -36,7 +36,7 @@ The cluster does not change. Notes list what to delete there, and when.`,
 		},
 	}
 	projectFlags(cmd, &project)
-	cmd.Flags().BoolVar(&remove.Force, "force", false, "also remove a sample and a chart that you have edited")
+	cmd.Flags().BoolVar(&remove.Force, "force", false, "also remove an edited sample or chart")
 	finish.dryRunFlag(cmd)
 	analysis.add(cmd)
 	return cmd

@@ -49,7 +49,7 @@ is new. A custom resource that does not match the chart's schema is an error.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&f.files, "filename", "f", nil, "file with custom resources, - for standard input; can be repeated (required)")
+	flags.StringArrayVarP(&f.files, "filename", "f", nil, "file with custom resources, - for standard input; repeatable (required)")
 	flags.StringVar(&f.watchesFile, "watches-file", "", "watches file (default: "+defaultWatches+")")
 	flags.StringVarP(&f.namespace, "namespace", "n", "default", "namespace of custom resources without a namespace")
 	flags.BoolVar(&f.options.Validate, "validate", false, "validate against the CRD and the allow block of the entry")

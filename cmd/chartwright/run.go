@@ -36,9 +36,9 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run the operator",
-		Long: `Run the operator in the cluster, or outside it with $KUBECONFIG. $WATCH_NAMESPACE,
-separated by commas, limits it to namespaces (default: all). $GOMEMLIMIT sets the
-memory limit (default: 90% of the container's limit; $AUTOMEMLIMIT=off disables it).`,
+		Long: `Run the operator in the cluster, or outside it with $KUBECONFIG, for the namespaces
+in $WATCH_NAMESPACE (separated by commas; default: all). $GOMEMLIMIT sets the memory
+limit (default: 90% of the container's limit; $AUTOMEMLIMIT=off disables it).`,
 		Example: `  chartwright run --watches-file watches.yaml --leader-elect`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -84,7 +84,7 @@ memory limit (default: 90% of the container's limit; $AUTOMEMLIMIT=off disables 
 	flags.BoolVar(&options.InstallCRDs, "install-crds", false, "install missing CRDs, and update own ones unless that breaks custom resources")
 	chartKindsFlags(cmd, &options.ChartKinds)
 	flags.StringVar(&options.Name, "operator-name", options.Name, "name of this operator, unique in the cluster")
-	flags.DurationVar(&options.ReconcilePeriod, "reconcile-period", options.ReconcilePeriod, "how often to apply all resources again (default 0: never, changes are watched)")
+	flags.DurationVar(&options.ReconcilePeriod, "reconcile-period", options.ReconcilePeriod, "period for applying all resources again (default 0: never)")
 	flags.DurationVar(&options.MinReconcilePeriod, "min-reconcile-period", options.MinReconcilePeriod, "shortest period for the annotation reconcile-period")
 	flags.IntVar(&options.MaxConcurrentReconciles, "max-concurrent-reconciles", options.MaxConcurrentReconciles, "workers per kind")
 	// The help must not depend on the machine.

@@ -11,9 +11,9 @@ func newSchema() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema CHART",
 		Short: "Print a values.schema.json for a chart",
-		Long: `Print a values.schema.json for a chart, a folder or a .tgz: the types of its default
-values, the descriptions from the comments in values.yaml, and the types of the
-Kubernetes fields in which the chart writes the values. Undeclared keys are valid.
+		Long: `Print a values.schema.json for a chart (a folder or a .tgz). It contains the types of
+the default values, the comments in values.yaml as descriptions, and the types of
+the Kubernetes fields to which the chart writes values. Undeclared keys are valid.
 
 Use it as a draft: narrow it, for example by enum, required and
 additionalProperties: false, and save it in the chart.`,

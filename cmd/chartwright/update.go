@@ -23,15 +23,14 @@ func newUpdate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "update KIND",
 		Short: "Update the chart of a kind from its source",
-		Long: `Update the chart of a kind: fetch the newest version from the source that
-'chartwright add' has recorded in watches.yaml, print what changes for the kind (CRD,
-default values, permissions, images), and update the copy in charts/, the entry and
-the generated files.
+		Long: `Update the chart of a kind: fetch the newest version from the source in watches.yaml,
+print what changes (CRD, default values, permissions, images), and update the copy in
+charts/, the entry and the generated files.
 
 These changes require a flag. With --dry-run, update lists them and writes nothing:
 
   --allow-breaking  changes of the CRD that break existing custom resources
-  --force           overwriting files of the copy that you have edited`,
+  --force           overwriting edited files of the copy`,
 		Example: `  chartwright update Web --dry-run
   chartwright update Web --chart-version ^1.2`,
 		Args: cobra.ExactArgs(1),
@@ -64,9 +63,9 @@ These changes require a flag. With --dry-run, update lists them and writes nothi
 	projectFlags(cmd, &project)
 	fetch.add(cmd, true)
 	flags := cmd.Flags()
-	flags.BoolVar(&update.AllowBreaking, "allow-breaking", false, "allow changes of the CRD that break existing custom resources")
-	flags.BoolVar(&update.Force, "force", false, "overwrite files of the copy that you have edited")
-	flags.BoolVar(&allow, "allow", false, "allow what the chart needs outside the namespace of its releases")
+	flags.BoolVar(&update.AllowBreaking, "allow-breaking", false, "allow CRD changes that break existing custom resources")
+	flags.BoolVar(&update.Force, "force", false, "overwrite edited files of the copy")
+	flags.BoolVar(&allow, "allow", false, "allow resources outside the namespace of a release")
 	finish.dryRunFlag(cmd)
 	analysis.add(cmd)
 	return cmd
