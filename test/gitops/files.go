@@ -8,14 +8,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Files of docs/gitops.
+// Files of docs/guides/gitops.
 const (
 	HealthScript  = "argocd-health.lua"
 	Application   = "argocd-application.yaml"
 	Kustomization = "flux-kustomization.yaml"
 )
 
-// Read reads a file of docs/gitops in the repository with the given root.
+// Read reads a file of docs/guides/gitops in the repository with the given root.
 func Read(root, name string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "gitops", name))
 	return string(text), err
