@@ -88,7 +88,7 @@ func TestContents(t *testing.T) {
 }
 
 // named matches the name of a page in another file.
-var named = regexp.MustCompile(`\bdocs/(?:[a-z-]+/)*[a-z-]+\.md(?:#[a-z0-9-]+)?`)
+var named = regexp.MustCompile(`\b(?:docs/(?:[a-z-]+/)*[a-z-]+|blob/main/charts/[a-z-]+/README)\.md(?:#[a-z0-9-]+)?`)
 
 // TestNames: pages that messages, comments and manifests mention exist.
 func TestNames(t *testing.T) {
@@ -100,7 +100,7 @@ func TestNames(t *testing.T) {
 	for name, text := range others {
 		for _, mention := range named.FindAllString(text, -1) {
 			count++
-			file, anchor, _ := strings.Cut(mention, "#")
+			file, anchor, _ := strings.Cut(strings.TrimPrefix(mention, "blob/main/"), "#")
 			if text, ok := pages[file]; !ok || anchor != "" && !slices.Contains(Anchors(text), anchor) {
 				t.Errorf("%s mentions %s, which does not exist", name, mention)
 			}
