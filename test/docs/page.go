@@ -2,6 +2,7 @@ package docs
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -11,12 +12,15 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Page contains the anchors and links of a page.
+// Page contains the anchors, links and commands of a page.
 type Page struct {
 	// Anchors are those of its headings, in order.
 	Anchors []string
 	// Links are the destinations of its links and images.
 	Links []string
+	// Commands are those in code blocks of the languages console and sh. A command of
+	// several lines is one text.
+	Commands []string
 }
 
 // Anchors returns the anchors of a page's headings.
@@ -46,11 +50,56 @@ func Read(page string) Page {
 			read.Links = append(read.Links, string(n.Destination))
 		case *ast.Image:
 			read.Links = append(read.Links, string(n.Destination))
+		case *ast.FencedCodeBlock:
+			read.Commands = append(read.Commands, commands(string(n.Language(source)), string(n.Lines().Value(source)))...)
 		}
 		return ast.WalkContinue, nil
 	})
 	return read
 }
+
+// commands returns the commands in a code block. In the language console, they follow a
+// prompt, and the other lines are output.
+func commands(language, block string) (found []string) {
+	continues, end := false, ""
+	for line := range strings.Lines(block) {
+		line = strings.TrimRight(line, "\n")
+		switch language {
+		case "console":
+			first, isCommand := strings.CutPrefix(line, "$ ")
+			rest, isMore := strings.CutPrefix(line, "> ")
+			switch {
+			case isCommand:
+				found = append(found, first)
+				continue
+			case !isMore || len(found) == 0:
+				continue
+			}
+			line, continues = rest, true
+		case "sh":
+			if end == "" && !continues && (line == "" || strings.HasPrefix(line, "#")) {
+				continue
+			}
+		default:
+			return nil
+		}
+		if continues || end != "" {
+			found[len(found)-1] += "\n" + line
+		} else {
+			found = append(found, line)
+		}
+		continues = strings.HasSuffix(line, "\\")
+		if document := heredoc.FindStringSubmatch(line); document != nil {
+			end = document[1]
+		} else if line == end {
+			end = ""
+		}
+	}
+	return found
+}
+
+// heredoc matches the start of a text within a command, and captures its last line.
+var heredoc = regexp.MustCompile(`<<-?'?(\w+)'?`)
 
 // words returns the text of a node without markup.
 func words(node ast.Node, source []byte) string {
