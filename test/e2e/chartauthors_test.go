@@ -77,6 +77,9 @@ func TestChartAuthors(t *testing.T) {
 			t.Errorf("line %d: no test for blocks of %q", block.line, block.kind)
 		}
 	}
+	if !strings.Contains(string(data), "\nmake deploy ") {
+		t.Fatal("the page does not deploy the operator")
+	}
 	if printed, err := author.run("make run"); err == nil || !strings.Contains(printed, "the operator is already deployed in this cluster") {
 		t.Errorf("make run beside the deployed operator: %v\n%s", err, printed)
 	}
