@@ -73,7 +73,7 @@ that you set. Samples and your own files are not changed. Unsafe changes require
 	flags.StringSliceVar(&add.Categories, "category", nil, "categories for kubectl, such as all (default: none)")
 	plugin.ChoiceFlag(cmd, &add.Scope, "scope", "", "scope of the kind (default Namespaced)", "Namespaced", "Cluster")
 	flags.StringVar(&add.ReleaseNamespace, "release-namespace", "", "namespace of the releases, or a template (required for --scope Cluster)")
-	flags.BoolVar(&allow, "allow", false, "allow resources outside the namespace of a release; =false: add without")
+	flags.BoolVar(&allow, "allow", false, "allow resources outside the namespace of a release; =false adds the kind without them")
 	flags.BoolVar(&add.Force, "force", false, "overwrite edited files of the copy")
 	flags.BoolVar(&add.ReplaceChart, "replace-chart", false, "replace the chart of an existing kind")
 	fetch.addRepo(cmd)

@@ -66,7 +66,7 @@ flags to fetch charts.`,
 	flags.StringVar(&add.Group, "group", "", "API group, or its first part before the domain (default: the domain)")
 	flags.StringVar(&add.Version, "version", "", "API version of the kind (default v1alpha1)")
 	flags.StringVar(&add.Kind, "kind", "", "name of the kind (default: chart name in CamelCase)")
-	flags.BoolVar(&allow, "allow", false, "allow resources outside the namespace of a release; =false: add without")
+	flags.BoolVar(&allow, "allow", false, "allow resources outside the namespace of a release; =false adds the kind without them")
 	fetch.addRepo(cmd)
 	fetch.add(cmd, false)
 	finish.dryRunFlag(cmd)

@@ -89,7 +89,7 @@ const chartKindsFlag = "chart-kinds"
 func chartKindsFlags(cmd *cobra.Command, to *operator.ChartKinds) {
 	flags := cmd.Flags()
 	flags.BoolVar(&to.Enabled, chartKindsFlag, false, "serve the kinds of ChartKinds, with charts from registries")
-	flags.StringVar(&to.Allow, "chart-kinds-allow", "", "most that ChartKinds can allow, as YAML (default: nothing)")
+	flags.StringVar(&to.Allow, "chart-kinds-allow", "", "upper limit for what ChartKinds allow, as YAML (default: nothing)")
 	flags.StringSliceVar(&to.Hosts, "chart-hosts", nil, "registries with private addresses, or http://HOST without TLS (default: none)")
 	flags.StringVar(&to.Keyring, "chart-keyring", "", "keyring that verifies charts of ChartKinds (default: no signatures required)")
 	flags.StringVar(&to.CacheDir, "chart-cache-dir", "", "folder for charts of ChartKinds (default: in the user's cache)")

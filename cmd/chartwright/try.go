@@ -53,7 +53,7 @@ resource, which uninstalls the release; the CustomResourceDefinition remains.`,
 	flags := cmd.Flags()
 	flags.StringVar(&try.Kind, "kind", "", "name of the kind (default: chart name in CamelCase)")
 	flags.StringVar(&try.Context, "context", "", "context of the kubeconfig, for a cluster that you may change (default: a local cluster)")
-	flags.DurationVar(&try.Timeout, "timeout", 5*time.Minute, "how long the custom resource takes to become ready")
+	flags.DurationVar(&try.Timeout, "timeout", 5*time.Minute, "how long to wait until the custom resource is ready")
 	flags.BoolVar(&try.Exit, "exit", false, "exit when the custom resource is ready (default: wait for Ctrl-C)")
 	fetch.addRepo(cmd)
 	fetch.add(cmd, false)

@@ -216,7 +216,7 @@ unless you set --including-deletion.`,
 		}
 		return request{annotation: api.AnnotationPause, value: string(value), purpose: "to pause reconciliation", message: "paused", judge: judgePause}
 	})
-	cmd.Flags().BoolVar(&includingDeletion, "including-deletion", false, "do not uninstall the release either")
+	cmd.Flags().BoolVar(&includingDeletion, "including-deletion", false, "also pause the uninstall")
 	return cmd
 }
 

@@ -36,7 +36,7 @@ kind.`
 	}
 	cmd.AddCommand(
 		newRolloutStatus(s),
-		newRolloutPause(s, "pause", "Pause the rollout of a new chart", `Pause the rollout of a new chart: custom resources that wait for it keep waiting.
+		newRolloutPause(s, "pause", "Pause the rollout of a new chart", `Pause the rollout of a new chart: waiting custom resources keep the old chart.
 Running upgrades finish; --wait waits for them. The operator still deploys edits
 of a spec.`, "true", pauseInEffect),
 		newRolloutPause(s, "resume", "Resume the rollout of a new chart", `Resume the rollout of a new chart. --wait waits until the rollout has finished or
