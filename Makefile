@@ -124,7 +124,7 @@ VSPHERE := $(BIN)/govc $(BIN)/vcsim
 # The go command runs only tests that a change can affect, and prints "(cached)" for
 # the others. It does not notice changes of files that another module reads, so tests
 # below test/ always run. Tests that need an API server are skipped.
-UNIT_TEST := go test -vet=off -short
+UNIT_TEST := go test -vet=off -short -ldflags '$(LDFLAGS)'
 
 .PHONY: test-unit
 test-unit: ## Run the unit tests, without a cluster.
