@@ -189,7 +189,7 @@ var behaviors = []behavior{
 	},
 	{
 		what: "Drift",
-		was:  "found every `reconcilePeriod`",
+		was:  "corrected on change and every `reconcilePeriod`",
 		is:   "corrected at once; fields that others add remain",
 		do:   "`drift.ignore` or `drift.mode: Warn` for intended changes",
 	},

@@ -49,7 +49,7 @@ func TestDocsHealth(t *testing.T) {
 
 func (e *entry) documentedKinds() []string {
 	if len(e.kinds) == 0 {
-		return []string{"others of " + code(e.group)}
+		return []string{"other kinds of " + code(e.group)}
 	}
 	return e.kinds
 }
@@ -69,7 +69,7 @@ func (e *entry) documentedReady() string {
 		all = append(all, code(short(pair[1])+" = "+short(pair[0])))
 	}
 	for _, path := range e.set {
-		all = append(all, code(short(path)))
+		all = append(all, code(short(path))+" not empty")
 	}
 	text := strings.Join(all, ", ")
 	if e.each != "" {
