@@ -13,6 +13,9 @@ const (
 	// AnnotationForce requests that the operator deletes and recreates resources that
 	// cannot be changed, once.
 	AnnotationForce = Domain + "/force"
+	// AnnotationApprove approves the plan with this digest: a change that can lose data, or
+	// an upgrade of a kind whose upgrades need an approval.
+	AnnotationApprove = Domain + "/approve"
 	// AnnotationTest requests one run of the chart's tests.
 	AnnotationTest = Domain + "/test"
 	// AnnotationAbort ends an action that waits for a hook, even while a container of the
@@ -67,6 +70,9 @@ const (
 	AnnotationDrift = Domain + "/drift"
 	// DriftIgnore disables drift correction for the resource.
 	DriftIgnore = "ignore"
+	// AnnotationProtect on a managed resource protects it while the value is "true": its
+	// deletion needs an approval, and the uninstall of its release fails.
+	AnnotationProtect = Domain + "/protect"
 	// AnnotationClaims on a StatefulSet sets what happens to the claims that Kubernetes
 	// creates from its volumeClaimTemplates when the release is uninstalled. The only value
 	// is ClaimsDelete. Without it, Kubernetes decides, by the field

@@ -92,6 +92,10 @@ const (
 	ReasonProgressing = "Progressing"
 	// ReasonProgressDeadlineExceeded: resources were not ready before the progress deadline.
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
+	// ReasonApprovalRequired: the next action waits for an approval; the message has the plan.
+	ReasonApprovalRequired = "ApprovalRequired"
+	// ReasonObjectProtected: an annotation protects a resource from the uninstall.
+	ReasonObjectProtected = "ObjectProtected"
 	// ReasonObjectFailed: a resource will not become ready without a change.
 	ReasonObjectFailed = "ObjectFailed"
 )
@@ -205,6 +209,8 @@ const (
 	EventObjectLeft         = "ObjectLeft"
 	EventNamespaceKept      = "NamespaceKept"
 	EventForced             = "Forced"
+	EventApproved           = "Approved"
+	EventDataAtRisk         = "DataAtRisk"
 	EventInvalidAnnotations = ConditionInvalidAnnotations
 	EventReady              = ConditionReady
 	EventRolloutStopped     = ReasonRolloutStopped

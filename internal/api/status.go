@@ -27,6 +27,8 @@ type Status struct {
 	Rollback *RollbackStatus `json:"rollback,omitempty"`
 	// Answered holds the requests that were answered.
 	Answered *AnsweredStatus `json:"answered,omitempty"`
+	// Plan describes the action that waits for an approval.
+	Plan *PlanStatus `json:"plan,omitempty"`
 	// Resources counts the resources of the release by health.
 	Resources *ResourcesStatus `json:"resources,omitempty"`
 	// History holds the newest revisions, newest first, at most HistoryLimit.
@@ -74,6 +76,14 @@ type RollbackStatus struct {
 	From int64 `json:"from,omitempty"`
 	// Since is the time of the rollback.
 	Since *metav1.Time `json:"since,omitempty"`
+}
+
+// PlanStatus describes an action that waits for an approval.
+type PlanStatus struct {
+	// Digest is the value of the annotation that approves the plan.
+	Digest string `json:"digest"`
+	// Summary names the operations that need the approval.
+	Summary string `json:"summary"`
 }
 
 // UpdateStatus describes the chart of the next upgrade.

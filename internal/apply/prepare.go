@@ -29,8 +29,8 @@ const keepAnnotation = "helm.sh/resource-policy"
 // Prepare returns a copy of an object that is ready to be applied: with the marks of its
 // owner, and without content that server-side apply does not support. If refer is true,
 // it adds an ownerReference, so that the garbage collector deletes the object if the owner
-// is deleted without the operator. Objects with the policy "keep" and objects in other
-// namespaces get no ownerReference.
+// is deleted without the operator. Objects with the policy "keep", protected objects and
+// objects in other namespaces get no ownerReference.
 func Prepare(object *unstructured.Unstructured, owner Owner, refer bool) (*unstructured.Unstructured, error) {
 	if err := CheckNumbers(object); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func Prepare(object *unstructured.Unstructured, owner Owner, refer bool) (*unstr
 	dropAggregatedRules(object)
 
 	mark(object, owner, api.LabelOwnerUID)
-	if refer && object.GetNamespace() == owner.Namespace && owner.Namespace != "" && !HasKeepPolicy(object) {
+	if refer && object.GetNamespace() == owner.Namespace && owner.Namespace != "" && !HasKeepPolicy(object) && !IsProtected(object) {
 		object.SetOwnerReferences(append(object.GetOwnerReferences(), owner.reference()))
 	}
 	digest, err := DigestOf(object)
@@ -88,6 +88,12 @@ func annotate(object *unstructured.Unstructured, key, value string) {
 // it trims the value and ignores its case.
 func HasKeepPolicy(object interface{ GetAnnotations() map[string]string }) bool {
 	return strings.EqualFold(strings.TrimSpace(object.GetAnnotations()[keepAnnotation]), "keep")
+}
+
+// IsProtected reports whether the annotation api.AnnotationProtect protects the object.
+func IsProtected(object interface{ GetAnnotations() map[string]string }) bool {
+	set, err := strconv.ParseBool(strings.TrimSpace(object.GetAnnotations()[api.AnnotationProtect]))
+	return err == nil && set
 }
 
 // foldStringData moves the stringData of a Secret to data. The API server never returns

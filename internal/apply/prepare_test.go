@@ -86,6 +86,11 @@ func TestPrepare_OwnerReference(t *testing.T) {
 		}
 		return o
 	}
+	protectedObject := func(namespace, value string) *unstructured.Unstructured {
+		o := object(namespace, "")
+		o.SetAnnotations(map[string]string{api.AnnotationProtect: value})
+		return o
+	}
 	for _, test := range []struct {
 		name   string
 		object *unstructured.Unstructured
@@ -99,6 +104,8 @@ func TestPrepare_OwnerReference(t *testing.T) {
 		{"kept", object("apps", "keep"), true, 0},
 		{"kept, with spaces and in upper case", object("apps", " KEEP "), true, 0},
 		{"another policy", object("apps", "delete"), true, 1},
+		{"protected", protectedObject("apps", "true"), true, 0},
+		{"not protected", protectedObject("apps", "false"), true, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := prepare(t, test.object, test.refer).GetOwnerReferences(); len(got) != test.want {

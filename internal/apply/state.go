@@ -77,6 +77,8 @@ type State struct {
 	unscaled uint64
 	// Kept is true if the object has the policy "keep".
 	Kept bool
+	// Protected is true if an annotation protects the object from deletion.
+	Protected bool
 	// Ignored is true if an annotation says that drift of the object is ignored.
 	Ignored bool
 	// Deleting is true if the object is being deleted.
@@ -93,6 +95,7 @@ func StateOf(gk schema.GroupKind, m metav1.Object) State {
 		Owner:           types.UID(m.GetLabels()[api.LabelOwnerUID]),
 		Applied:         m.GetAnnotations()[api.AnnotationApplied],
 		Kept:            HasKeepPolicy(m),
+		Protected:       IsProtected(m),
 		Ignored:         m.GetAnnotations()[api.AnnotationDrift] == api.DriftIgnore,
 		Deleting:        !m.GetDeletionTimestamp().IsZero(),
 	}

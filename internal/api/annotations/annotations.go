@@ -22,6 +22,8 @@ type Annotations struct {
 	Reconcile string
 	Force     string
 	Test      string
+	// Approve is the digest of the approved plan, empty for none.
+	Approve string
 	// Abort names the action to abort, empty for none: the revision that the action
 	// creates, api.AbortUninstall or api.AbortTest.
 	Abort string
@@ -91,6 +93,7 @@ var readers = map[string]func(*Annotations, string) error{
 	api.AnnotationReconcile: text(func(a *Annotations) *string { return &a.Reconcile }),
 	api.AnnotationForce:     text(func(a *Annotations) *string { return &a.Force }),
 	api.AnnotationTest:      text(func(a *Annotations) *string { return &a.Test }),
+	api.AnnotationApprove:   text(func(a *Annotations) *string { return &a.Approve }),
 	api.AnnotationAbort: func(a *Annotations, value string) error {
 		revision, err := strconv.Atoi(value)
 		switch {
@@ -135,7 +138,7 @@ var readers = map[string]func(*Annotations, string) error{
 
 // foreignKeys are Chartwright's annotations on managed resources. A custom resource that is
 // itself a managed resource of another release has them, too.
-var foreignKeys = []string{api.AnnotationOwner, api.AnnotationApplied, api.AnnotationDrift, api.AnnotationClaims}
+var foreignKeys = []string{api.AnnotationOwner, api.AnnotationApplied, api.AnnotationDrift, api.AnnotationClaims, api.AnnotationProtect}
 
 // aliases maps annotations of the operator-sdk to Chartwright's annotations with the same
 // meaning.

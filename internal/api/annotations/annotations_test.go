@@ -59,6 +59,7 @@ func TestParse_ValuesOfEachAnnotation(t *testing.T) {
 		api.AnnotationReconcile: {{"", none}, {"now", Annotations{Reconcile: "now"}}, {" now ", Annotations{Reconcile: "now"}}},
 		api.AnnotationForce:     {{"", none}, {"now", Annotations{Force: "now"}}, {"true", Annotations{Force: "true"}}},
 		api.AnnotationTest:      {{"", none}, {"now", Annotations{Test: "now"}}, {"1", Annotations{Test: "1"}}},
+		api.AnnotationApprove:   {{"", none}, {" 0123 ", Annotations{Approve: "0123"}}},
 		api.AnnotationAbort: {
 			{"", none},
 			{"2", Annotations{Abort: "2"}},
@@ -96,7 +97,7 @@ func TestParse_ValuesOfEachAnnotation(t *testing.T) {
 // TestParse_EveryAnnotationHasATest fails for a new annotation without values in
 // TestParse_ValuesOfEachAnnotation.
 func TestParse_EveryAnnotationHasATest(t *testing.T) {
-	if got, want := len(readers), 18; got != want {
+	if got, want := len(readers), 19; got != want {
 		t.Errorf("%d annotations have readers, and %d have tests", got, want)
 	}
 }
@@ -283,7 +284,7 @@ func TestParse_ReportsUnknownAnnotations(t *testing.T) {
 		api.AnnotationTakeOwnership:   "what?",
 		api.AnnotationReconcilePeriod: "what?",
 	})
-	known := "abort, deletion-policy, force, install-description, install-disable-hooks, pause, reconcile-period, reconcile-requested-at, " +
+	known := "abort, approve, deletion-policy, force, install-description, install-disable-hooks, pause, reconcile-period, reconcile-requested-at, " +
 		"rollback-to, take-ownership, test, uninstall-description, uninstall-disable-hooks, uninstall-wait, upgrade-description, upgrade-disable-hooks"
 	want := Annotations{UninstallWait: true, Problems: []string{
 		"unknown annotation " + api.Domain + "/: expected one of " + known,

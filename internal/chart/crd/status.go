@@ -38,6 +38,10 @@ func status(kind catalog.Kind) apiextensionsv1.JSONSchemaProps {
 			"place":        integer("Position in the rollout queue, from 1."),
 			"of":           integer("Number of custom resources in the rollout."),
 		}),
+		"plan": object("Action that waits for an approval.", props{
+			"digest":  text("Value of chartwright.dev/approve that approves it."),
+			"summary": text("Operations that need the approval."),
+		}),
 		"rollback": object("Rollback that is in effect, if any.", props{
 			"to":    integer("Revision that the release was rolled back to."),
 			"from":  integer("Revision that the rollback replaced."),

@@ -1,0 +1,124 @@
+package guard
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+// StatefulSet is the kind whose objects are guarded only if they have claim templates.
+var StatefulSet = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
+
+// builtIn holds the guarded kinds, with the effect of a deletion.
+var builtIn = map[schema.GroupKind]string{
+	{Kind: "PersistentVolumeClaim"}: "its volume may be deleted with it",
+	{Kind: "PersistentVolume"}:      "its data may become inaccessible",
+	{Kind: "Namespace"}:             "everything in it is deleted with it",
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: "all custom resources of its kind are deleted with it",
+	{Group: "postgresql.cnpg.io", Kind: "Cluster"}:                    database,
+	{Group: "elasticsearch.k8s.elastic.co", Kind: "Elasticsearch"}:    database,
+	{Group: "mongodbcommunity.mongodb.com", Kind: "MongoDBCommunity"}: database,
+	{Group: "mongodb.com", Kind: "MongoDB"}:                           database,
+	{Group: "mongodb.com", Kind: "MongoDBMultiCluster"}:               database,
+	{Group: "psmdb.percona.com", Kind: "PerconaServerMongoDB"}:        database,
+	{Group: "pxc.percona.com", Kind: "PerconaXtraDBCluster"}:          database,
+	{Group: "pgv2.percona.com", Kind: "PerconaPGCluster"}:             database,
+	{Group: "rabbitmq.com", Kind: "RabbitmqCluster"}:                  database,
+	{Group: "redis.redis.opstreelabs.in", Kind: "Redis"}:              database,
+	{Group: "redis.redis.opstreelabs.in", Kind: "RedisCluster"}:       database,
+	{Group: "redis.redis.opstreelabs.in", Kind: "RedisReplication"}:   database,
+	{Group: "databases.spotahome.com", Kind: "RedisFailover"}:         database,
+	{Group: "app.redislabs.com", Kind: "RedisEnterpriseCluster"}:      database,
+	{Group: "app.redislabs.com", Kind: "RedisEnterpriseDatabase"}:     database,
+	{Group: "dragonflydb.io", Kind: "Dragonfly"}:                      database,
+	{Group: "kafka.strimzi.io", Kind: "Kafka"}:                        database,
+	{Group: "kafka.strimzi.io", Kind: "KafkaNodePool"}:                database,
+	{Group: "kafka.strimzi.io", Kind: "KafkaTopic"}:                   database,
+	{Group: "core.strimzi.io", Kind: "StrimziPodSet"}:                 database,
+}
+
+// Reasons.
+const (
+	database = "its operator may delete the data with it"
+	claims   = "its claims lose their owner, and a new name does not use them"
+	// Protected is the reason of an object with the annotation api.AnnotationProtect.
+	Protected   = "the annotation " + api.AnnotationProtect + " protects it"
+	namedByKind = "guard.kinds in the watches file names its kind"
+)
+
+// Rules determine which objects are guarded. The zero value has the built-in kinds.
+type Rules struct {
+	// Kinds are further guarded kinds.
+	Kinds sets.Set[schema.GroupKind]
+}
+
+// Kind returns why every object of a kind is guarded, empty if the kind is not guarded.
+func (r Rules) Kind(kind schema.GroupKind) string {
+	if why := builtIn[kind]; why != "" {
+		return why
+	}
+	if r.Kinds.Has(kind) {
+		return namedByKind
+	}
+	return ""
+}
+
+// Reason returns why the deletion of an object needs an approval, empty if it needs none.
+// The content of a StatefulSet shows whether it has claim templates.
+func (r Rules) Reason(object *unstructured.Unstructured) string {
+	kind := object.GroupVersionKind().GroupKind()
+	switch why := r.Kind(kind); {
+	case apply.IsProtected(object):
+		return Protected
+	case why != "":
+		return why
+	case kind == StatefulSet && hasClaimTemplates(object):
+		return claims
+	}
+	return ""
+}
+
+func hasClaimTemplates(set *unstructured.Unstructured) bool {
+	templates, _, _ := unstructured.NestedFieldNoCopy(set.Object, "spec", "volumeClaimTemplates")
+	list, _ := templates.([]any)
+	return len(list) > 0
+}
+
+// ScalingReason returns why a change of a StatefulSet deletes claims, empty if it does not: it
+// has fewer replicas, and persistentVolumeClaimRetentionPolicy.whenScaled is Delete.
+func ScalingReason(live, wanted *unstructured.Unstructured) string {
+	if !DeletesClaims(wanted) {
+		return ""
+	}
+	from, to := replicas(live), replicas(wanted)
+	if to >= from {
+		return ""
+	}
+	return fmt.Sprintf("%d replicas instead of %d, and persistentVolumeClaimRetentionPolicy.whenScaled is Delete", to, from)
+}
+
+// DeletesClaims reports whether a scale-down of a StatefulSet deletes claims.
+func DeletesClaims(set *unstructured.Unstructured) bool {
+	policy, _, _ := unstructured.NestedString(set.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenScaled")
+	return set.GroupVersionKind().GroupKind() == StatefulSet && hasClaimTemplates(set) && policy == "Delete"
+}
+
+// replicas returns the number of replicas, by default 1.
+func replicas(set *unstructured.Unstructured) int64 {
+	value, found, err := unstructured.NestedFieldNoCopy(set.Object, "spec", "replicas")
+	if !found || err != nil {
+		return 1
+	}
+	switch number := value.(type) {
+	case int64:
+		return number
+	case float64:
+		return int64(number)
+	}
+	return 1
+}
