@@ -198,6 +198,7 @@ func (p *parser) check(w *Watch) {
 	p.checkFailurePolicy(w)
 	p.checkFormerManagers(w)
 	p.checkUninstall(w)
+	p.checkGuard(w)
 	p.checkRBAC(w)
 	p.checkValuesFrom(w)
 	p.checkSubresources(w)

@@ -40,6 +40,12 @@ func TestPolicies_RejectedValues(t *testing.T) {
 		{"Secrets of hooks deleted where nothing is", []string{"uninstall: {hookObjects: Keep, hookSecrets: Delete}"}, []string{
 			"watches.yaml:4: uninstall.hookSecrets is Delete and uninstall.hookObjects is Keep",
 		}},
+		{"a guard", []string{"guard: {mode: On, kinds: [Secret, example.com/, a/b/c]}", "approval: Sometimes"}, []string{
+			`watches.yaml:4: guard.mode is "On": expected one of [Enforce Warn Off]`,
+			`watches.yaml:4: guard.kinds[1] is "example.com/": expected <apiGroup>/<kind>`,
+			`watches.yaml:4: guard.kinds[2] is "a/b/c": expected <apiGroup>/<kind>`,
+			`watches.yaml:5: approval is "Sometimes": expected one of [Never Data Always]`,
+		}},
 		{"a crds policy", []string{"crds: Update"}, []string{`watches.yaml:4: crds is "Update": expected one of [Create Replace Skip]`}},
 		{"a scope", []string{"scope: Global"}, []string{`watches.yaml:4: scope is "Global": expected one of [Namespaced Cluster]`}},
 		{"a cluster scope without a namespace", []string{"maxHistory: 3", "scope: Cluster"}, []string{"watches.yaml:5: scope is Cluster, which requires releaseNamespace: add it"}},

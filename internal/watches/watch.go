@@ -73,6 +73,10 @@ type Watch struct {
 	Rollout Rollout `json:"rollout,omitzero"`
 	// Drift configures drift correction.
 	Drift Drift `json:"drift,omitzero"`
+	// Guard configures which deletions of resources need an approval.
+	Guard Guard `json:"guard,omitzero"`
+	// Approval is which upgrades need an approval; empty means ApprovalData.
+	Approval Approval `json:"approval,omitempty"`
 	// Uninstall configures what an uninstall deletes in addition to the managed resources.
 	Uninstall Uninstall `json:"uninstall,omitzero"`
 	// CRDs is what to do with the chart's crds/; empty means CRDsCreate.
