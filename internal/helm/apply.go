@@ -23,7 +23,7 @@ import (
 // recreate deletes and creates an object that cannot be changed. It does nothing if the
 // API server would reject the new object for another reason.
 func (k *kubeClient) recreate(o apply.Object, options apply.Options, refusal error) (*metav1.PartialObjectMetadata, error) {
-	unchangeable, err := k.objects.IsImmutable(k.ctx, o, refusal)
+	unchangeable, err := k.mayRecreate(o, refusal)
 	if err != nil {
 		return nil, err
 	}
@@ -184,10 +184,10 @@ func (k *kubeClient) prune(original, target helmkube.ResourceList) (helmkube.Res
 		}
 		// The sweep skips this object.
 		wanted.Insert(key)
-		kept, err := k.hasKeepPolicy(object(info))
+		what, err := k.fateOf(object(info))
 		switch {
-		case err != nil:
-		case kept:
+		case err != nil, what == left:
+		case what == disowned:
 			err = k.disown(object(info))
 		default:
 			if err = k.deleteOwned(info, metav1.DeletePropagationBackground); err == nil {
@@ -199,19 +199,39 @@ func (k *kubeClient) prune(original, target helmkube.ResourceList) (helmkube.Res
 	return deleted, errors.Join(append(errs, k.sweep(wanted))...)
 }
 
-// hasKeepPolicy reports whether the resource policy keeps an object: the policy is in the
-// manifest, or a user has set it on the live object. The object is read from the API
-// server, because the watch may be behind and a deletion cannot be undone.
-func (k *kubeClient) hasKeepPolicy(o apply.Object) (bool, error) {
+// fate is what happens to an object that is not rendered any longer.
+type fate int
+
+const (
+	deleted fate = iota
+	// disowned: the policy keep is in the manifest, or a user has set it on the live object.
+	disowned
+	// left: the object is guarded, and its deletion was not approved.
+	left
+)
+
+// fateOf returns what happens to an object that is not rendered any longer. The object is
+// read from the API server, because the watch may be behind and a deletion cannot be
+// undone.
+func (k *kubeClient) fateOf(o apply.Object) (fate, error) {
 	if apply.HasKeepPolicy(o) {
-		return true, nil
+		return disowned, nil
 	}
 	live, err := k.objects.Get(k.ctx, o)
-	if apierrors.IsForbidden(err) {
+	switch {
+	case apierrors.IsForbidden(err):
 		// The deletion will be forbidden, too.
-		return false, nil
+		return deleted, nil
+	case err != nil, live == nil:
+		return deleted, err
+	case apply.HasKeepPolicy(live):
+		return disowned, nil
 	}
-	return err == nil && live != nil && apply.HasKeepPolicy(live), err
+	leaves, err := k.leaves(o, live)
+	if leaves {
+		return left, err
+	}
+	return deleted, err
 }
 
 // disown ends the ownership of an object with the policy keep. The garbage collector
@@ -235,13 +255,17 @@ func (k *kubeClient) sweep(wanted sets.Set[apply.Key]) error {
 			continue
 		}
 		o, err := k.named(state.Key)
-		kept := state.Kept
-		if err == nil && !kept && !k.uninstalls {
-			kept, err = k.hasKeepPolicy(o)
-		}
+		what := deleted
 		switch {
 		case err != nil:
-		case kept:
+		case state.Kept:
+			what = disowned
+		case !k.uninstalls:
+			what, err = k.fateOf(o)
+		}
+		switch {
+		case err != nil, what == left:
+		case what == disowned:
 			err = k.disown(o)
 		default:
 			err = k.remove(o, state, metav1.DeletePropagationBackground)

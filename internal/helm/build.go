@@ -46,7 +46,8 @@ type builder struct {
 	permit parsePermit
 }
 
-func (b *builder) build(text string) (helmkube.ResourceList, error) {
+// shared returns the objects of a manifest. The caller must not change them.
+func (b *builder) shared(text string) (helmkube.ResourceList, error) {
 	list, ok := b.built[text]
 	if !ok {
 		var err error
@@ -54,6 +55,21 @@ func (b *builder) build(text string) (helmkube.ResourceList, error) {
 			return nil, err
 		}
 		b.built[text] = list
+	}
+	return list, nil
+}
+
+// lenient returns a builder that leaves out objects of kinds that the server does not
+// serve.
+func (b *builder) lenient() *builder {
+	return &builder{mapper: b.mapper, clients: b.clients, namespace: b.namespace, skipUnknown: true, ctx: b.ctx, built: map[string]helmkube.ResourceList{}}
+}
+
+// build returns copies of the objects of a manifest.
+func (b *builder) build(text string) (helmkube.ResourceList, error) {
+	list, err := b.shared(text)
+	if err != nil {
+		return nil, err
 	}
 	copied := make(helmkube.ResourceList, len(list))
 	for i, info := range list {

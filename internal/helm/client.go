@@ -157,6 +157,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		readings:      newLookupRecord(r.Owner.UID, r.Redactor.AddSecret, c.config.SigningKey),
 		reported:      sets.Set[string]{},
 		unowned:       sets.Set[apply.Key]{},
+		approved:      sets.Set[apply.Key]{},
 		scaled:        map[apply.Key]bool{},
 		finished:      map[apply.Key]apply.State{},
 		hookLeftovers: map[apply.Key]types.UID{},

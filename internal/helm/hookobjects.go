@@ -186,7 +186,8 @@ func (k *kubeClient) findHookLeftovers(objects helmkube.ResourceList) error {
 	for _, info := range objects {
 		o := object(info)
 		key := apply.KeyOf(o)
-		if isHook(info) || hooks[key] == nil {
+		// A guarded object is not deleted here. Helm's ownership check reports it.
+		if isHook(info) || hooks[key] == nil || k.enforces() && k.rules().Reason(o.Unstructured) != "" {
 			continue
 		}
 		live, err := k.objects.Get(k.ctx, o)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"helm.sh/helm/v3/pkg/action"
-	helmchart "helm.sh/helm/v3/pkg/chart"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,7 +32,8 @@ func (c *Client) Install(ctx context.Context, r Request) error {
 		if err := c.ensureNamespace(ctx, r); err != nil {
 			return err
 		}
-		if err := run.deleteFailedRecord(run.repeatsInputs); err != nil {
+		failed, _ := run.splitFailed(run.repeatsInputs)
+		if err := run.deleteRecords(failed); err != nil {
 			return err
 		}
 		install := action.NewInstall(run.config)
@@ -50,32 +50,50 @@ func (c *Client) Install(ctx context.Context, r Request) error {
 		// then continues with the next revision.
 		install.Replace = len(run.history()) > 0
 		// Helm also renders revision 1 here, whatever revision it then stores.
-		return run.deploy(1, func(rendered *helmchart.Chart) (*helmrelease.Release, error) {
-			return install.Run(rendered, r.Values)
-		})
+		rendered, err := run.execute(run.prepared, 1)
+		if err != nil {
+			return run.classify(err)
+		}
+		return run.deploy(rendered, func() (*helmrelease.Release, error) { return install.Run(rendered, r.Values) })
 	})
 }
 
 // prepare checks the values against the chart's schemas, prepares the chart for
 // rendering, and installs its CRDs.
-func (r *run) prepare() (err error) {
-	r.kube.rendered = true
-	if r.prepared, err = r.Chart.Prepare(r.Values); err != nil {
+func (r *run) prepare() error {
+	if err := r.prepareChart(); err != nil {
 		return err
 	}
 	return r.ensureCRDs(r.prepared.Chart)
 }
 
-// deleteFailedRecord deletes the record of the newest revision if that revision failed and
-// this action repeats it, so that retries do not add to the history. Later actions find
-// its objects by their labels.
-func (r *run) deleteFailedRecord(repeats func(release.Record) bool) error {
+// prepareChart checks the values against the chart's schemas, and prepares the chart for
+// rendering.
+func (r *run) prepareChart() (err error) {
+	r.kube.rendered = true
+	r.prepared, err = r.Chart.Prepare(r.Values)
+	return err
+}
+
+// splitFailed returns the record of the newest revision, if that revision failed and this
+// action repeats it, and the other records. The record is deleted, so that retries do not
+// add to the history. Later actions find its objects by their labels.
+func (r *run) splitFailed(repeats func(release.Record) bool) (failed, others []release.Record) {
 	history := r.history()
 	if len(history) == 0 || history[0].Status != api.StatusFailed || !history[0].Genuine() || !repeats(history[0]) {
-		return nil
+		return nil, history
 	}
-	_, err := r.driver.Delete(history[0].Secret)
-	return err
+	return history[:1], history[1:]
+}
+
+// deleteRecords deletes records.
+func (r *run) deleteRecords(records []release.Record) error {
+	for _, record := range records {
+		if _, err := r.driver.Delete(record.Secret); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // repeatsInputs reports whether a revision has the inputs of this action.

@@ -98,6 +98,8 @@ type kubeClient struct {
 	// their kinds.
 	applied []apply.State
 	kinds   []schema.GroupVersionKind
+	// approved holds the objects of the guarded operations that the action may carry out.
+	approved sets.Set[apply.Key]
 	// finished holds the Jobs that have finished and must not run again.
 	finished map[apply.Key]apply.State
 	// deletedObjects holds what an uninstall has deleted and neither the manifest nor the

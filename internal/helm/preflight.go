@@ -119,7 +119,7 @@ func (k *kubeClient) dryRun(objects helmkube.ResourceList) error {
 		}
 		_, err = k.objects.Apply(k.ctx, o, apply.Options{DryRun: true})
 		if err != nil && k.Force {
-			if unchangeable, probeErr := k.objects.IsImmutable(k.ctx, o, err); probeErr != nil || unchangeable {
+			if unchangeable, probeErr := k.mayRecreate(o, err); probeErr != nil || unchangeable {
 				err = probeErr
 			}
 		}

@@ -65,6 +65,14 @@ type Options struct {
 	CreateNamespace bool
 	// FormerManagers are additional field managers whose fields Adopt takes over.
 	FormerManagers []string
+	// Guard and Approval determine which upgrades and rollbacks need an approval. Approve
+	// is the digest of the approved plan.
+	Guard    watches.Guard
+	Approval watches.Approval
+	Approve  string
+	// Automatic reports that no user has requested the rollback. It waits for no approval,
+	// and leaves guarded objects in place.
+	Automatic bool
 	// Marks are written to the revision that the action creates, or to the newest
 	// revision.
 	Marks release.Marks

@@ -42,14 +42,17 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 		r.Digests = release.Digests{Input: target.InputDigest, Chart: target.ChartDigest, Values: target.ValuesDigest}
 	}
 	return c.apply(ctx, r, func(run *run) error {
-		err := run.deleteFailedRecord(func(failed release.Record) bool {
+		failed, others := run.splitFailed(func(failed release.Record) bool {
 			held := failed.Marks.Held
 			return held != nil && held.Revision == revision && failed.Revision != revision
 		})
-		if err != nil {
+		if err := run.findLeftovers(others); err != nil {
 			return err
 		}
-		if err := run.findLeftovers(); err != nil {
+		if err := run.approveRollback(target, others); err != nil {
+			return err
+		}
+		if err := run.deleteRecords(failed); err != nil {
 			return err
 		}
 		run.guardRollback(target)
@@ -57,7 +60,7 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 		rollback.Version = revision
 		rollback.Timeout = r.Timeout
 		rollback.DisableHooks = r.DisableHooks
-		err = rollback.Run(r.Release)
+		err := rollback.Run(r.Release)
 		pending := run.driver.Pending
 		if err == nil || pending == nil || !pending.Info.Status.IsPending() || run.driver.WriteErr != nil {
 			return err

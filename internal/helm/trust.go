@@ -50,6 +50,9 @@ func (c *Client) Restore(ctx context.Context, r Request) error {
 		if record.Lookups != "" {
 			secret.Annotations[release.AnnotationLookups] = record.Lookups
 		}
+		if record.Approved != "" {
+			secret.Annotations[release.AnnotationApproved] = record.Approved
+		}
 		if record.Tested != nil {
 			text, err := json.Marshal(record.Tested)
 			if err != nil {

@@ -107,7 +107,7 @@ var ErrLeftBehind = errors.New("release records or objects still exist after the
 // verified.
 func (c *Client) Uninstall(ctx context.Context, r Request) error {
 	err := c.uninstall(ctx, r)
-	if err == nil || errors.Is(err, ErrWaiting) || errors.Is(err, ErrOrphaned) || r.DisableHooks && r.ServiceAccount == "" {
+	if err == nil || errors.Is(err, ErrWaiting) || errors.Is(err, ErrOrphaned) || errors.Is(err, ErrProtected) || r.DisableHooks && r.ServiceAccount == "" {
 		return err
 	}
 	var why string
@@ -147,7 +147,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 			// Another owner has a release of this name now.
 			history = nil
 		}
-		if err := run.refuseOrphaned(history); err != nil {
+		if err := run.refuseUninstall(history); err != nil {
 			return err
 		}
 		if len(history) == 0 || r.OwnedOnly {
@@ -157,7 +157,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		}
 		if len(history) > 1 {
 			// Helm deletes only the objects of the newest revision.
-			if err := run.findLeftovers(); err != nil {
+			if err := run.findLeftovers(history); err != nil {
 				return err
 			}
 		}
@@ -203,6 +203,10 @@ func (r *run) uninstall(store *uninstallDriver) error {
 	uninstall.Wait = r.WaitForDelete
 	var refused error
 	store.read = func(newest *helmrelease.Release) error {
+		if err := r.refuseProtected(newest); err != nil {
+			refused = err
+			return err
+		}
 		if uninstall.DisableHooks || !hasHooks(newest, helmrelease.HookPreDelete, helmrelease.HookPostDelete) {
 			return nil
 		}

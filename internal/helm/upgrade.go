@@ -80,23 +80,25 @@ func DryRunUpgrade(ctx context.Context, c *chart.Chart, t Trial) (*chart.Rendere
 	return chart.ReadRelease(rls)
 }
 
-// deploy renders a revision, and has Helm store and apply it.
-func (r *run) deploy(revision int, act func(*helmchart.Chart) (*helmrelease.Release, error)) error {
+// deploy has Helm store and apply a rendered revision.
+func (r *run) deploy(rendered *helmchart.Chart, act func() (*helmrelease.Release, error)) error {
 	defer r.kube.builder.permit.release()
-	rendered, err := r.execute(r.prepared, revision)
-	if err != nil {
-		return r.classify(err)
+	// Helm parses the manifest to sort it, and then builds it. Large manifests are
+	// parsed one at a time.
+	err := r.kube.builder.permit.acquire(r.kube.ctx, texts(rendered)...)
+	if err == nil {
+		_, err = act()
 	}
+	return r.classify(err)
+}
+
+// texts returns the rendered templates of a chart.
+func texts(rendered *helmchart.Chart) []string {
 	texts := make([]string, len(rendered.Templates))
 	for i, template := range rendered.Templates {
 		texts[i] = string(template.Data)
 	}
-	// Helm parses the manifest to sort it, and then builds it. Large manifests are
-	// parsed one at a time.
-	if err = r.kube.builder.permit.acquire(r.kube.ctx, texts...); err == nil {
-		_, err = act(rendered)
-	}
-	return r.classify(err)
+	return texts
 }
 
 // execute executes the templates of the chart.
@@ -107,18 +109,36 @@ func (r *run) execute(in *chart.Prepared, revision int) (*helmchart.Chart, error
 }
 
 // Upgrade creates a new revision of a release whose newest record is neither pending
-// nor uninstalled. It returns the errors of Install.
+// nor uninstalled. It returns the errors of Install, and an ApprovalError before anything
+// is written.
 func (c *Client) Upgrade(ctx context.Context, r Request) error {
 	return c.apply(ctx, r, func(run *run) error {
-		if err := run.prepare(); err != nil {
+		if err := run.prepareChart(); err != nil {
 			return err
 		}
-		if len(run.history()) > 1 {
-			if err := run.deleteFailedRecord(run.repeatsInputs); err != nil {
-				return err
-			}
+		var failed []release.Record
+		others := run.history()
+		if len(others) > 1 {
+			failed, others = run.splitFailed(run.repeatsInputs)
 		}
-		if err := run.findLeftovers(); err != nil {
+		if err := run.findLeftovers(others); err != nil {
+			return err
+		}
+		revision := 1
+		if len(others) > 0 {
+			revision += others[0].Revision
+		}
+		rendered, err := run.execute(run.prepared, revision)
+		if err != nil {
+			return run.classify(err)
+		}
+		if err := run.approve(actionUpgrade, others, manifestsOf(rendered)); err != nil {
+			return err
+		}
+		if err := run.ensureCRDs(run.prepared.Chart); err != nil {
+			return err
+		}
+		if err := run.deleteRecords(failed); err != nil {
 			return err
 		}
 		upgrade := action.NewUpgrade(run.config)
@@ -132,22 +152,16 @@ func (c *Client) Upgrade(ctx context.Context, r Request) error {
 		upgrade.SkipSchemaValidation = true
 		// Without it, Helm reuses the values of the last revision if the new ones are empty.
 		upgrade.ResetValues = true
-		revision := 1
-		if history := run.history(); len(history) > 0 {
-			revision += history[0].Revision
-		}
-		return run.deploy(revision, func(rendered *helmchart.Chart) (*helmrelease.Release, error) {
-			return upgrade.Run(r.Release, rendered, r.Values)
-		})
+		return run.deploy(rendered, func() (*helmrelease.Release, error) { return upgrade.Run(r.Release, rendered, r.Values) })
 	})
 }
 
 // findLeftovers watches the kinds of the revisions since the last deployed one, so that
 // the upgrade finds and prunes objects that those revisions left. Another process may
 // have created them.
-func (r *run) findLeftovers() error {
+func (r *run) findLeftovers(history []release.Record) error {
 	kinds := sets.Set[schema.GroupVersionKind]{}
-	for _, record := range r.history() {
+	for _, record := range history {
 		if record.Status == api.StatusDeployed {
 			break
 		}

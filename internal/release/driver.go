@@ -51,6 +51,8 @@ type Driver struct {
 	// AllHooks holds the hooks of all records that were read.
 	AllHooks []*helmrelease.Hook
 	stubs    map[*helmrelease.Release]bool
+	// ahead holds the results of ReadAhead.
+	ahead map[string]*helmrelease.Release
 	// Check is called before a new revision is stored; its error ends the action. It may
 	// be nil.
 	Check func(*helmrelease.Release) error
@@ -104,6 +106,7 @@ func NewDriver(ctx context.Context, config DriverConfig) *Driver {
 		Annotations:  map[string]map[string]string{},
 		unverified:   map[string]error{},
 		stubs:        map[*helmrelease.Release]bool{},
+		ahead:        map[string]*helmrelease.Release{},
 	}
 }
 
@@ -120,6 +123,10 @@ func (d *Driver) Name() string { return driver.SecretsDriverName }
 // ErrCorrupt and ErrStale.
 func (d *Driver) Get(key string) (rls *helmrelease.Release, err error) {
 	defer RecoverPanic(&err)
+	if rls = d.ahead[key]; rls != nil {
+		delete(d.ahead, key)
+		return rls, nil
+	}
 	secret, err := d.Secrets.Get(d.Ctx, key, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, driver.ErrReleaseNotFound
@@ -145,6 +152,16 @@ func (d *Driver) Get(key string) (rls *helmrelease.Release, err error) {
 		if d.VerifiedOnly {
 			err = d.Untrusted(key)
 		}
+	}
+	return rls, err
+}
+
+// ReadAhead reads a record that Helm reads next: the next Get of the record returns the
+// same release without a request. The caller must not change the release.
+func (d *Driver) ReadAhead(key string) (*helmrelease.Release, error) {
+	rls, err := d.Get(key)
+	if err == nil {
+		d.ahead[key] = rls
 	}
 	return rls, err
 }
@@ -225,6 +242,9 @@ func (d *Driver) Create(key string, rls *helmrelease.Release) (err error) {
 	}
 	if looked != "" {
 		secret.Annotations[AnnotationLookups] = looked
+	}
+	if d.Stamp.Approved != "" {
+		secret.Annotations[AnnotationApproved] = d.Stamp.Approved
 	}
 	created, err := d.Secrets.Create(d.Ctx, secret, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {

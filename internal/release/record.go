@@ -58,6 +58,9 @@ func (d *Description) setChart(rls *helmrelease.Release) {
 // AnnotationLookups holds the results of the templates' lookups; see package helm.
 const AnnotationLookups = api.Domain + "/lookups"
 
+// AnnotationApproved holds the digest of the plan that was approved for the revision.
+const AnnotationApproved = api.Domain + "/approved"
+
 // AnnotationTested holds Tested as JSON.
 const AnnotationTested = api.Domain + "/tested"
 
@@ -158,6 +161,10 @@ type Record struct {
 	// run.
 	Tested *Tested
 
+	// Approved is the digest of the plan that was approved for the revision, empty if it
+	// needed no approval.
+	Approved string
+
 	// writtenFor is the revision in Chartwright's label.
 	writtenFor int
 }
@@ -176,7 +183,7 @@ func (r Record) Stripped() bool { return r.Written() && r.Owner == "" }
 // withAnnotationsOf returns the record with the annotations of its previous state, until they are
 // restored.
 func (r Record) withAnnotationsOf(before Record) Record {
-	r.Description, r.Inventory, r.Lookups, r.Tested = before.Description, before.Inventory, before.Lookups, before.Tested
+	r.Description, r.Inventory, r.Lookups, r.Tested, r.Approved = before.Description, before.Inventory, before.Lookups, before.Tested, before.Approved
 	return r
 }
 
@@ -245,6 +252,7 @@ func FromMeta(m metav1.Object) (Record, bool) {
 		Signature:       labels[api.LabelSignature],
 		Marks:           marksFrom(labels),
 		NeverReady:      labels[api.LabelNeverReady] == "true",
+		Approved:        api.Truncate(m.GetAnnotations()[AnnotationApproved], maxApproved),
 	}
 	if controller := metav1.GetControllerOfNoCopy(m); controller != nil {
 		r.Controller = controller.UID
@@ -275,6 +283,7 @@ const MaxOutside = 100
 // Everyone with write access to Secrets can write these annotations, and the index stores
 // their content in memory. Larger annotations and more kinds are ignored.
 const (
+	maxApproved   = 64
 	maxAnnotation = 16 << 10
 	maxKinds      = 100
 )

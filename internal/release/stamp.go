@@ -97,7 +97,9 @@ type Stamp struct {
 	owner   apply.Owner
 	Action  string
 	Digests Digests
-	marks   Marks
+	// Approved is the digest of the approved plan, empty if the action needed no approval.
+	Approved string
+	marks    Marks
 	// Redact removes secret values from the annotations.
 	Redact func(string) string
 }

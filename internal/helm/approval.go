@@ -1,0 +1,119 @@
+package helm
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	helmchart "helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/storage/driver"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/guard"
+	"github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// ErrApprovalRequired marks an action that wrote nothing, because its plan needs an
+// approval. The error is an ApprovalError.
+var ErrApprovalRequired = errors.New("approval required")
+
+// ApprovalError is the error of an action whose plan is not approved.
+type ApprovalError struct {
+	Plan guard.Plan
+	// command is what users run to approve the plan.
+	command string
+	// other reports that another plan was approved.
+	other bool
+}
+
+// Error names the operations that need the approval, and the command to approve them.
+func (e *ApprovalError) Error() string {
+	note := ""
+	if e.other {
+		note = fmt.Sprintf("; the annotation %s has the digest of another plan", api.AnnotationApprove)
+	}
+	return fmt.Sprintf("%v: %s. Nothing was changed. To approve, run: %s%s", ErrApprovalRequired, e.Plan.Summary(), e.command, note)
+}
+
+// Unwrap returns ErrApprovalRequired.
+func (e *ApprovalError) Unwrap() error { return ErrApprovalRequired }
+
+// actionUpgrade is the action of an upgrade's plan.
+const actionUpgrade = "upgrade"
+
+// approve returns an ApprovalError if the action needs an approval that it does not have.
+// It is called before anything is written. The records are those of the release without
+// the one that the action repeats. The manifests contain the objects of the new revision.
+func (r *run) approve(action string, records []release.Record, manifests []string) error {
+	plan := guard.Plan{Action: action, Chart: r.Digests.Chart, Values: r.Digests.Values}
+	for _, record := range records {
+		if record.Status == api.StatusDeployed {
+			plan.Base = record.Revision
+			break
+		}
+	}
+	if r.Guard.Mode != watches.GuardOff {
+		var err error
+		if plan.Operations, err = r.guardedOperations(records, manifests); err != nil {
+			return err
+		}
+	}
+	always := r.Approval == watches.ApprovalAlways && action == actionUpgrade
+	switch digest := plan.Digest(); {
+	case len(plan.Operations) == 0 && !always:
+		return nil
+	case !r.kube.enforces() && !always:
+		r.Notifier.Warn(api.EventDataAtRisk, plan.Summary()+". The watches file requires no approval")
+	case r.Approve != digest:
+		return &ApprovalError{Plan: plan, command: r.approveCommand(digest), other: r.Approve != ""}
+	default:
+		r.driver.Stamp.Approved = digest
+	}
+	for _, operation := range plan.Operations {
+		r.kube.approved.Insert(operation.Key)
+	}
+	return nil
+}
+
+// approveRollback is approve for a rollback.
+func (r *run) approveRollback(target release.Record, records []release.Record) error {
+	if r.Automatic || r.Guard.Mode == watches.GuardOff {
+		return nil
+	}
+	rls, err := r.driver.ReadAhead(target.Secret)
+	if errors.Is(err, driver.ErrReleaseNotFound) {
+		// Helm reads the record again, and reports the error.
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return r.approve(fmt.Sprintf("rollback to revision %d", target.Revision), records, []string{rls.Manifest})
+}
+
+// approveCommand returns the command that approves a plan.
+func (r *run) approveCommand(digest string) string {
+	namespace := ""
+	if r.Owner.Namespace != "" {
+		namespace = " -n " + r.Owner.Namespace
+	}
+	kind := strings.ToLower(r.Owner.GVK.Kind)
+	if r.Owner.GVK.Group != "" {
+		kind += "." + r.Owner.GVK.Group
+	}
+	return fmt.Sprintf("kubectl chartwright approve %s/%s%s --plan %s", kind, r.Owner.Name, namespace, digest)
+}
+
+// manifestsOf returns the rendered templates that contain objects.
+func manifestsOf(rendered *helmchart.Chart) []string {
+	var manifests []string
+	for _, template := range rendered.Templates {
+		name := path.Base(template.Name)
+		if !strings.HasPrefix(name, "_") && name != "NOTES.txt" {
+			manifests = append(manifests, string(template.Data))
+		}
+	}
+	return manifests
+}

@@ -1,0 +1,311 @@
+package helm
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	helmkube "helm.sh/helm/v3/pkg/kube"
+	"helm.sh/helm/v3/pkg/storage/driver"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/guard"
+	"github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// candidate is an object of the release whose deletion or replacement may need an
+// approval.
+type candidate struct {
+	apply.Object
+	// why is why it is guarded. It is empty for a StatefulSet whose content is unknown.
+	why string
+}
+
+// rules returns the rules of the kind.
+func (k *kubeClient) rules() guard.Rules {
+	return guard.Rules{Kinds: sets.New(k.Guard.GroupKinds()...)}
+}
+
+// enforces reports whether guarded operations need an approval.
+func (k *kubeClient) enforces() bool {
+	return (k.Guard.Mode == "" || k.Guard.Mode == watches.GuardEnforce) && k.Approval != watches.ApprovalNever
+}
+
+// guardedOperations returns the guarded operations of an upgrade or a rollback. Without
+// guarded objects in the release it makes no request, and parses only what Helm parses,
+// too.
+func (r *run) guardedOperations(records []release.Record, manifests []string) ([]guard.Operation, error) {
+	previous, err := r.previousObjects(records)
+	if err != nil {
+		return nil, err
+	}
+	candidates := r.kube.candidates(previous)
+	if len(candidates) == 0 {
+		return nil, nil
+	}
+	wanted, err := r.kube.wantedObjects(manifests, sets.KeySet(candidates))
+	if err != nil {
+		// Helm parses all manifests, and reports the error before it writes.
+		return nil, nil //nolint:nilerr // see above
+	}
+	var found []guard.Operation
+	for _, key := range slices.SortedFunc(maps.Keys(candidates), func(a, b apply.Key) int { return strings.Compare(a.String(), b.String()) }) {
+		operation, err := r.kube.operationOn(candidates[key], wanted[key])
+		if err != nil {
+			return nil, err
+		}
+		if operation != nil {
+			found = append(found, *operation)
+		}
+	}
+	return found, nil
+}
+
+// previousObjects returns the objects in the manifests of the newest and of the deployed
+// revisions. Helm reads these records afterwards.
+func (r *run) previousObjects(records []release.Record) (helmkube.ResourceList, error) {
+	var objects helmkube.ResourceList
+	for i, record := range records {
+		if i > 0 && record.Status != api.StatusDeployed {
+			continue
+		}
+		stored, err := r.driver.ReadAhead(record.Secret)
+		if errors.Is(err, driver.ErrReleaseNotFound) {
+			// Helm reads the record again, and reports the error.
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		list, err := r.kube.builder.shared(stored.Manifest)
+		if err != nil {
+			// The server does not serve all kinds.
+			list, err = r.kube.builder.lenient().shared(stored.Manifest)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("revision %d: %w", record.Revision, err)
+		}
+		objects = append(objects, list...)
+	}
+	return objects, nil
+}
+
+// candidates returns the guarded objects among the objects of previous revisions and the
+// objects that the inventory holds for the owner.
+func (k *kubeClient) candidates(previous helmkube.ResourceList) map[apply.Key]candidate {
+	rules := k.rules()
+	found := map[apply.Key]candidate{}
+	seen := sets.Set[apply.Key]{}
+	for _, info := range previous {
+		o := object(info)
+		key := apply.KeyOf(o)
+		if isHook(info) {
+			continue
+		}
+		seen.Insert(key)
+		why := rules.Reason(o.Unstructured)
+		if state, _ := k.managed(key); why == "" && state.Protected {
+			why = guard.Protected
+		}
+		if why != "" {
+			found[key] = candidate{Object: o, why: why}
+		}
+	}
+	for _, state := range k.owned() {
+		why := rules.Kind(state.GroupKind())
+		if state.Protected {
+			why = guard.Protected
+		}
+		if seen.Has(state.Key) || state.Kept || state.Deleting || why == "" && state.GroupKind() != guard.StatefulSet {
+			continue
+		}
+		if o, err := k.named(state.Key); err == nil {
+			found[state.Key] = candidate{Object: o, why: why}
+		}
+	}
+	return found
+}
+
+// wantedObjects returns those of the named objects that manifests contain. It parses only
+// documents that may contain one.
+func (k *kubeClient) wantedObjects(manifests []string, named sets.Set[apply.Key]) (map[apply.Key]apply.Object, error) {
+	found := map[apply.Key]apply.Object{}
+	builder := k.builder.lenient()
+	for _, manifest := range manifests {
+		text := filterManifest(manifest, named)
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		list, err := builder.build(text)
+		if err != nil {
+			return nil, err
+		}
+		for _, info := range list {
+			if o := object(info); !isHook(info) && named.Has(apply.KeyOf(o)) {
+				found[apply.KeyOf(o)] = o
+			}
+		}
+	}
+	return found, nil
+}
+
+// operationOn returns the guarded operation on an object, or nil. Wanted is the object in
+// the new revision; its content is nil if the new revision does not contain the object.
+func (k *kubeClient) operationOn(c candidate, wanted apply.Object) (*guard.Operation, error) {
+	if wanted.Unstructured == nil {
+		return k.deletionOf(c)
+	}
+	operation, err := k.recreationOf(c, wanted)
+	if operation != nil || err != nil {
+		return operation, err
+	}
+	return k.scalingOf(c, wanted)
+}
+
+// deletionOf returns the deletion of an object that is not rendered any longer, or nil if
+// it does not need an approval: the object does not exist, is kept, or is not owned by the
+// release.
+func (k *kubeClient) deletionOf(c candidate) (*guard.Operation, error) {
+	key := apply.KeyOf(c)
+	if apply.HasKeepPolicy(c) {
+		return nil, nil
+	}
+	live, err := k.objects.Get(k.ctx, c.Object)
+	switch {
+	case apierrors.IsForbidden(err):
+		return &guard.Operation{Verb: guard.Delete, Key: key, Why: c.why}, nil
+	case err != nil:
+		return nil, err
+	case live == nil, live.DeletionTimestamp != nil, apply.HasKeepPolicy(live):
+		return nil, nil
+	}
+	if !k.ownsLive(key, live) {
+		return nil, nil
+	}
+	why, err := k.reason(c.Object, live)
+	if err != nil || why == "" {
+		return nil, err
+	}
+	return &guard.Operation{Verb: guard.Delete, Key: key, UID: live.UID, Why: why}, nil
+}
+
+// ownsLive reports whether the release owns a live object.
+func (k *kubeClient) ownsLive(key apply.Key, live *metav1.PartialObjectMetadata) bool {
+	_, managed := k.managed(key)
+	return managed || k.owns(key, live) == nil
+}
+
+// recreationOf returns the recreation of an object that cannot be changed, or nil. Only a
+// forced action recreates objects.
+func (k *kubeClient) recreationOf(c candidate, wanted apply.Object) (*guard.Operation, error) {
+	if !k.Force {
+		return nil, nil
+	}
+	o, err := k.prepare(wanted)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := k.unchanged(o); ok {
+		return nil, nil
+	}
+	if o, err = k.keepIgnoredFields(o); err != nil {
+		return nil, err
+	}
+	_, refusal := k.objects.Apply(k.ctx, o, apply.Options{DryRun: true})
+	if refusal == nil {
+		return nil, nil
+	}
+	unchangeable, err := k.objects.IsImmutable(k.ctx, o, refusal)
+	if err != nil || !unchangeable {
+		return nil, err
+	}
+	live, err := k.objects.Get(k.ctx, o)
+	if err != nil || live == nil {
+		return nil, err
+	}
+	why, err := k.reason(c.Object, live)
+	if err != nil || why == "" {
+		return nil, err
+	}
+	return &guard.Operation{Verb: guard.Recreate, Key: apply.KeyOf(o), UID: live.UID, Why: why}, nil
+}
+
+// scalingOf returns the scale-down of a StatefulSet that deletes claims, or nil.
+func (k *kubeClient) scalingOf(c candidate, wanted apply.Object) (*guard.Operation, error) {
+	if !guard.DeletesClaims(wanted.Unstructured) || !setsReplicas(wanted) && !setsReplicas(c.Object) {
+		return nil, nil
+	}
+	prepared, err := k.prepare(wanted)
+	if err != nil {
+		return nil, err
+	}
+	if state, unchanged := k.unchanged(prepared); unchanged || state.Scaled && setsReplicas(c.Object) {
+		return nil, nil
+	}
+	live, err := k.objects.Read(k.ctx, wanted)
+	if err != nil || live == nil {
+		return nil, err
+	}
+	why := guard.ScalingReason(live, wanted.Unstructured)
+	if why == "" {
+		return nil, nil
+	}
+	return &guard.Operation{Verb: guard.ScaleDown, Key: apply.KeyOf(wanted), UID: live.GetUID(), Why: why}, nil
+}
+
+// reason returns why a live object is guarded, empty if it is not. The content may be that
+// of a manifest, or only the name.
+func (k *kubeClient) reason(o apply.Object, live *metav1.PartialObjectMetadata) (string, error) {
+	rules := k.rules()
+	if apply.IsProtected(live) {
+		return guard.Protected, nil
+	}
+	why := rules.Reason(o.Unstructured)
+	if _, known, _ := unstructured.NestedFieldNoCopy(o.Object, "spec"); why != "" || known || o.GroupVersionKind().GroupKind() != guard.StatefulSet {
+		return why, nil
+	}
+	whole, err := k.objects.Read(k.ctx, o)
+	if err != nil || whole == nil {
+		return "", err
+	}
+	return rules.Reason(whole), nil
+}
+
+// leaves reports whether an object that is not rendered any longer stays, because it is
+// guarded and its deletion was not approved: the action is not an upgrade or a rollback
+// that a user requests, or the object was protected after the approval. An event reports
+// the object.
+func (k *kubeClient) leaves(o apply.Object, live *metav1.PartialObjectMetadata) (bool, error) {
+	key := apply.KeyOf(o)
+	if k.uninstalls || !k.enforces() || k.approved.Has(key) || live.DeletionTimestamp != nil {
+		return false, nil
+	}
+	if !k.ownsLive(key, live) {
+		return false, nil
+	}
+	why, err := k.reason(o, live)
+	if err != nil || why == "" {
+		return false, err
+	}
+	k.reportOnce(api.EventObjectLeft, fmt.Sprintf("%s is not rendered any longer, and is not deleted without an approval: %s. The next upgrade asks for the approval", key, why))
+	return true, nil
+}
+
+// mayRecreate reports whether a forced action deletes and creates an object that the API
+// server has refused to change. A guarded object needs an approval.
+func (k *kubeClient) mayRecreate(o apply.Object, refusal error) (bool, error) {
+	unchangeable, err := k.objects.IsImmutable(k.ctx, o, refusal)
+	if err != nil || !unchangeable || !k.enforces() || k.approved.Has(apply.KeyOf(o)) {
+		return unchangeable, err
+	}
+	state, _ := k.managed(apply.KeyOf(o))
+	return k.rules().Reason(o.Unstructured) == "" && !state.Protected, nil
+}

@@ -1,0 +1,143 @@
+package helm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	helmrelease "helm.sh/helm/v3/pkg/release"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/watches"
+)
+
+// ErrProtected marks an uninstall that deleted nothing, because the annotation
+// api.AnnotationProtect protects an object. The error is a ProtectedError.
+var ErrProtected = errors.New("the release is not uninstalled")
+
+// ProtectedError is the error of an uninstall that protected objects stop.
+type ProtectedError struct {
+	// Objects holds the UIDs of the protected objects.
+	Objects map[apply.Key]types.UID
+}
+
+// Error names the objects and what users can do.
+func (e *ProtectedError) Error() string {
+	names := make([]string, 0, len(e.Objects))
+	for key := range e.Objects {
+		names = append(names, key.String())
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("%v, because the annotation %s protects %s. To delete the objects too, remove the annotation from them. To keep all objects of the release, set the annotation %s to %q on the custom resource",
+		ErrProtected, api.AnnotationProtect, strings.Join(names, ", "), api.AnnotationDeletionPolicy, "orphan")
+}
+
+// Unwrap returns ErrProtected.
+func (e *ProtectedError) Unwrap() error { return ErrProtected }
+
+// refuseUninstall returns an error if the release is orphaned, or if an object in the
+// inventory is protected.
+func (r *run) refuseUninstall(history []release.Record) error {
+	if err := r.refuseOrphaned(history); err != nil {
+		return err
+	}
+	return r.refuseProtected(nil)
+}
+
+// refuseProtected returns a ProtectedError if the uninstall would delete a protected
+// object. It checks the objects in the inventory or, given a release, the objects in its
+// manifest. In a namespace that is being deleted, no object is protected.
+func (r *run) refuseProtected(rls *helmrelease.Release) error {
+	if r.Guard.Mode == watches.GuardOff {
+		return nil
+	}
+	objects, err := r.protectedObjects(rls)
+	if err != nil || len(objects) == 0 {
+		return err
+	}
+	refusal := &ProtectedError{Objects: objects}
+	if r.Guard.Mode == watches.GuardWarn {
+		r.kube.reportOnce(api.EventDataAtRisk, fmt.Sprintf("The uninstall deletes objects with the annotation %s: guard.mode is Warn in the watches file", api.AnnotationProtect))
+		return nil
+	}
+	for _, namespace := range []string{r.Namespace, r.Owner.Namespace} {
+		if namespace == "" {
+			continue
+		}
+		terminating, err := r.terminating(namespace)
+		if terminating || err != nil {
+			return err
+		}
+		if r.Namespace == r.Owner.Namespace {
+			break
+		}
+	}
+	return refusal
+}
+
+// protectedObjects returns the protected objects that the uninstall would delete. An
+// uninstall keeps objects only if their policy keep is in the manifest.
+func (r *run) protectedObjects(rls *helmrelease.Release) (map[apply.Key]types.UID, error) {
+	found, kept := map[apply.Key]types.UID{}, map[apply.Key]types.UID{}
+	for _, state := range r.kube.inventory.OwnedBy(r.Owner.UID) {
+		switch {
+		case !state.Protected || state.Deleting:
+		case state.Kept:
+			kept[state.Key] = state.UID
+		default:
+			found[state.Key] = state.UID
+		}
+	}
+	if rls == nil || len(kept) == 0 && !strings.Contains(rls.Manifest, api.AnnotationProtect) {
+		return found, nil
+	}
+	objects, err := r.kube.builder.shared(rls.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range objects {
+		o := object(info)
+		key := apply.KeyOf(o)
+		if isHook(info) || apply.HasKeepPolicy(o) {
+			continue
+		}
+		if uid, is := kept[key]; is {
+			found[key] = uid
+		}
+		if _, managed := r.kube.managed(key); managed || !apply.IsProtected(o) {
+			continue
+		}
+		live, err := r.kube.objects.Get(r.kube.ctx, o)
+		switch {
+		case apierrors.IsForbidden(err):
+			// The deletion will be forbidden, too.
+		case err != nil:
+			return nil, err
+		case live == nil, live.DeletionTimestamp != nil, !apply.IsProtected(live), r.kube.owns(key, live) != nil:
+		default:
+			found[key] = live.UID
+		}
+	}
+	return found, nil
+}
+
+// terminating reports whether a namespace is being deleted. The API server rejects every
+// new object there, so a dry run shows it, without the permission to read namespaces.
+func (r *run) terminating(namespace string) (bool, error) {
+	probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{GenerateName: "chartwright-probe-"}}
+	_, err := r.client.config.Clientset.CoreV1().Secrets(namespace).Create(r.kube.ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err):
+		return true, nil
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+		return false, nil
+	}
+	return false, err
+}
