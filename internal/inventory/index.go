@@ -157,6 +157,7 @@ func (x *Index) Remove(s apply.State) {
 func (x *Index) observe(s *apply.State, health *Health) {
 	x.mu.Lock()
 	o := x.objects[s.Key]
+	protectionChanged := o != nil && o.live != nil && protectionChanged(o.live, s)
 	stale := o != nil && o.removed == s.UID && !s.Deleting || !x.put(s)
 	if stale {
 		x.shareState(s)
@@ -171,12 +172,18 @@ func (x *Index) observe(s *apply.State, health *Health) {
 	if !stale && drifted {
 		x.onDrift(owner)
 	}
-	if healthChanged {
+	if healthChanged || !stale && protectionChanged {
 		x.onChange(s.Owner)
 	}
 	for _, owner := range waiting {
 		x.onChange(owner)
 	}
+}
+
+// protectionChanged reports whether an action that waits because of an object may
+// continue.
+func protectionChanged(before, now *apply.State) bool {
+	return before.Protected != now.Protected || before.Kept != now.Kept || before.Protected && before.Deleting != now.Deleting
 }
 
 // shareState replaces a stored state by an equal one that a cache holds, so that both
@@ -215,10 +222,12 @@ func (x *Index) putHealth(s *apply.State, health *Health) bool {
 func (x *Index) observeDeletion(s *apply.State, certain bool) {
 	x.mu.Lock()
 	x.tombstones.Add(s.Key, s.ResourceVersion)
+	protected := false
 	if o := x.objects[s.Key]; o != nil {
 		if o.removed == s.UID {
 			o.removed = ""
 		}
+		protected = o.live != nil && o.live.Protected
 		if o.live != nil && o.live.UID == s.UID && (certain || !older(s.ResourceVersion, o.live.ResourceVersion)) {
 			x.drop(s.Key, o)
 		}
@@ -228,6 +237,9 @@ func (x *Index) observeDeletion(s *apply.State, certain bool) {
 	x.mu.Unlock()
 	if drifted {
 		x.onDrift(owner)
+	}
+	if protected {
+		x.onChange(s.Owner)
 	}
 }
 

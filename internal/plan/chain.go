@@ -254,9 +254,9 @@ func isDrifted(o Observation) bool {
 }
 
 // isUnverified applies only if the release cannot follow the spec. isDue covers the
-// other cases.
+// other cases. A request stays open while the action that answers it waits for an approval.
 func isUnverified(o Observation) bool {
-	return (o.Unverified || o.VerifyRequested) && o.runs() && o.stuck() && try(StepVerify)(o).Step != StepWait
+	return (o.Unverified || o.VerifyRequested && !o.waits()) && o.runs() && o.stuck() && try(StepVerify)(o).Step != StepWait
 }
 
 func specInvalid(o Observation) bool { return o.Invalid != nil && !o.Holding() }

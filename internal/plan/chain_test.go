@@ -275,6 +275,8 @@ func TestChain_Unverified(t *testing.T) {
 	runCheck(t, "unverified", []expect{
 		{"unverified, spec invalid", guarded(old, unverified, isInvalid), verify},
 		{"unverified, upgrade failed", guarded(old, unverified, failedTo(ofSpec, 1, 0)), verify},
+		{"unverified, upgrade waits for an approval", guarded(old, unverified, failedTo(ofSpec, 1, 0), waitsForApproval), verify},
+		{"verification requested, upgrade waits for an approval", guarded(old, func(o *Observation) { o.VerifyRequested = true }, failedTo(ofSpec, 1, 0), waitsForApproval), nil},
 		{"unverified, upgrade failed for an earlier spec", guarded(old, unverified, failedTo(TargetKey{Goal: GoalSpec, Digest: "older"}, 1, 0)), nil},
 		{"unverified, upgrade due", guarded(old, unverified), nil},
 		{"unverified, desired revision deployed", guarded(newest(2, api.StatusDeployed, desired), unverified), nil},

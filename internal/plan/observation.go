@@ -171,6 +171,8 @@ type Failure struct {
 	// Attempts counts the failures in a row with that target.
 	Attempts int
 	At       time.Time
+	// Waits reports that the action waits for an approval. It has not failed.
+	Waits bool
 }
 
 // Problem is why the release cannot follow the spec: a reason of the condition
@@ -251,6 +253,10 @@ func (o Observation) untrusted() bool { return o.Newest != nil && o.Newest.Untru
 func (o Observation) stuck() bool {
 	return o.Invalid != nil || o.Earliest.After(o.Now) || o.failing()
 }
+
+// waits reports whether the action that brings the release to its Target waits for an
+// approval.
+func (o Observation) waits() bool { return o.failing() && o.Failure.Waits }
 
 // failing reports whether the last try to bring the release to its Target has
 // failed.

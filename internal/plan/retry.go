@@ -6,6 +6,9 @@ import "time"
 const (
 	minBackoff = time.Second
 	maxBackoff = 5 * time.Minute
+	// approvalBackoff is the time between attempts of an action that waits for an approval.
+	// Usually the approval, or a change of an object, causes the next attempt.
+	approvalBackoff = time.Hour
 )
 
 // retry replaces a step by a wait while the backoff of the last failure with the same
@@ -17,7 +20,7 @@ func retry(o Observation, d Decision) Decision {
 	}
 	limited := Limited(d.Step, o)
 	if failure != nil && failure.Target == TargetOf(d.Step, o) {
-		if left := failure.At.Add(backoff(failure.Attempts)).Sub(o.Now); left > 0 {
+		if left := failure.At.Add(failure.backoff()).Sub(o.Now); left > 0 {
 			d.Step, d.After = StepWait, left
 		}
 	}
@@ -122,6 +125,14 @@ func Changes(step Step) bool {
 	default:
 		return false
 	}
+}
+
+// backoff returns the time until the next attempt.
+func (f *Failure) backoff() time.Duration {
+	if f.Waits {
+		return approvalBackoff
+	}
+	return backoff(f.Attempts)
 }
 
 // backoff doubles from minBackoff to maxBackoff.

@@ -26,6 +26,8 @@ func TestChain_Failed(t *testing.T) {
 		{"an upgrade", guarded(newest(2, api.StatusFailed, desired)), upgrade},
 		{"an upgrade recently", guarded(newest(2, api.StatusFailed, desired), failedTo(ofSpec, 4, 0)), wait(8 * time.Second)},
 		{"an upgrade recently, retry requested", guarded(newest(2, api.StatusFailed, desired), failedTo(ofSpec, 4, 0), retryRequested), upgrade},
+		{"an upgrade that waits for an approval", guarded(newest(2, api.StatusDeployed, "another"), failedTo(ofSpec, 1, time.Minute), waitsForApproval), wait(59 * time.Minute)},
+		{"an upgrade that waits for an approval, given now", guarded(newest(2, api.StatusDeployed, "another"), failedTo(ofSpec, 1, 0), waitsForApproval, retryRequested), nil},
 		{"of another spec", guarded(newest(2, api.StatusFailed, "another"), failedTo(TargetKey{Goal: GoalSpec, Digest: "another"}, 4, 0)), nil},
 		{"the first install, of another spec", guarded(newest(1, api.StatusFailed, "another")), nil},
 		{"before a revision was stored", guarded(newest(2, api.StatusDeployed, "another"), failedTo(ofSpec, 1, 0)), wait(time.Second)},
@@ -38,6 +40,7 @@ func TestChain_Failed(t *testing.T) {
 		{"not often enough", guarded(third, rollsBackAfter(3), failedTo(ofSpec, 2, 0)), wait(2 * time.Second)},
 		{"too often, and the rollback then", guarded(third, rollsBackAfter(3), failedTo(ofSpec, 4, 0)), &Decision{State: StateFailed, Step: StepWait, After: 8 * time.Second, Revision: 2}},
 		{"too often, and the rollback then, a while ago", guarded(third, rollsBackAfter(3), failedTo(ofSpec, 4, 8*time.Second)), &Decision{State: StateFailed, Step: StepRollback, Revision: 2}},
+		{"too often, and waits for an approval", guarded(third, rollsBackAfter(3), failedTo(ofSpec, 3, 0), waitsForApproval), wait(time.Hour)},
 		{"too often, no good revision", guarded(third, rollsBackAfter(3), func(o *Observation) { o.LastGood = 0 }, failedTo(ofSpec, 3, 0)), wait(4 * time.Second)},
 		{"too often, of a kind without rollback", guarded(third, rollsBackAfter(0), failedTo(ofSpec, 9, 0)), wait(256 * time.Second)},
 		{"too often, in an earlier process", guarded(third, rollsBackAfter(3)), upgrade},
@@ -47,6 +50,9 @@ func TestChain_Failed(t *testing.T) {
 		{"the first install, too often", guarded(newest(1, api.StatusFailed, desired), rollsBackAfter(3), failedTo(ofSpec, 3, 0)), wait(4 * time.Second)},
 	})
 }
+
+// waitsForApproval makes the failure a wait for an approval.
+func waitsForApproval(o *Observation) { o.Failure.Waits = true }
 
 // Targets of failures.
 var (

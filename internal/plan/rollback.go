@@ -115,6 +115,6 @@ func rollsBack(o Observation, at failedAt) bool {
 	case at == overdue:
 		return true
 	default:
-		return at == stored && o.Newest.Number > 1 && o.failing() && o.Failure.Attempts >= o.Retries
+		return at == stored && o.Newest.Number > 1 && o.failing() && !o.waits() && o.Failure.Attempts >= o.Retries
 	}
 }

@@ -58,6 +58,9 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 		// The record stores the result, so nothing has to be retried.
 		logger.Info("tests failed", "reason", err.Error())
 		r.Recorder.Event(v.CR, corev1.EventTypeWarning, a.failed, note(err.Error(), err))
+	case errors.Is(err, helm.ErrApprovalRequired), errors.Is(err, helm.ErrProtected):
+		logger.Info("action waits for a user", "reason", err.Error())
+		r.fail(v, d, r.explainGuard(v, a, err), err)
 	default:
 		f := explain(a, err)
 		if f.Reason == api.ReasonUninstallFailed && deleteHooks(r.Kind) {
@@ -67,13 +70,17 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 			f.Message, f.Forbidden = f.Message+". "+advice, true
 		}
 		f.Unserved = meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
-		f.Target = plan.TargetOf(d.Step, v.Observation)
-		f.At = r.Now()
-		news := r.memory.put(uid, plan.Repairs(d.Step), f)
 		logger.Error(err, "action failed", "reason", f.Reason)
-		if news {
-			r.Recorder.Event(v.CR, corev1.EventTypeWarning, f.Reason, note(f.Message, err))
-		}
+		r.fail(v, d, f, err)
+	}
+}
+
+// fail remembers a failure, and emits an event if it is news.
+func (r *Reconciler) fail(v *snapshot, d plan.Decision, f status.Failure, err error) {
+	f.Target = plan.TargetOf(d.Step, v.Observation)
+	f.At = r.Now()
+	if r.memory.put(v.CR.GetUID(), plan.Repairs(d.Step), f) {
+		r.Recorder.Event(v.CR, corev1.EventTypeWarning, f.Reason, note(f.Message, err))
 	}
 }
 
@@ -104,6 +111,7 @@ func (r *Reconciler) succeeded(ctx context.Context, v *snapshot, d plan.Decision
 	}
 	logger.Info("action done")
 	r.emit(v, a.done, r.doneNote(v, d))
+	r.reportApproval(v, d)
 	if d.Step == plan.StepInstall || d.Step == plan.StepUpgrade {
 		r.reportOverrides(v)
 	}
@@ -176,6 +184,8 @@ func explain(a action, err error) status.Failure {
 		{release.ErrTooLarge, api.ReasonTooLarge},
 		{helm.ErrNotAllowed, api.ReasonNotAllowed},
 		{helm.ErrRefused, api.ReasonRefused},
+		{helm.ErrApprovalRequired, api.ReasonApprovalRequired},
+		{helm.ErrProtected, api.ReasonObjectProtected},
 	} {
 		if errors.Is(err, known.err) {
 			f.Reason, f.Stalled = known.reason, true

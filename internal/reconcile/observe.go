@@ -162,6 +162,10 @@ func (r *Reconciler) observeFailures(v *snapshot) {
 	if v.Failure != nil && plan.Reached(*o) && v.Failure.Target == plan.Target(*o) {
 		v.Failure, v.reached = nil, true
 	}
+	if v.Failure != nil && r.guardedChanged(v.Failure) {
+		// Retry now.
+		v.Failure = nil
+	}
 	if v.Failure != nil {
 		o.Failure = &v.Failure.Failure
 	}

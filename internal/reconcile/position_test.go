@@ -66,6 +66,8 @@ func TestPosition(t *testing.T) {
 		{"new and not ready", viewOf(one, ofCharts("new"), unready(true)), rollout.Done},
 		{"another chart", viewOf(one, ofCharts("old")), rollout.Waiting},
 		{"another chart, after an older one failed", viewOf([]string{failed, dep}, ofCharts("old", "oldest")), rollout.Waiting},
+		{"upgrade waits for an approval", viewOf(one, ofCharts("old"), fails, func(v *snapshot) { v.Failure.Waits = true }), rollout.Waiting},
+		{"upgrade waits for an approval, after an edit", viewOf(one, ofCharts("old"), edited, fails, func(v *snapshot) { v.Failure.Waits = true }), rollout.Skipped},
 		{"being deleted", viewOf(one, ofCharts("old"), beingDeleted), rollout.Skipped},
 		{"paused", viewOf(one, ofCharts("old"), observed(isPaused)), rollout.Skipped},
 		{"held release", viewOf(two, ofCharts("old", "new"), observed(isHeld), marked(release.Marks{Held: &release.Held{Revision: 1, From: 1}})), rollout.Skipped},

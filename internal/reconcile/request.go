@@ -39,6 +39,10 @@ func (r *Reconciler) request(v *snapshot, d plan.Decision, slot helm.SlotLender)
 			// A namespace that an install created is deleted, even if the spec has changed.
 			CreateNamespace: v.createNamespace || v.Observation.Deleting && r.Kind.CreateNamespace != nil,
 			FormerManagers:  r.Kind.FormerManagers,
+			Guard:           r.Kind.Guard,
+			Approval:        r.Kind.Approval,
+			Approve:         v.Requests.Approve,
+			Automatic:       d.Step == plan.StepRollback && d.State != plan.StateRollbackRequested,
 			Marks:           r.marksAfter(v, d),
 			NeverReady:      len(v.History) > 0 && r.memory.of(v.CR.GetUID()).progress.neverReady(v.History[0].Revision),
 			DisableHooks:    steered.DisableHooks,

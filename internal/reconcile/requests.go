@@ -20,7 +20,7 @@ func (r *Reconciler) observeRequests(v *snapshot) {
 	o.Paused = asks.Pause != annotations.PauseNot
 	o.PausedDeletion = asks.Pause == annotations.PauseIncludingDeletion
 	o.Orphan = asks.Orphan || o.Deleting && r.orphaned(v.CR)
-	o.RetryToken = status.Token(asks.Reconcile) + status.Token(asks.Force) + status.Token(asks.Switches())
+	o.RetryToken = status.Token(asks.Reconcile) + status.Token(asks.Force) + status.Token(asks.Approve) + status.Token(asks.Switches())
 	if !o.Adoptable {
 		v.Marks = release.MarksOf(v.History)
 	}
@@ -103,7 +103,9 @@ func (r *Reconciler) marksAfter(v *snapshot, d plan.Decision) release.Marks {
 		marks.Held, marks.ResumedChart = nil, ""
 		marks.Reconcile, marks.Force = status.Token(v.Requests.Reconcile), status.Token(v.Requests.Force)
 	case plan.StepVerify:
-		marks.Reconcile, marks.Force = status.Token(v.Requests.Reconcile), status.Token(v.Requests.Force)
+		if !waitsForApproval(v) {
+			marks.Reconcile, marks.Force = status.Token(v.Requests.Reconcile), status.Token(v.Requests.Force)
+		}
 	case plan.StepTest:
 		marks.Test = status.Token(v.Requests.Test)
 	case plan.StepRollback:

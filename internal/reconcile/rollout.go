@@ -138,11 +138,15 @@ func (r *Reconciler) claimPosition(ctx context.Context, v *snapshot) error {
 		}
 	}
 	uid := v.CR.GetUID()
-	r.wakeAll(queue.Upsert(uid, rollout.Member{Key: v.key, Position: position, Unhealthy: position == rollout.Waiting && !healthy(v)}))
+	blocked := position == rollout.Waiting && waitsForApproval(v)
+	r.wakeAll(queue.Upsert(uid, rollout.Member{Key: v.key, Position: position, Unhealthy: position == rollout.Waiting && !healthy(v), Blocked: blocked}))
 	if summary, changed := queue.Summary(); changed {
 		r.reportRollout(ctx, summary)
 	}
-	if position != rollout.Waiting {
+	if blocked {
+		r.offer(v, turn, api.ReasonApprovalRequired)
+	}
+	if position != rollout.Waiting || blocked {
 		return nil
 	}
 	turn = queue.Turn(uid)
@@ -223,6 +227,8 @@ func positionOf(v *snapshot) rollout.Position {
 	case fails && (requested(v) || o.Request != nil):
 		// The user's edit or request fails, and not the new chart.
 		return rollout.Skipped
+	case fails && v.Failure.Waits:
+		return rollout.Waiting
 	case fails:
 		return rollout.Failed
 	case requested(v), o.Running != nil && o.Running.Step == plan.StepUpgrade:
@@ -230,6 +236,11 @@ func positionOf(v *snapshot) rollout.Position {
 	default:
 		return rollout.Waiting
 	}
+}
+
+// waitsForApproval reports whether the action that follows the spec waits for an approval.
+func waitsForApproval(v *snapshot) bool {
+	return v.Failure != nil && v.Failure.Waits && v.Failure.Target == plan.Target(v.Observation)
 }
 
 // upgradable reports whether there is a release that a chart can upgrade.

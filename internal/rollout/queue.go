@@ -34,6 +34,9 @@ type Member struct {
 	// Unhealthy reports that it was not ready before its upgrade. Unhealthy members
 	// come last, because an upgrade that fails on them would stop the others.
 	Unhealthy bool
+	// Blocked reports that it waits for an approval: it is Waiting, but others do not wait
+	// for it.
+	Blocked bool
 }
 
 // Verdict reports whether a waiting custom resource may be upgraded.
@@ -151,7 +154,7 @@ func (q *Queue) Upsert(uid types.UID, m Member) []types.NamespacedName {
 	if m.Position == Failed {
 		q.failed[m.Key.Namespace]++
 	}
-	if m.Position == Waiting {
+	if m.Position == Waiting && !m.Blocked {
 		e := entry{m, uid}
 		at, _ := slices.BinarySearchFunc(q.waiting, e, compare)
 		q.waiting = slices.Insert(q.waiting, at, e)

@@ -54,6 +54,31 @@ func expectNames(t *testing.T, got []string, want ...string) {
 	}
 }
 
+// A member that waits for an approval counts as waiting, and delays no other member.
+func TestQueue_PassesBlockedMembers(t *testing.T) {
+	q := rollout.NewQueue(limits(1), nil)
+	put(q, rollout.Waiting, "a", "b")
+	expectTurn(t, q, "a", rollout.Turn{Verdict: rollout.Go})
+	expectTurn(t, q, "b", rollout.Turn{Verdict: rollout.Wait, Place: 2, Of: 2})
+	blocked := member("a", rollout.Waiting)
+	blocked.Blocked = true
+	var woken []string
+	for _, key := range q.Upsert(uid("a"), blocked) {
+		woken = append(woken, key.Name)
+	}
+	expectNames(t, woken, "b")
+	expectTurn(t, q, "b", rollout.Turn{Verdict: rollout.Go})
+	if counts := q.Positions(); counts[rollout.Waiting] != 1 || counts[rollout.Moving] != 1 || counts[rollout.Failed] != 0 {
+		t.Errorf("positions are %v", counts)
+	}
+
+	// After the approval, it waits for its turn again.
+	put(q, rollout.Waiting, "a")
+	expectTurn(t, q, "a", rollout.Turn{Verdict: rollout.Wait, Place: 1, Of: 2})
+	put(q, rollout.Done, "b")
+	expectTurn(t, q, "a", rollout.Turn{Verdict: rollout.Go})
+}
+
 func TestQueue_AdmitsUpToMaxConcurrent(t *testing.T) {
 	q := rollout.NewQueue(limits(2), nil)
 	put(q, rollout.Waiting, "d", "b", "c", "a")

@@ -290,6 +290,8 @@ func updateMessage(v *Snapshot) string {
 		return what + " when the pause ends"
 	case api.ReasonHeld:
 		return what + " when the hold ends"
+	case api.ReasonApprovalRequired:
+		return what + " when its plan is approved; the condition Ready has the plan"
 	case api.ReasonDowngradeRefused:
 		return fmt.Sprintf("The operator has chart %s, which is older than %s, and rollout.allowDowngrade is false: run an operator that has the newer chart, or allow it", to.Chart, from)
 	default:

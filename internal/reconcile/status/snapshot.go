@@ -77,6 +77,10 @@ type Failure struct {
 	Stalled bool
 	// Forbidden reports that an RBAC rule is missing.
 	Forbidden bool
+	// Plan is the plan that waits for an approval, or nil.
+	Plan *api.PlanStatus
+	// Guarded holds the UIDs of the objects because of which the action waits.
+	Guarded map[apply.Key]types.UID
 	// Unserved reports that the API server does not serve the kind of an object.
 	Unserved bool
 }

@@ -60,6 +60,9 @@ func Compute(v *Snapshot, d plan.Decision, conditions []metav1.Condition) api.St
 	s.Resources = resources(v)
 	reason, hold := held(v)
 	setWhile(hold != "", api.ConditionHeld, reason, hold)
+	if f := v.failing(); f != nil {
+		s.Plan = f.Plan
+	}
 	s.Update = v.Update
 	setWhile(v.Update != nil, api.ConditionUpdateAvailable, v.UpdateReason, updateMessage(v))
 	pause := pausing(d)
@@ -156,8 +159,16 @@ func entry(r release.Record) api.HistoryEntry {
 		ChartVersion: r.ChartVersion,
 		AppVersion:   r.AppVersion,
 		LastDeployed: deployedAt(r),
-		Description:  r.Description.Description,
+		Description:  description(r),
 	}
+}
+
+// description describes a revision, with the plan that was approved.
+func description(r release.Record) string {
+	if r.Approved == "" {
+		return r.Description.Description
+	}
+	return strings.TrimPrefix(r.Description.Description+"; plan "+r.Approved+" approved", "; ")
 }
 
 // deployedAt returns the time of deployment in seconds, the precision of the API, so
