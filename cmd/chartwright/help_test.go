@@ -53,7 +53,7 @@ func TestHelp_FitsOneScreen(t *testing.T) {
 }
 
 func TestHelp_IsImperativeWithExample(t *testing.T) {
-	imperative := regexp.MustCompile(`^(Add|Apply|Check|Compare|Create|Find|Generate|List|Pause|Print|Release|Remove|Render|Report|Resume|Roll|Run|Show|Turn|Update)[ ,]`)
+	imperative := regexp.MustCompile(`^(Add|Apply|Approve|Check|Compare|Create|Find|Generate|List|Pause|Print|Release|Remove|Render|Report|Resume|Roll|Run|Show|Turn|Update)[ ,]`)
 	for _, cmd := range commands() {
 		if !imperative.MatchString(cmd.Short) || len(cmd.Short) > 60 || strings.HasSuffix(cmd.Short, ".") {
 			t.Errorf("%s: want a short sentence that starts with a verb, without a period: %q", cmd.CommandPath(), cmd.Short)

@@ -35,7 +35,7 @@ type request struct {
 
 // requestOutput is the output of a request with -o json and yaml.
 type requestOutput struct {
-	// Verb is the command: rollback, unhold, pause, resume, reconcile.
+	// Verb is the command: rollback, unhold, pause, resume, reconcile, approve.
 	Verb      string `json:"verb"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`

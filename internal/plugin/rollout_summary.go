@@ -134,10 +134,10 @@ func failedOtherVersion(status api.Status) bool {
 	})
 }
 
-// isWaiting reports whether the rollout delays the new chart. For any other reason of
+// isWaiting reports whether the rollout or an approval delays the new chart. For any other reason of
 // UpdateAvailable, a user must act first.
 func isWaiting(reason string) bool {
-	return slices.Contains([]string{api.ReasonWaiting, api.ReasonRolloutStopped, api.ReasonRolloutPaused}, reason)
+	return slices.Contains([]string{api.ReasonWaiting, api.ReasonRolloutStopped, api.ReasonRolloutPaused, api.ReasonApprovalRequired}, reason)
 }
 
 // summarize counts the custom resources of a kind.

@@ -95,7 +95,7 @@ Exit codes: 0 done; 1 failed or refused; 2 outcome not known yet.`,
 	WithVersion(root, &s.output)
 	root.AddCommand(
 		newList(s), newCheck(s), newStatus(s), newHistory(s), newDiff(s),
-		newRollback(s), newUnhold(s), newPause(s), newResume(s), newUnpause(s), newReconcile(s), newRollout(s),
+		newRollback(s), newUnhold(s), newPause(s), newResume(s), newUnpause(s), newReconcile(s), newApprove(s), newRollout(s),
 	)
 	return root
 }
