@@ -306,6 +306,7 @@ func TestDatabase_VolumesGrow(t *testing.T) {
 		t.Error("the pods changed")
 	}
 	env.Annotate(web, "force", "grow")
+	approve(env, web, "recreate StatefulSet")
 	env.WaitReady(web)
 	if now := env.Get(harness.Object("apps/v1", "StatefulSet", "web")).GetUID(); now == set {
 		t.Error("the StatefulSet was not recreated")

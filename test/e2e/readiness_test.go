@@ -98,6 +98,9 @@ func TestReady_NamesUnreadyObject(t *testing.T) {
 				t.Errorf("unexpected condition Stalled: %v", stalled)
 			}
 			env.SetSpec(good)
+			if test.object == "PersistentVolumeClaim" {
+				approve(env, good, "delete PersistentVolumeClaim")
+			}
 			status = env.WaitReady(good)
 			if status.Resources == nil || status.Resources.Ready != 1 || len(status.Resources.NotReady) != 0 {
 				t.Errorf("afterwards resources are %+v", status.Resources)

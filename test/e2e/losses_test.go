@@ -1,0 +1,345 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// losses is a kind whose chart has objects with data.
+type losses struct {
+	*harness.Env
+	kind     harness.Kind
+	operator *harness.Operator
+	entry    harness.Entry
+	account  harness.Account
+}
+
+func serveLosses(t *testing.T, keys harness.Entry) *losses {
+	t.Helper()
+	env := harness.New(t)
+	l := &losses{Env: env, kind: env.NewKind("Losses"), account: env.NewAccount()}
+	env.InstallCRD(l.kind)
+	l.entry = harness.MakeEntry(l.kind, harness.Chart("losses")).With("allow", map[string]any{
+		"otherNamespaces": true,
+		"clusterScoped":   []string{"CustomResourceDefinition.apiextensions.k8s.io", "Namespace"},
+	})
+	maps.Copy(l.entry, keys)
+	l.start()
+	return l
+}
+
+func (l *losses) start() {
+	l.T().Helper()
+	l.operator = l.NewOperator(harness.Options{Watches: l.Watches(l.entry), Account: l.account, AllNamespaces: true}).Start()
+}
+
+// cr returns a custom resource with values.
+func (l *losses) cr(name string, values map[string]any) *unstructured.Unstructured {
+	cr := harness.MakeCR(l.kind, name)
+	for path, value := range values {
+		cr = cr.Set(path, value)
+	}
+	return cr.Obj()
+}
+
+// approve approves the plan that waits, which must contain what.
+func approve(env *harness.Env, cr *unstructured.Unstructured, what string) {
+	env.T().Helper()
+	env.Annotate(cr, "approve", waitApproval(env, cr, what).Digest)
+}
+
+// waitApproval waits until a custom resource waits for an approval, and returns the
+// plan. The message must name the object, the digest and the command.
+func waitApproval(env *harness.Env, cr *unstructured.Unstructured, object string) *api.PlanStatus {
+	env.T().Helper()
+	status := env.WaitStatus(cr, "an approval of "+object, func(status api.Status) error {
+		ready := harness.Condition(status, api.ConditionReady)
+		if ready == nil || ready.Status != metav1.ConditionFalse || ready.Reason != api.ReasonApprovalRequired || status.Plan == nil {
+			return fmt.Errorf("Ready is %+v", ready)
+		}
+		return nil
+	})
+	message := harness.Condition(status, api.ConditionReady).Message
+	for _, want := range []string{object, status.Plan.Digest, "kubectl chartwright approve " + strings.ToLower(cr.GetKind()) + "." + cr.GroupVersionKind().Group + "/" + cr.GetName()} {
+		if !strings.Contains(message, want) {
+			env.T().Errorf("the message of Ready does not contain %q: %s", want, message)
+		}
+	}
+	return status.Plan
+}
+
+// expectUnwritten checks that the operator has written nothing about a custom resource
+// but its status.
+func expectUnwritten(t *testing.T, audit *harness.Audit, name string) {
+	t.Helper()
+	for _, write := range audit.Writes("") {
+		own := write.ObjectRef.Subresource == "status" || write.ObjectRef.Resource == "events"
+		if !own && strings.Contains(write.ObjectRef.Name, name) && !strings.Contains(write.RequestURI, "dryRun=All") {
+			t.Errorf("the operator wrote before the approval: %s", write)
+		}
+	}
+}
+
+// Every action that loses data is stopped before any write, and carried out after the
+// approval.
+func TestGuard_StopsLossesUntilApproved(t *testing.T) {
+	t.Parallel()
+	l := serveLosses(t, nil)
+	elsewhere, extra := l.NewNamespace("elsewhere"), l.Namespace+"-extra"
+	claim := func(name string) *unstructured.Unstructured {
+		return harness.Object("v1", "PersistentVolumeClaim", name)
+	}
+	set := func(name string) *unstructured.Unstructured { return harness.Object("apps/v1", "StatefulSet", name) }
+	list := func(names ...any) []any { return append([]any{}, names...) }
+	type values = map[string]any
+	for _, loss := range []struct {
+		name          string
+		before, after values
+		lost          *unstructured.Unstructured
+		// what is in the message.
+		what string
+		// annotations are set after the edit.
+		annotations map[string]string
+		// recreated: the object exists again afterwards. scaled: it stays.
+		recreated, scaled bool
+	}{
+		{name: "subchart", before: values{"store.enabled": true}, after: values{"store.enabled": false}, lost: claim("subchart-store"), what: "delete PersistentVolumeClaim"},
+		{name: "renamedclaim", before: values{"claims": list("a")}, after: values{"claims": list("b")}, lost: claim("renamedclaim-a"), what: "delete PersistentVolumeClaim"},
+		{name: "typo", before: values{"claims": list("a", "b")}, after: values{"clamis": list("a", "b")}, lost: claim("typo-b"), what: "delete PersistentVolumeClaim"},
+		{name: "moved", before: values{"claims": list("a")}, after: values{"claims": list("a"), "in": elsewhere}, lost: claim("moved-a"), what: "delete PersistentVolumeClaim"},
+		{name: "renamedset", before: values{"set.name": "a", "set.replicas": 1}, after: values{"set.name": "b", "set.replicas": 1}, lost: set("renamedset-a"), what: "delete StatefulSet"},
+		{name: "definition", before: values{"definition": "things"}, after: values{"definition": ""}, lost: harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "things."+l.Namespace+".test"), what: "delete CustomResourceDefinition"},
+		{name: "namespace", before: values{"namespace": extra}, after: values{"namespace": ""}, lost: harness.Object("v1", "Namespace", extra), what: "delete Namespace"},
+		{name: "protected", before: values{"protect": true}, after: values{"message": ""}, lost: harness.ConfigMap("protected"), what: "delete ConfigMap"},
+		{
+			name: "forced", before: values{"set.name": "a", "set.replicas": 1}, after: values{"set.name": "a", "set.replicas": 1, "set.service": "two"},
+			lost: set("forced-a"), what: "recreate StatefulSet", annotations: map[string]string{"force": "1"}, recreated: true,
+		},
+		{
+			name: "collected", before: values{"set.name": "a", "set.replicas": 1, "set.whenDeleted": "Delete"}, after: values{"set.name": "a", "set.replicas": 1, "set.whenDeleted": "Delete", "set.service": "two"},
+			lost: set("collected-a"), what: "recreate StatefulSet", annotations: map[string]string{"force": "1"}, recreated: true,
+		},
+		{
+			name: "scaled", before: values{"set.name": "a", "set.replicas": 2, "set.whenScaled": "Delete"}, after: values{"set.name": "a", "set.replicas": 1, "set.whenScaled": "Delete"},
+			lost: set("scaled-a"), what: "scale down StatefulSet", scaled: true,
+		},
+	} {
+		t.Run(loss.name, func(t *testing.T) {
+			t.Parallel()
+			env := l.For(t)
+			cr := l.cr(loss.name, loss.before)
+			env.Create(cr)
+			env.WaitReady(cr)
+			uid := env.Get(loss.lost).GetUID()
+			audit := env.Audit(l.operator.User())
+			env.SetSpec(l.cr(loss.name, loss.after))
+			for name, value := range loss.annotations {
+				env.Annotate(cr, name, value)
+			}
+			plan := waitApproval(env, cr, loss.what+" ")
+			expectUnwritten(t, audit, loss.name)
+			if now := env.Get(loss.lost).GetUID(); now != uid {
+				t.Fatalf("the object was recreated before the approval: UID %s, then %s", uid, now)
+			}
+			if event := env.WaitEvent(cr, api.ReasonApprovalRequired); event.Type != "Warning" {
+				t.Errorf("event is %+v", event)
+			}
+			// Another digest approves nothing.
+			env.Annotate(cr, "approve", "0123456789abcdef")
+			env.WaitStatus(cr, "the refusal of another digest", func(status api.Status) error {
+				if message := harness.Condition(status, api.ConditionReady).Message; !strings.Contains(message, "digest of another plan") {
+					return fmt.Errorf("message is %s", message)
+				}
+				return nil
+			})
+			expectUnwritten(t, audit, loss.name)
+			env.Annotate(cr, "approve", plan.Digest)
+			status := env.WaitRevision(cr, 2)
+			if status.Plan != nil || len(status.History) == 0 || !strings.Contains(status.History[0].Description, "plan "+plan.Digest+" approved") {
+				t.Errorf("after the approval, .status.plan is %+v and the history is %+v", status.Plan, status.History)
+			}
+			env.WaitEvent(cr, api.EventApproved)
+			switch {
+			case loss.scaled:
+			case loss.recreated:
+				env.Wait("the object to be recreated", func(context.Context) error {
+					if env.Get(loss.lost).GetUID() == uid {
+						return fmt.Errorf("it has the same UID")
+					}
+					return nil
+				})
+			default:
+				env.WaitGone(loss.lost)
+			}
+		})
+	}
+}
+
+// A rollback that a user requests waits, and is carried out after the approval.
+func TestGuard_StopsRollbackAcrossClaim(t *testing.T) {
+	t.Parallel()
+	l := serveLosses(t, nil)
+	web := l.cr("web", nil)
+	l.Create(web)
+	l.WaitReady(web)
+	l.SetSpec(l.cr("web", map[string]any{"claims": []any{"a"}}))
+	l.WaitRevision(web, 2)
+	audit := l.Audit(l.operator.User())
+	l.Annotate(web, "rollback-to", "1")
+	plan := waitApproval(l.Env, web, "rollback to revision 1 that would delete PersistentVolumeClaim "+l.Namespace+"/web-a")
+	expectUnwritten(t, audit, "web")
+	l.Annotate(web, "approve", plan.Digest)
+	l.WaitRevision(web, 3)
+	l.WaitGone(harness.Object("v1", "PersistentVolumeClaim", "web-a"))
+	l.ExpectRevisions("web", "1 superseded, 2 superseded, 3 deployed")
+}
+
+// A new chart that drops a claim waits at each custom resource, and does not stop the
+// rollout to the others.
+func TestGuard_StopsNewChart(t *testing.T) {
+	t.Parallel()
+	l := serveLosses(t, harness.Entry{"rollout": map[string]any{"maxConcurrent": 1}})
+	web, other := l.cr("a-web", map[string]any{"claims": []any{"a"}}), l.cr("b-other", nil)
+	l.Create(web, other)
+	l.WaitReady(web, other)
+	l.operator.Stop()
+	l.entry["chart"] = harness.Chart("plain")
+	l.start()
+	plan := waitApproval(l.Env, web, "delete PersistentVolumeClaim "+l.Namespace+"/a-web-a")
+	l.WaitRevision(other, 2)
+	if update := harness.Condition(l.Status(web), api.ConditionUpdateAvailable); update == nil || update.Reason != api.ReasonApprovalRequired {
+		t.Errorf("UpdateAvailable is %+v", update)
+	}
+	l.Annotate(web, "approve", plan.Digest)
+	l.WaitRevision(web, 2)
+	l.WaitGone(harness.Object("v1", "PersistentVolumeClaim", "a-web-a"))
+}
+
+// While an upgrade waits, drift of the running release is corrected.
+func TestGuard_CorrectsDriftMeanwhile(t *testing.T) {
+	t.Parallel()
+	l := serveLosses(t, nil)
+	web := l.cr("web", map[string]any{"claims": []any{"a"}})
+	l.Create(web)
+	l.WaitReady(web)
+	l.SetSpec(l.cr("web", map[string]any{"message": "two"}))
+	plan := waitApproval(l.Env, web, "delete PersistentVolumeClaim")
+	l.Patch(harness.ConfigMap("web"), `[{"op": "replace", "path": "/data/message", "value": "theirs"}]`)
+	l.Wait("the drift to be corrected", func(context.Context) error {
+		if data, _, _ := unstructured.NestedString(l.Get(harness.ConfigMap("web")).Object, "data", "message"); data != "one" {
+			return fmt.Errorf("message is %q", data)
+		}
+		return nil
+	})
+
+	// A restart changes nothing about the plan.
+	l.operator.Kill()
+	l.operator.Start()
+	if again := waitApproval(l.Env, web, "delete PersistentVolumeClaim"); again.Digest != plan.Digest {
+		t.Errorf("after a restart, the digest is %s instead of %s", again.Digest, plan.Digest)
+	}
+
+	// The plan of another edit needs another approval.
+	l.SetSpec(l.cr("web", map[string]any{"message": "three"}))
+	l.WaitStatus(web, "another plan", func(status api.Status) error {
+		if status.Plan == nil || status.Plan.Digest == plan.Digest {
+			return fmt.Errorf("plan is %+v", status.Plan)
+		}
+		return nil
+	})
+	l.Annotate(web, "approve", plan.Digest)
+	fenceOf(l.Env, l.kind)
+	l.ExpectRevisions("web", "1 deployed")
+
+	// The edit is withdrawn.
+	l.SetSpec(l.cr("web", map[string]any{"claims": []any{"a"}}))
+	l.WaitCondition(web, "Ready", metav1.ConditionTrue, "Deployed")
+	if status := l.Status(web); status.Plan != nil {
+		t.Errorf("plan is %+v", status.Plan)
+	}
+	l.ExpectRevisions("web", "1 deployed")
+}
+
+// A protected object stops even the uninstall, until it is not protected any longer, or
+// its namespace is deleted.
+func TestGuard_ProtectedObjectStopsUninstall(t *testing.T) {
+	t.Parallel()
+	l := serveLosses(t, nil)
+	web := l.cr("web", map[string]any{"protect": true})
+	l.Create(web)
+	l.WaitReady(web)
+	audit := l.Audit(l.operator.User())
+	l.Delete(web)
+	status := l.WaitCondition(web, "Ready", metav1.ConditionFalse, api.ReasonObjectProtected)
+	if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, "ConfigMap "+l.Namespace+"/web") {
+		t.Errorf("the message of Ready is %s", message)
+	}
+	expectUnwritten(t, audit, "web")
+	l.Kubectl("annotate", "configmap", "web", "chartwright.dev/protect-")
+	l.WaitGone(web, harness.ConfigMap("web"))
+}
+
+func TestGuard_TerminatingNamespaceIsNotHeld(t *testing.T) {
+	t.Parallel()
+	l := serveLosses(t, nil)
+	there := l.In(l.NewNamespace("doomed"))
+	web := harness.MakeCR(l.kind, "web").Set("protect", true).Set("claims", []any{"a"}).Obj()
+	there.Create(web)
+	there.WaitReady(web)
+	l.Kubectl("delete", "namespace", there.Namespace, "--wait=false")
+	there.WaitGone(web)
+}
+
+func TestGuard_ModesAndApproval(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []struct {
+		name  string
+		entry harness.Entry
+		event bool
+	}{
+		{"Warn", harness.Entry{"guard": map[string]any{"mode": "Warn"}}, true},
+		{"Off", harness.Entry{"guard": map[string]any{"mode": "Off"}}, false},
+		{"Never", harness.Entry{"approval": "Never"}, true},
+	} {
+		t.Run(mode.name, func(t *testing.T) {
+			t.Parallel()
+			l := serveLosses(t, mode.entry)
+			web := l.cr("web", map[string]any{"claims": []any{"a"}})
+			l.Create(web)
+			l.WaitReady(web)
+			l.SetSpec(l.cr("web", nil))
+			l.WaitRevision(web, 2)
+			l.WaitGone(harness.Object("v1", "PersistentVolumeClaim", "web-a"))
+			if mode.event {
+				l.WaitEvent(web, api.EventDataAtRisk)
+			} else if l.CountEvents(web, api.EventDataAtRisk) > 0 {
+				t.Error("an event was emitted")
+			}
+		})
+	}
+	t.Run("Always", func(t *testing.T) {
+		t.Parallel()
+		l := serveLosses(t, harness.Entry{"approval": "Always"})
+		web := l.cr("web", nil)
+		l.Create(web)
+		l.WaitReady(web)
+		l.SetSpec(l.cr("web", map[string]any{"message": "two"}))
+		plan := waitApproval(l.Env, web, "upgrade without operations that can lose data")
+		expectData(t, l.Env, "web", "message", "one")
+		caller := callerOf(l.Env, l.kind)
+		target := l.kind.Resource() + "/web"
+		caller.ends(1, []string{"approve", target, "--plan", "0123"}, "the plan that waits is "+plan.Digest)
+		caller.does([]string{"approve", target, "--plan", plan.Digest, "--wait"}, "Revision 2")
+		expectData(t, l.Env, "web", "message", "two")
+		caller.ends(1, []string{"approve", target}, "no plan waits")
+	})
+}
