@@ -38,7 +38,7 @@ func (r *Reconciler) explainGuard(v *snapshot, a action, err error) status.Failu
 	return f
 }
 
-// guardedChanged reports whether an object has changed because of which an action waits:
+// guardedChanged reports whether one of the objects that make an action wait has changed:
 // it was deleted, or its annotations have changed.
 func (r *Reconciler) guardedChanged(f *status.Failure) bool {
 	for key, uid := range f.Guarded {

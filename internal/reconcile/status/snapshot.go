@@ -79,7 +79,7 @@ type Failure struct {
 	Forbidden bool
 	// Plan is the plan that waits for an approval, or nil.
 	Plan *api.PlanStatus
-	// Guarded holds the UIDs of the objects because of which the action waits.
+	// Guarded holds the UIDs of the objects that make the action wait.
 	Guarded map[apply.Key]types.UID
 	// Unserved reports that the API server does not serve the kind of an object.
 	Unserved bool
