@@ -180,24 +180,24 @@ var behaviors = []behavior{
 		what: "Schema",
 		was:  "the CRD accepts any spec",
 		is:   "the CRD is derived from the chart; the API server rejects invalid specs",
-		do:   "`migrate --live` finds them",
+		do:   "`migrate --live` finds invalid specs",
 	},
 	{
 		what: "Upgrades",
-		was:  "if a new render differs; a random value creates a revision every minute",
-		is:   "if the spec, the chart or `overrideValues` changes",
+		was:  "when a new render differs; a random value creates a revision every minute",
+		is:   "when the values or the chart change",
 	},
 	{
 		what: "Drift",
-		was:  "corrected on change and every `reconcilePeriod`",
-		is:   "corrected at once; fields that others add remain",
-		do:   "`drift.ignore` or `drift.mode: Warn` for intended changes",
+		was:  "corrected after a change and every `reconcilePeriod`",
+		is:   "corrected at once; fields added by other clients remain",
+		do:   "set `drift.ignore` or `drift.mode: Warn` for intended changes",
 	},
 	{
 		what: "Apply",
 		was:  "client-side patch",
 		is:   "server-side apply, field manager `chartwright`; unknown fields are dropped, with an event",
-		do:   "`migrate --live` finds them",
+		do:   "`migrate --live` finds unknown fields",
 	},
 	{
 		what: "History",
@@ -229,8 +229,8 @@ var behaviors = []behavior{
 	{
 		what: "Access beyond the namespace",
 		was:  "unlimited",
-		is:   "what the `allow` block of the entry lists",
-		do:   "add the block of the report",
+		is:   "only what the `allow` block of the entry lists",
+		do:   "add the block from the report",
 	},
 	{
 		what: "Conditions",
@@ -252,7 +252,7 @@ var behaviors = []behavior{
 	},
 	{
 		what: "Permissions",
-		was:  "`*` on Secrets and the objects of the chart",
+		was:  "`*` on Secrets and the chart's objects",
 		is:   "only the required verbs",
 		do:   "`chartwright rbac` generates the role",
 	},
