@@ -8,7 +8,7 @@ const (
 	ConditionReady = "Ready"
 	// ConditionReconciling: the operator reconciles the spec.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled: a user must act, for example correct the spec.
+	// ConditionStalled: a user must act, for example by correcting the spec.
 	ConditionStalled = "Stalled"
 	// ConditionDeployed: a revision of the release is deployed, even if it does not match
 	// the spec.
@@ -25,11 +25,11 @@ const (
 	ConditionHeld = "Held"
 	// ConditionPaused: an annotation pauses the custom resource.
 	ConditionPaused = "Paused"
-	// ConditionUpdateAvailable: a new chart waits in the rollout.
+	// ConditionUpdateAvailable: a new chart is available but not yet deployed.
 	ConditionUpdateAvailable = "UpdateAvailable"
-	// ConditionTested: the chart's tests passed; absent if they did not run.
+	// ConditionTested: the chart's tests passed (absent if they did not run).
 	ConditionTested = "Tested"
-	// ConditionRollbackRefused: the requested revision is not available.
+	// ConditionRollbackRefused: the operator refuses the requested rollback.
 	ConditionRollbackRefused = "RollbackRefused"
 	// ConditionInvalidAnnotations: an annotation has an invalid value or an unknown key.
 	ConditionInvalidAnnotations = "InvalidAnnotations"
@@ -38,7 +38,7 @@ const (
 	ConditionStatusFieldsFailed = "StatusFieldsFailed"
 )
 
-// Reasons of Ready, Reconciling and Stalled.
+// Reasons for Ready, Reconciling and Stalled.
 const (
 	// ReasonDeployed: the newest revision is deployed and matches the spec.
 	ReasonDeployed = "Deployed"
@@ -62,17 +62,19 @@ const (
 	ReasonAdoptionFailed = "AdoptionFailed"
 	// ReasonNotAllowed: `allow` forbids a resource or lookup of the chart.
 	ReasonNotAllowed = "NotAllowed"
-	// ReasonRefused: the API server rejects a resource. Nothing was changed.
+	// ReasonRefused: the API server rejects a resource; no resource was changed.
 	ReasonRefused = "ObjectRefused"
 	// ReasonUninstallFailed: the last attempt failed.
 	ReasonUninstallFailed = "UninstallFailed"
 	// ReasonInterrupted: an action was interrupted; the operator repeats it.
 	ReasonInterrupted = "Interrupted"
-	// ReasonAborted: a user aborted the last action. Edit the spec or remove the annotation.
+	// ReasonAborted: a user aborted the last action. Edit the spec or remove the annotation
+	// `abort`.
 	ReasonAborted = "Aborted"
 	// ReasonNameConflict: both possible release names are in use.
 	ReasonNameConflict = "ReleaseNameConflict"
-	// ReasonObjectConflict: a resource of the chart exists and is not owned by the release.
+	// ReasonObjectConflict: a resource of the chart already exists, but the release does not
+	// own it.
 	ReasonObjectConflict = "ObjectConflict"
 	// ReasonTooLarge: the release does not fit into a Secret.
 	ReasonTooLarge = "ReleaseTooLarge"
@@ -82,7 +84,7 @@ const (
 	ReasonRollingBack = "RollingBack"
 	// ReasonRollbackFailed: the last attempt failed.
 	ReasonRollbackFailed = "RollbackFailed"
-	// ReasonPaused: a change waits for the end of the pause.
+	// ReasonPaused: a change is pending until the pause ends.
 	ReasonPaused = "Paused"
 	// ReasonOrphaning: the custom resource is being deleted, and its release is kept.
 	ReasonOrphaning = "Orphaning"
@@ -96,11 +98,11 @@ const (
 	ReasonApprovalRequired = "ApprovalRequired"
 	// ReasonObjectProtected: an annotation protects a resource from the uninstall.
 	ReasonObjectProtected = "ObjectProtected"
-	// ReasonObjectFailed: a resource will not become ready without a change.
+	// ReasonObjectFailed: a resource cannot become ready without a change.
 	ReasonObjectFailed = "ObjectFailed"
 )
 
-// Reasons of UpdateAvailable.
+// Reasons for UpdateAvailable.
 const (
 	// ReasonWaiting: the custom resource is in the queue.
 	ReasonWaiting = "Waiting"
@@ -110,20 +112,20 @@ const (
 	ReasonRolloutPaused = "RolloutPaused"
 	// ReasonHeld: the release is held.
 	ReasonHeld = "Held"
-	// ReasonDowngradeRefused: the chart is older than that of the release; also a reason of
+	// ReasonDowngradeRefused: the new chart is older than the deployed one; also a reason for
 	// ConditionReady.
 	ReasonDowngradeRefused = "DowngradeRefused"
 )
 
-// Reasons of Held.
+// Reasons for Held.
 const (
 	// ReasonRolledBack: a user requested the rollback.
 	ReasonRolledBack = "RolledBack"
-	// ReasonRolledBackAfterFailure: `onFailure: Rollback` rolled back.
+	// ReasonRolledBackAfterFailure: an upgrade failed, and the kind sets `onFailure: Rollback`.
 	ReasonRolledBackAfterFailure = "RolledBackAfterFailure"
 )
 
-// Reasons of Tested.
+// Reasons for Tested.
 const (
 	// ReasonTestsPassed: all tests passed.
 	ReasonTestsPassed = "TestsPassed"
@@ -131,20 +133,21 @@ const (
 	ReasonTestsFailed = "TestsFailed"
 )
 
-// Reasons of RollbackRefused.
+// Reasons for RollbackRefused.
 const (
 	// ReasonNoSuchRevision: the revision is not stored, or was never deployed.
 	ReasonNoSuchRevision = "NoSuchRevision"
-	// ReasonInvalidValue: the value of the annotation is invalid; also the reason of
+	// ReasonInvalidValue: the value of the annotation is invalid; also the reason for
 	// ConditionInvalidAnnotations.
 	ReasonInvalidValue = "InvalidValue"
 	// ReasonRecordUntrusted: the release record has no valid signature.
 	ReasonRecordUntrusted = "RecordUntrusted"
 )
 
-// Reasons of Drifted.
+// Reasons for Drifted.
 const (
-	// ReasonDriftDetected: the operator corrects the drift, unless the kind's mode is Warn.
+	// ReasonDriftDetected: the operator corrects the drift, unless the kind's `drift.mode` is
+	// Warn.
 	ReasonDriftDetected = "DriftDetected"
 	// ReasonDriftFight: another client repeatedly changes a resource; corrections are delayed.
 	ReasonDriftFight = "DriftFight"
@@ -161,7 +164,7 @@ const ReasonForbidden = "Forbidden"
 // ReasonExpressionFailed is the reason of ConditionStatusFieldsFailed.
 const ReasonExpressionFailed = "ExpressionFailed"
 
-// Reasons of Deployed. They are those of the operator-sdk.
+// Reasons for Deployed. They are those of the operator-sdk.
 const (
 	// ReasonInstallSuccessful: the first revision is deployed.
 	ReasonInstallSuccessful = "InstallSuccessful"
@@ -229,12 +232,13 @@ const (
 	EventSigningKeyRestored = "SigningKeyRestored"
 )
 
-// Reasons of Ready if a Secret or ConfigMap of valuesFrom cannot be used.
+// Reasons for Ready if a Secret or ConfigMap of valuesFrom cannot be used.
 const (
-	// ReasonValuesSourceMissing: an object of valuesFrom or its key does not exist.
+	// ReasonValuesSourceMissing: an object in `valuesFrom`, or a key in it, does not exist.
 	ReasonValuesSourceMissing = "ValuesSourceMissing"
-	// ReasonValuesSourceInvalid: the content of an object of valuesFrom is invalid.
+	// ReasonValuesSourceInvalid: the content of an object in `valuesFrom` is invalid.
 	ReasonValuesSourceInvalid = "ValuesSourceInvalid"
-	// ReasonValuesSourceForbidden: the operator cannot read an object of valuesFrom.
+	// ReasonValuesSourceForbidden: the operator is not permitted to read an object in
+	// `valuesFrom`.
 	ReasonValuesSourceForbidden = "ValuesSourceForbidden"
 )

@@ -15,8 +15,8 @@ import (
 // constantName matches the name of a constant in the comment of another constant.
 var constantName = regexp.MustCompile(`\b(Condition|Reason)[A-Z]\w+`)
 
-// reasonsOf matches the comment of a group of reasons.
-var reasonsOf = regexp.MustCompile(`^Reasons of (\w+)`)
+// reasonsFor matches the comment of a group of reasons.
+var reasonsFor = regexp.MustCompile(`^Reasons for (\w+)`)
 
 // TestDocsStatus_ListsConditionsAndReasons compares the tables in docs/reference/status.md with the
 // comments in conditions.go, from which they are generated.
@@ -51,16 +51,16 @@ func reference(t *testing.T) string {
 				reasons.add(values[name], description(t, name, constant.Doc, values))
 			}
 		}
-		switch about := reasonsOf.FindStringSubmatch(group.Doc.Text()); {
+		switch about := reasonsFor.FindStringSubmatch(group.Doc.Text()); {
 		case about == nil:
 		case about[1] == "Ready":
 			ready.WriteString(reasons.list())
 		default:
-			fmt.Fprintf(&others, "\nReasons of `%s`:\n\n%s", about[1], reasons.list())
+			fmt.Fprintf(&others, "\nReasons for `%s`:\n\n%s", about[1], reasons.list())
 		}
 	}
 	return "\n## Conditions\n\n| condition | True if |\n|---|---|\n" + conditions.String() +
-		"\n## Reasons\n\nReasons of `Ready`, `Reconciling` and `Stalled`:\n\n" + ready.String() + others.String() + "\n"
+		"\n## Reasons\n\nReasons for `Ready`, `Reconciling` and `Stalled`:\n\n" + ready.String() + others.String() + "\n"
 }
 
 // meanings are descriptions in the order of their first reasons.
