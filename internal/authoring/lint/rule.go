@@ -42,7 +42,7 @@ var (
 	ruleNotRendered = Rule{
 		Name: "not-rendered", Severity: Warning,
 		Finds: "a chart that renders neither with its defaults nor with any `ci/*-values.yaml`",
-		Why:   "lint has no objects to check",
+		Why:   "`chartwright lint` has no objects to check",
 		Fix:   "add `ci/minimal-values.yaml` with the values that have no default",
 	}
 	ruleExample = Rule{
@@ -60,7 +60,7 @@ var (
 	ruleSchemaLoss = Rule{
 		Name: "schema-not-expressible", Severity: Info,
 		Finds: "a part of the schema that a CRD cannot express; warning if Helm does not check it either",
-		Why:   "the condition Ready reports the error instead of `kubectl apply`",
+		Why:   "errors appear in the condition Ready, not in `kubectl apply`",
 		Fix:   "nothing, if the later error is acceptable; otherwise use keywords that a CRD supports: type, enum, pattern, minimum, maximum, required",
 	}
 	ruleSchemaUseless = Rule{
@@ -96,13 +96,13 @@ var (
 	ruleLookup = Rule{
 		Name: "lookup", Severity: Info,
 		Finds: "`lookup`",
-		Why:   "the operator does not watch these objects, see `reconcilePeriod`; it needs permission to read them",
+		Why:   "the operator needs permission to read these objects, and does not watch them: see `reconcilePeriod`",
 		Fix:   "nothing, if the template reads back a value that it generated once; otherwise use the spec or `valuesFrom`",
 	}
 	ruleLookupAway = Rule{
 		Name: "lookup-elsewhere", Severity: Warning,
 		Finds: "`lookup` in another or a computed namespace; error if `allow` forbids it",
-		Why:   "authors of specs could read objects of others; by default, the release fails with NotAllowed",
+		Why:   "authors of specs could read objects in other namespaces; by default, the release fails with NotAllowed",
 		Fix:   "pass `.Release.Namespace` as the namespace; or set `allow.lookup: all` in the watches entry, if no value of the spec reaches the call",
 	}
 	rulePasswords = Rule{
@@ -131,7 +131,7 @@ var (
 	}
 	ruleClusterPlace = Rule{
 		Name: "cluster-name-ignores-namespace", Severity: Warning,
-		Finds: "an object that is cluster-scoped or in a fixed namespace, and lacks the release namespace in its name",
+		Finds: "an object that is cluster-scoped or in a fixed namespace, and whose name lacks the release namespace",
 		Why:   "custom resources with the same name in different namespaces conflict (reason ObjectConflict)",
 		Fix:   "start the name with `{{ .Release.Namespace }}-{{ .Release.Name }}`",
 	}
@@ -149,14 +149,14 @@ var (
 	}
 	ruleSize = Rule{
 		Name: "release-size", Severity: Warning,
-		Finds: "a release record of more than 512 KiB; error if it does not fit into a Secret (1 MiB)",
+		Finds: "a release record that exceeds 512 KiB; error if it does not fit into a Secret (1 MiB)",
 		Why:   "the operator rejects a record that does not fit (reason ReleaseTooLarge)",
 		Fix:   "remove large files from the chart, for example into the image",
 	}
 	ruleHookPolicy = Rule{
 		Name: "hook-delete-policy", Severity: Warning,
 		Finds: "a hook without `helm.sh/hook-delete-policy`",
-		Why:   "its Job and pods remain until the next hook or the uninstall",
+		Why:   "its Job and pods remain until the hook runs again or the release is uninstalled",
 		Fix:   "annotate the hook with `helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded`",
 	}
 	ruleHookLeft = Rule{
@@ -168,12 +168,12 @@ var (
 	ruleDeleteHook = Rule{
 		Name: "delete-hook", Severity: Info,
 		Finds: "a `pre-delete` or `post-delete` hook",
-		Why:   "the custom resource and its namespace stay until the hook has succeeded",
+		Why:   "a deleted custom resource and its namespace remain until the hook has succeeded",
 		Fix:   "nothing, if the hook always ends; users can skip the hook with the annotation `chartwright.dev/uninstall-disable-hooks`",
 	}
 	rulePermissions = Rule{
 		Name: "rights-unresolved", Severity: Warning,
-		Finds: "an object in a template whose kind cannot be determined",
+		Finds: "a template with an object whose kind cannot be determined",
 		Why:   "`chartwright rbac` cannot derive the permissions, and a release with the object fails",
 		Fix:   "write apiVersion and kind as literals; or add the permissions to the watches entry, see docs/reference/rbac.md",
 	}
