@@ -25,12 +25,12 @@ func newAdd() *cobra.Command {
 		Long: `Add a kind for a Helm chart: copy the chart to charts/, add an entry to
 watches.yaml, and generate the CRD, the RBAC rules and a sample. CHART is a folder,
 a .tgz, the URL of a .tgz, oci://HOST/PATH[:VERSION|@DIGEST], REPOSITORY/NAME of
-'helm repo add', or a name with --repo. A chart in charts/ is used where it is. --new
+'helm repo add', or a name with --repo. A chart in charts/ is used in place. --new
 creates a chart. 'chartwright update --help' lists more flags to fetch charts.
 
-Run add again to update the copy and the generated files, and to change the flags
-that you set. Samples and your own files are not changed. Unsafe changes require
---allow, --force or --replace-chart; --dry-run lists them.`,
+Run add again to update the copy and the generated files, and to change settings of
+the kind with flags. Samples and your own files are not changed. Unsafe changes
+require --allow, --force or --replace-chart; --dry-run lists them.`,
 		Example: `  chartwright add ../web --group shop.example.com --version v1alpha1
   chartwright add --new api
   chartwright add oci://ghcr.io/stefanprodan/charts/podinfo --chart-version ^6
@@ -65,7 +65,7 @@ that you set. Samples and your own files are not changed. Unsafe changes require
 	projectFlags(cmd, &project)
 	flags := cmd.Flags()
 	flags.StringVar(&add.New, "new", "", "create a chart with this name (default: use CHART)")
-	flags.StringVar(&add.Group, "group", "", "API group, or its first part before the domain (default: the domain)")
+	flags.StringVar(&add.Group, "group", "", "API group, or the part before the domain (default: the domain)")
 	flags.StringVar(&add.Version, "version", "", "API version of the kind (default v1alpha1)")
 	flags.StringVar(&add.Kind, "kind", "", "name of the kind (default: chart name in CamelCase)")
 	flags.StringVar(&add.Plural, "plural", "", "plural of a new kind (default: as in kubebuilder)")
@@ -73,8 +73,8 @@ that you set. Samples and your own files are not changed. Unsafe changes require
 	flags.StringSliceVar(&add.Categories, "category", nil, "categories for kubectl, such as all (default: none)")
 	plugin.ChoiceFlag(cmd, &add.Scope, "scope", "", "scope of the kind (default Namespaced)", "Namespaced", "Cluster")
 	flags.StringVar(&add.ReleaseNamespace, "release-namespace", "", "namespace of the releases, or a template (required for --scope Cluster)")
-	flags.BoolVar(&allow, "allow", false, "allow resources outside the namespace of a release; =false adds the kind without them")
-	flags.BoolVar(&add.Force, "force", false, "overwrite edited files of the copy")
+	flags.BoolVar(&allow, "allow", false, "allow resources outside the namespace of a release; =false adds the kind without allowing them")
+	flags.BoolVar(&add.Force, "force", false, "overwrite edited files in the copy of the chart")
 	flags.BoolVar(&add.ReplaceChart, "replace-chart", false, "replace the chart of an existing kind")
 	fetch.addRepo(cmd)
 	fetch.add(cmd, false)

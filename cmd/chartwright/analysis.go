@@ -18,7 +18,7 @@ import (
 type analysisFlags struct{ noCache bool }
 
 func (f *analysisFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.noCache, "no-cache", false, "ignore the user's cache, and analyze all charts again")
+	cmd.Flags().BoolVar(&f.noCache, "no-cache", false, "ignore your cache, and analyze all charts again")
 }
 
 // analyzer returns the analyzer of a command, which reports its progress on standard error.

@@ -74,7 +74,7 @@ code is 1 if a change breaks existing custom resources.`,
 	flags.StringVar(&dir, "output-dir", "", "folder for the files (default: print the CRDs)")
 	analysis.add(cmd)
 	flags.BoolVar(&check, "check", false, "write nothing; fail if files in --output-dir are not up to date")
-	flags.StringVar(&old, "diff", "", "compare with CRDs in a folder or file, - for standard input (default: none)")
+	flags.StringVar(&old, "diff", "", "compare with the CRDs in a folder or file, - for standard input (default: none)")
 	plugin.ChoiceFlag(cmd, &output, "output", "o", "output format (default: yaml; with --diff: text)", "json", "yaml")
 	return cmd
 }

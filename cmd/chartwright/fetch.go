@@ -38,13 +38,13 @@ func (f *fetchFlags) add(cmd *cobra.Command, listConnection bool) {
 	connection.StringVar(&f.username, "username", "", "user name for the server (default: as stored by Helm or Docker)")
 	connection.StringVar(&f.password, "password", "", "password for the server; prefer --password-stdin (default: as stored by Helm or Docker)")
 	connection.BoolVar(&f.passwordStdin, "password-stdin", false, "read the password from standard input")
-	connection.BoolVar(&f.passCredentials, "pass-credentials", false, "send the credentials also to other hosts that a repository names")
+	connection.BoolVar(&f.passCredentials, "pass-credentials", false, "also send the credentials to other hosts that a repository names")
 	connection.StringVar(&f.caFile, "ca-file", "", "file with the CA certificates of the server (default: those of the system)")
 	connection.StringVar(&f.certFile, "cert-file", "", "file with a client certificate (default: none)")
 	connection.StringVar(&f.keyFile, "key-file", "", "file with the key of the client certificate (default: none)")
 	connection.BoolVar(&f.insecure, "insecure-skip-tls-verify", false, "accept any certificate of the server")
 	connection.BoolVar(&f.plainHTTP, "plain-http", false, "use HTTP for an OCI registry, and send credentials over HTTP")
-	connection.BoolVar(&f.verify, "verify", false, "require a valid signature of the chart by a key of --keyring")
+	connection.BoolVar(&f.verify, "verify", false, "require a valid signature of the chart by a key in --keyring")
 	connection.StringVar(&f.keyring, "keyring", "", "file with public keys (default: pubring.gpg of GnuPG)")
 	connection.VisitAll(func(flag *pflag.Flag) {
 		flag.Hidden = !listConnection

@@ -25,9 +25,9 @@ type chartsFolder struct {
 // add adds the flags to a command.
 func (c *chartsFolder) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&c.dir, "charts-dir", "", "folder with more charts, or with all if --watches-file is empty (default: none)")
-	flags.StringVar(&c.defaults.Group, "charts-dir-group", "", "default API group for that folder (default: none)")
-	flags.StringVar(&c.defaults.Version, "charts-dir-version", "v1alpha1", "default API version for that folder")
+	flags.StringVar(&c.dir, "charts-dir", "", "folder with more charts, or all charts if --watches-file is empty (default: none)")
+	flags.StringVar(&c.defaults.Group, "charts-dir-group", "", "default API group for --charts-dir (default: none)")
+	flags.StringVar(&c.defaults.Version, "charts-dir-version", "v1alpha1", "default API version for --charts-dir")
 }
 
 // replaces reports whether --watches-file= disables the watches file, because the folder or
@@ -90,11 +90,11 @@ func chartKindsFlags(cmd *cobra.Command, to *operator.ChartKinds) {
 	flags := cmd.Flags()
 	flags.BoolVar(&to.Enabled, chartKindsFlag, false, "serve the kinds of ChartKinds, with charts from registries")
 	flags.StringVar(&to.Allow, "chart-kinds-allow", "", "upper limit for what ChartKinds allow, as YAML (default: nothing)")
-	flags.StringSliceVar(&to.Hosts, "chart-hosts", nil, "registries with private addresses, or http://HOST without TLS (default: none)")
+	flags.StringSliceVar(&to.Hosts, "chart-hosts", nil, "allowed registries with private addresses; http://HOST for no TLS (default: none)")
 	flags.StringVar(&to.Keyring, "chart-keyring", "", "keyring that verifies charts of ChartKinds (default: no signatures required)")
 	flags.StringVar(&to.CacheDir, "chart-cache-dir", "", "folder for charts of ChartKinds (default: in the user's cache)")
 	size := resource.QuantityValue{Quantity: *resource.NewQuantity(to.CacheSize, resource.BinarySI)}
-	flags.Func("chart-cache-size", "limit of the size of that folder (default "+size.String()+")", func(text string) error {
+	flags.Func("chart-cache-size", "maximum size of --chart-cache-dir (default "+size.String()+")", func(text string) error {
 		err := size.Set(text)
 		to.CacheSize = size.Value()
 		return err

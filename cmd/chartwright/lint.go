@@ -24,9 +24,11 @@ func newLint() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint [CHART...]",
 		Short: "Find problems in charts",
-		Long: `Find problems in charts (folders or .tgz), by default in those of the watches file.
-In addition to the problems that helm lint finds, the command finds those of charts
-that an operator renders for many custom resources. --rules lists the rules.
+		Long: `Find problems in charts (folders or .tgz files), by default in those of the watches
+file.
+In addition to the problems that helm lint finds, the command finds problems that
+occur if an operator renders a chart for many custom resources. --rules lists the
+rules.
 
 To silence rules, name them in the annotation chartwright.dev/lint-ignore in
 Chart.yaml, or in a comment on the same or the previous line of a template:
@@ -52,7 +54,7 @@ The exit code is 1 if there are errors or, with --strict, warnings.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&watchesFile, "watches-file", "", "watches file with the charts (default: "+defaultWatches+")")
+	flags.StringVar(&watchesFile, "watches-file", "", "watches file that lists the charts (default: "+defaultWatches+")")
 	plugin.OutputFlag(cmd, &output)
 	analysis.add(cmd)
 	flags.BoolVar(&strict, "strict", false, "fail on warnings")

@@ -29,7 +29,7 @@ do, what changes, and what works unchanged. The report contains the lines to add
 the commands to run.
 
 With --live, also check the custom resources in the cluster of $KUBECONFIG: which
-fields the generated CRD would drop or reject, how releases are adopted, and, by
+fields the generated CRD would drop or reject, how releases are adopted, and, with a
 dry run, whether the rendered objects can be applied.
 
 Neither files nor the cluster are changed. The exit code is 1 if something would
@@ -45,7 +45,7 @@ break or could not be checked.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.live, "live", false, "also check the cluster of $KUBECONFIG, by reads and dry runs")
+	flags.BoolVar(&f.live, "live", false, "also check the cluster of $KUBECONFIG, only with reads and dry runs")
 	flags.StringSliceVarP(&f.namespaces, "namespace", "n", nil, "namespaces for --live (default: all)")
 	plugin.OutputFlag(cmd, &f.output)
 	return cmd

@@ -68,15 +68,15 @@ which no rules can be derived: add these rules to the key rbac of the entry.`,
 	charts.add(cmd)
 	flags.StringVar(&file, "output-file", "", "file to write (default: print the role)")
 	output = "yaml"
-	plugin.ChoiceFlag(cmd, &output, "output", "o", "format; json has reasons and unresolved lines", "yaml", "json")
+	plugin.ChoiceFlag(cmd, &output, "output", "o", "output format; json includes reasons and unresolved lines", "yaml", "json")
 	flags.StringVar(&name, "name", "manager-role", "name of the role")
 	flags.StringVar(&options.Operator, "operator-name", "", "label app.kubernetes.io/name (default: project name, else chartwright)")
 	flags.BoolVar(&options.Namespaced, "namespaced", false, "generate a Role, for an operator limited to some namespaces")
 	flags.BoolVar(&options.InstallCRDs, "install-crds", false, "add the rules for run --install-crds")
-	flags.BoolVar(&options.ChartKinds, chartKindsFlag, false, "add the rules for run --chart-kinds, except those of the kinds")
+	flags.BoolVar(&options.ChartKinds, chartKindsFlag, false, "add the rules for run --chart-kinds, except those for the charts")
 	flags.BoolVar(&check, "check", false, "write nothing; fail if --output-file is not up to date")
 	analysis.add(cmd)
-	flags.BoolVar(&strict, "strict", false, "fail if a template line has no derivable rules")
+	flags.BoolVar(&strict, "strict", false, "fail if the rules for a template line cannot be derived")
 	return cmd
 }
 

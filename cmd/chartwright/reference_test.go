@@ -36,13 +36,13 @@ func TestDocsCLI(t *testing.T) {
 
 <!-- written by make generate -->
 
-` + "`chartwright`" + ` is for projects and the operator, and [` + "`kubectl chartwright`" + `](kubectl.md) for custom resources. Their ` + "`--help`" + ` adds details and examples.
+` + "`chartwright`" + ` manages projects and runs the operator. [` + "`kubectl chartwright`" + `](kubectl.md) manages custom resources. ` + "`--help`" + ` shows details and examples.
 
-A flag without a default is not set.
+Flags without a listed default are not set.
 
 ## Common flags
 
-Several commands have these flags:
+Several commands share these flags:
 
 ` + "```text\n" + usages(shared) + "```\n")
 	testenv.Whole(t, "reference/cli.md", common.String()+commands.String())

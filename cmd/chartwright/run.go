@@ -81,7 +81,7 @@ limit (default: 90% of the container's limit; $AUTOMEMLIMIT=off disables it).`,
 	flags := cmd.Flags()
 	flags.StringVar(&watchesFile, "watches-file", "", "watches file (default: "+defaultWatches+")")
 	charts.add(cmd)
-	flags.BoolVar(&options.InstallCRDs, "install-crds", false, "install missing CRDs, and update own ones unless that breaks custom resources")
+	flags.BoolVar(&options.InstallCRDs, "install-crds", false, "install missing CRDs, and update its own CRDs unless that breaks custom resources")
 	chartKindsFlags(cmd, &options.ChartKinds)
 	flags.StringVar(&options.Name, "operator-name", options.Name, "name of this operator, unique in the cluster")
 	flags.DurationVar(&options.ReconcilePeriod, "reconcile-period", options.ReconcilePeriod, "period for applying all resources again (default 0: never)")
@@ -89,14 +89,14 @@ limit (default: 90% of the container's limit; $AUTOMEMLIMIT=off disables it).`,
 	flags.IntVar(&options.MaxConcurrentReconciles, "max-concurrent-reconciles", options.MaxConcurrentReconciles, "workers per kind")
 	// The help must not depend on the machine.
 	flags.Lookup("max-concurrent-reconciles").DefValue = "the number of CPUs"
-	flags.IntVar(&options.MaxConcurrentActions, "max-concurrent-actions", options.MaxConcurrentActions, "concurrent Helm actions, at most half of them per namespace")
+	flags.IntVar(&options.MaxConcurrentActions, "max-concurrent-actions", options.MaxConcurrentActions, "concurrent Helm actions; one namespace can use at most half of them")
 	metricsFlags(cmd, &options.Metrics)
-	flags.StringVar(&options.HealthProbeBindAddress, "health-probe-bind-address", options.HealthProbeBindAddress, "address of /healthz and /readyz, 0 disables them")
+	flags.StringVar(&options.HealthProbeBindAddress, "health-probe-bind-address", options.HealthProbeBindAddress, "address of /healthz and /readyz; 0 disables them")
 	flags.StringVar(&options.PprofBindAddress, "pprof-bind-address", "", "loopback address of pprof, such as 127.0.0.1:6060 (default: disabled)")
 	flags.BoolVar(&options.LeaderElection, "leader-elect", options.LeaderElection, "run actions only while holding the lease (required for several replicas)")
 	flags.StringVar(&options.LeaderElectionID, "leader-election-id", "", "name of the lease (default: <operator-name>.chartwright.dev)")
 	flags.StringVar(&options.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the lease (default: namespace of the pod)")
-	flags.DurationVar(&options.GracefulShutdown, "graceful-shutdown-timeout", options.GracefulShutdown, "shutdown timeout, shorter than terminationGracePeriodSeconds")
+	flags.DurationVar(&options.GracefulShutdown, "graceful-shutdown-timeout", options.GracefulShutdown, "shutdown timeout; must be shorter than terminationGracePeriodSeconds")
 
 	flags.StringVar(&options.Metrics.BindAddress, "metrics-addr", options.Metrics.BindAddress, "")
 	flags.BoolVar(&options.LeaderElection, "enable-leader-election", options.LeaderElection, "")
@@ -174,12 +174,12 @@ func contextNamespace() string {
 // the operator-sdk.
 func metricsFlags(cmd *cobra.Command, m *operator.Metrics) {
 	flags := cmd.Flags()
-	flags.StringVar(&m.BindAddress, "metrics-bind-address", m.BindAddress, "address of the metrics endpoint, 0 disables it")
-	boolFlag(cmd, &m.Secure, "metrics-secure", "serve metrics with TLS (default: unless the address is a loopback address)")
-	boolFlag(cmd, &m.RequireRBAC, "metrics-require-rbac", "require permission to get /metrics (default: if served with TLS)")
-	flags.StringVar(&m.CertDir, "metrics-cert-path", "", "folder of the certificate for metrics, reloaded on changes (default: self-signed)")
-	flags.StringVar(&m.CertName, "metrics-cert-name", m.CertName, "certificate file in that folder")
-	flags.StringVar(&m.KeyName, "metrics-cert-key", m.KeyName, "key file in that folder")
+	flags.StringVar(&m.BindAddress, "metrics-bind-address", m.BindAddress, "address of the metrics endpoint; 0 disables it")
+	boolFlag(cmd, &m.Secure, "metrics-secure", "serve metrics with TLS (default: true unless the address is a loopback address)")
+	boolFlag(cmd, &m.RequireRBAC, "metrics-require-rbac", "require permission to get /metrics (default: true if served with TLS)")
+	flags.StringVar(&m.CertDir, "metrics-cert-path", "", "folder with the certificate for metrics, reloaded on changes (default: self-signed)")
+	flags.StringVar(&m.CertName, "metrics-cert-name", m.CertName, "certificate file in --metrics-cert-path")
+	flags.StringVar(&m.KeyName, "metrics-cert-key", m.KeyName, "key file in --metrics-cert-path")
 }
 
 // boolFlag adds a boolean flag that is nil if it is not set.

@@ -29,9 +29,9 @@ func newTry() *cobra.Command {
 		Use:   "try CHART",
 		Short: "Run a chart as a kind on a local cluster",
 		Long: `Run a chart as a kind on a local cluster: start the cluster and an operator, create
-a custom resource, and show it when it is ready. No project is needed, and nothing
-remains. The nodes of the local cluster are simulated: no container runs. CHART is
-a reference as in 'chartwright add'.
+a custom resource, and show it when it is ready. You need no project, and the command
+leaves nothing behind. The nodes of the local cluster are simulated: no container
+runs. CHART is a reference as in 'chartwright add'.
 
 With --context, the command uses that cluster. At the end it deletes the custom
 resource, which uninstalls the release; the CustomResourceDefinition remains.`,

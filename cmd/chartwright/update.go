@@ -30,7 +30,7 @@ charts/, the entry and the generated files.
 These changes require a flag. With --dry-run, update lists them and writes nothing:
 
   --allow-breaking  changes of the CRD that break existing custom resources
-  --force           overwriting edited files of the copy`,
+  --force           overwriting edited files in the copy of the chart`,
 		Example: `  chartwright update Web --dry-run
   chartwright update Web --chart-version ^1.2`,
 		Args: cobra.ExactArgs(1),
@@ -64,7 +64,7 @@ These changes require a flag. With --dry-run, update lists them and writes nothi
 	fetch.add(cmd, true)
 	flags := cmd.Flags()
 	flags.BoolVar(&update.AllowBreaking, "allow-breaking", false, "allow CRD changes that break existing custom resources")
-	flags.BoolVar(&update.Force, "force", false, "overwrite edited files of the copy")
+	flags.BoolVar(&update.Force, "force", false, "overwrite edited files in the copy of the chart")
 	flags.BoolVar(&allow, "allow", false, "allow resources outside the namespace of a release")
 	finish.dryRunFlag(cmd)
 	analysis.add(cmd)

@@ -45,8 +45,8 @@ that were deployed.
 
 With -f, compare the deployed revision with what an edited spec would render. The
 chart comes from the watches file or from --chart; values from valuesFrom and
-overrideValues stay. A note says if the chart differs from the deployed one.
-Values of Secrets are masked; other objects are shown as they are.
+overrideValues are kept. A note reports if the chart differs from the deployed one.
+Values in Secrets are redacted; other objects are shown in full.
 
 Required permissions: get on the custom resource and on Secrets in the namespace
 of the release.`,

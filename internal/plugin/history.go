@@ -62,8 +62,8 @@ to which revisions a rollback is possible; "previous" is the default of rollback
 the newest revision that became ready before the current or held one.
 
 Required permissions: get on the custom resource, and list on Secrets in the
-namespace of the release. Without the latter, the newest ten revisions are shown
-from the status, without the information which ones became ready.`,
+namespace of the release. Without the latter, the command shows the newest ten
+revisions from the status, but not which of them became ready.`,
 		Example: example("kubectl chartwright history podset/web", "kubectl chartwright history podset/web -o json"),
 	}, 0, func(ctx context.Context, t target, cr *unstructured.Unstructured, _ []string) error {
 		status := statusOf(cr)

@@ -77,11 +77,11 @@ func newList(s *session) *cobra.Command {
 	return s.onResources(&cobra.Command{
 		Use:   "list [KIND]",
 		Short: "List custom resources",
-		Long: `List the custom resources that Chartwright manages, by default those of all kinds
-in the namespace of the context.
+		Long: `List the custom resources that Chartwright manages, by default of all kinds in the
+namespace of the context.
 
 Required permissions: list on the kinds. Without KIND, kinds that you cannot list
-are skipped, and a note counts them.`,
+are skipped, and a note states how many.`,
 		Example: example("kubectl chartwright list", "kubectl chartwright list podset -A", "kubectl chartwright list -A -o json"),
 	}, &all, func(crs []unstructured.Unstructured, missing []string) error {
 		out := listOutput{Items: make([]listItem, len(crs)), Missing: missing}
@@ -98,13 +98,14 @@ func newCheck(s *session) *cobra.Command {
 		Use:   "check [KIND]",
 		Short: "Check that all custom resources are ready",
 		Long: `Check that all custom resources are ready, and print only those that need
-attention: LEVEL is Failed, Pending or Info. Held and paused ones are Info.
+attention: LEVEL is Failed, Pending or Info. Held and paused custom resources have
+the level Info.
 
-Exit codes: 0 nothing failed or pending; 1 a custom resource failed or has
-drifted, or the check failed; 2 nothing failed, but something is pending.
+Exit codes: 0 nothing failed or pending; 1 a custom resource has failed or drifted,
+or the check failed; 2 nothing failed, but custom resources are pending.
 
 Required permissions: list on the kinds. Without KIND, kinds that you cannot list
-are skipped, and a note counts them.`,
+are skipped, and a note states how many.`,
 		Example: example("kubectl chartwright check -A", "kubectl chartwright check podset -n shop -o json"),
 	}, &all, func(crs []unstructured.Unstructured, missing []string) error {
 		out := checkOutput{Total: len(crs), Findings: []finding{}, Missing: missing}

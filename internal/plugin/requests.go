@@ -147,7 +147,7 @@ func newRollback(s *session) *cobra.Command {
 	return s.onRequest(&cobra.Command{
 		Use:   "rollback KIND/NAME [REVISION]",
 		Short: "Roll back to a revision, and hold it",
-		Long: `Roll back to a revision, by default to the previous one that became ready. The
+		Long: `Roll back to a revision, by default the previous one that became ready. The
 operator deploys the stored manifest and does not render the chart, so that a
 rollback works even if the spec is invalid. It then holds the release until you
 edit the spec or run "unhold".`,
@@ -224,8 +224,8 @@ func newResume(s *session) *cobra.Command {
 	return s.onRequest(&cobra.Command{
 		Use:   "resume KIND/NAME",
 		Short: "Resume reconciliation",
-		Long: `Resume reconciliation after a pause. The operator then does what the pause has
-delayed; --wait waits for it.
+		Long: `Resume reconciliation after a pause. The operator then makes the changes that the
+pause has delayed; --wait waits for them.
 
 Deprecated: if the custom resource is held and not paused, this command releases
 the hold. Use "unhold" for that.`,

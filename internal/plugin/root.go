@@ -80,7 +80,7 @@ func Command(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:   program,
 		Short: "Show and control the custom resources of Chartwright",
 		Long: `Show and control the custom resources of Chartwright and their Helm releases, with
-your permissions. Flags of kubectl such as --as, --user and --server work, too.
+your permissions. Flags of kubectl such as --as, --user and --server also work.
 
 Exit codes: 0 done; 1 failed or refused; 2 outcome not known yet.`,
 		Example:       example("kubectl chartwright list -A", "kubectl chartwright status podset/web", "kubectl chartwright rollback podset/web --wait"),

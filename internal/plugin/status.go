@@ -81,8 +81,8 @@ func newStatus(s *session) *cobra.Command {
 		Use:   "status KIND/NAME",
 		Short: "Show a custom resource, its release and its objects",
 		Long: `Show a custom resource, its release and the objects of the release as a tree. For
-objects that are not ready, the tree goes down to the failing Pod and the last
-warning. During an action, and after a failed one, it also shows hooks.
+objects that are not ready, the tree includes the failing Pod and the last warning.
+During an action, and after a failed one, it also shows hooks.
 
 Required permissions: get on the custom resource; get on Secrets for the release
 record; get on the objects; list on Jobs, Pods, ReplicaSets and Events. If one is
