@@ -94,9 +94,9 @@ const (
 	ReasonProgressing = "Progressing"
 	// ReasonProgressDeadlineExceeded: resources were not ready before the progress deadline.
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
-	// ReasonApprovalRequired: the next action waits for an approval; the message has the plan.
+	// ReasonApprovalRequired: the next action waits for an approval; the message contains the plan.
 	ReasonApprovalRequired = "ApprovalRequired"
-	// ReasonObjectProtected: an annotation protects a resource from the uninstall.
+	// ReasonObjectProtected: the annotation `protect` on a resource blocks the uninstall.
 	ReasonObjectProtected = "ObjectProtected"
 	// ReasonObjectFailed: a resource cannot become ready without a change.
 	ReasonObjectFailed = "ObjectFailed"

@@ -17,7 +17,7 @@ func newApprove(s *session) *cobra.Command {
 		Use:   "approve KIND/NAME",
 		Short: "Approve the change that waits for an approval",
 		Long: `Approve the change that waits for an approval: an upgrade or a rollback that deletes
-or replaces resources with data, or any upgrade of a kind that requires an approval.
+or recreates resources with data, or any upgrade of a kind with approval: Always.
 The command prints the plan and approves it. With --plan, it approves only the plan
 that you have reviewed. A changed plan needs another approval.
 
