@@ -15,8 +15,8 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// moveBack moves a release back to operator-sdk with the commands of the page,
-// and checks that the operator of operator-sdk continues with it, which uses
+// moveBack moves a release back to operator-sdk with the script of the
+// page, and checks that the operator of operator-sdk continues with it, which uses
 // Helm's own upgrade. Then it migrates the release again, without a new
 // revision.
 func moveBack(t *testing.T, env *harness.Env, sdk *incumbent, l sdkRelease, operator *harness.Operator) {
@@ -92,25 +92,15 @@ func moveBack(t *testing.T, env *harness.Env, sdk *incumbent, l sdkRelease, oper
 	env.WaitGone(slices.DeleteFunc(slices.Clone(l.objects), isKept)...)
 }
 
-// runMoveBack runs the commands of the page as an admin.
+// runMoveBack runs docs/guides/migrate-back.sh as an admin.
 func runMoveBack(t *testing.T, env *harness.Env, sdk *incumbent, l sdkRelease) {
 	t.Helper()
-	page, err := os.ReadFile(harness.Root("docs", "guides", "migrate-back.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, script, found := strings.Cut(string(page), "```sh\n")
-	script, _, closed := strings.Cut(script, "```")
-	if !found || !closed {
-		t.Fatal("no commands on the page")
-	}
-	cmd := exec.CommandContext(t.Context(), "sh", "-eu")
-	cmd.Stdin = strings.NewReader(script)
+	cmd := exec.CommandContext(t.Context(), "sh", "-eu", harness.Root("docs", "guides", "migrate-back.sh"))
 	cmd.Env = append(os.Environ(),
 		"kind="+sdk.kind.Resource(), "namespace="+env.Namespace, "name="+l.cr.GetName(), "KUBECONFIG="+env.AdminKubeconfig(),
 		"PATH="+strings.Join([]string{harness.Root("bin"), filepath.Join(harness.Root("bin"), "kube"), os.Getenv("PATH")}, ":"))
 	if output, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("the commands of the page: %v\n%s", err, output)
+		t.Fatalf("migrate-back.sh: %v\n%s", err, output)
 	}
 }
 
