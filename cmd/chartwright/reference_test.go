@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,13 @@ import (
 // commonFrom is the least number of commands that share a common flag. The page describes
 // common flags only once.
 const commonFrom = 2
+
+// rare are flags that few users need. The page only names them.
+var rare = []string{
+	"zap-devel", "zap-encoder", "zap-stacktrace-level", "zap-time-encoding",
+	"metrics-cert-key", "metrics-cert-name", "leader-election-namespace",
+	"ca-file", "cert-file", "key-file", "username", "created-at",
+}
 
 // TestDocsCLI checks that docs/reference/cli.md lists all commands with their flags.
 func TestDocsCLI(t *testing.T) {
@@ -36,9 +44,7 @@ func TestDocsCLI(t *testing.T) {
 
 <!-- written by make generate -->
 
-` + "`chartwright`" + ` manages projects and runs the operator. [` + "`kubectl chartwright`" + `](kubectl.md) manages custom resources. ` + "`--help`" + ` shows details and examples.
-
-Flags without a listed default are not set.
+` + "`chartwright`" + ` manages projects and runs the operator. [` + "`kubectl chartwright`" + `](kubectl.md) manages custom resources. ` + "`--help`" + ` shows details, examples and the other flags.
 
 ## Common flags
 
@@ -96,10 +102,12 @@ func (r reference) isCommon(flag *pflag.Flag) bool {
 // written for the command that defines them. Groups of commands are omitted.
 func (r reference) write(to *strings.Builder, cmd *cobra.Command) {
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
-	var common []string
+	var common, others []string
 	cmd.NonInheritedFlags().VisitAll(func(flag *pflag.Flag) {
 		switch {
 		case flag.Hidden:
+		case slices.Contains(rare, flag.Name):
+			others = append(others, "`--"+flag.Name+"`")
 		case !r.isCommon(flag):
 			own.AddFlag(flag)
 		case flag.Shorthand != "":
@@ -111,7 +119,7 @@ func (r reference) write(to *strings.Builder, cmd *cobra.Command) {
 	if cmd.HasParent() && cmd.HasAvailableSubCommands() {
 		return
 	}
-	fmt.Fprintf(to, "\n## %s\n\n%s\n", cmd.CommandPath(), purpose(cmd))
+	fmt.Fprintf(to, "\n## %s\n\n%s.\n", cmd.CommandPath(), cmd.Short)
 	var usage string
 	if cmd.Runnable() {
 		usage = strings.TrimSuffix(cmd.UseLine(), " [flags]") + "\n"
@@ -128,17 +136,9 @@ func (r reference) write(to *strings.Builder, cmd *cobra.Command) {
 	if len(common) > 0 {
 		fmt.Fprintf(to, "\nCommon flags: %s\n", strings.Join(common, ", "))
 	}
-}
-
-// purpose returns the first sentence of a command's help, without lists that follow it.
-func purpose(cmd *cobra.Command) string {
-	long := cmd.Long
-	if long == "" {
-		long = cmd.Short
+	if len(others) > 0 {
+		fmt.Fprintf(to, "\nOther flags: %s\n", strings.Join(others, ", "))
 	}
-	paragraph, _, _ := strings.Cut(long, "\n\n")
-	sentence, _, _ := strings.Cut(strings.Join(strings.Fields(paragraph), " "), ". ")
-	return strings.TrimRight(sentence, ".:") + "."
 }
 
 func usages(flags *pflag.FlagSet) string {
