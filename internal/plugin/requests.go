@@ -146,7 +146,7 @@ const (
 func newRollback(s *session) *cobra.Command {
 	return s.onRequest(&cobra.Command{
 		Use:   "rollback KIND/NAME [REVISION]",
-		Short: "Roll back to a revision, and hold it",
+		Short: "Roll back to a revision, and hold the release",
 		Long: `Roll back to a revision, by default the previous one that became ready. The
 operator deploys the stored manifest and does not render the chart, so that a
 rollback works even if the spec is invalid. It then holds the release until you
