@@ -15,8 +15,8 @@ func newApprove(s *session) *cobra.Command {
 	var w waiting
 	cmd := s.onResource(&cobra.Command{
 		Use:   "approve KIND/NAME",
-		Short: "Approve the change that waits for an approval",
-		Long: `Approve the change that waits for an approval: an upgrade or a rollback that deletes
+		Short: "Approve the change that is waiting for approval",
+		Long: `Approve the change that is waiting for approval: an upgrade or a rollback that deletes
 or recreates resources with data, or any upgrade of a kind with approval: Always.
 The command prints the plan and approves it. With --plan, it approves only the plan
 that you have reviewed. A changed plan needs another approval.
