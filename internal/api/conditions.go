@@ -4,9 +4,9 @@ package api
 // convention: they are present only while they are True. So are all conditions except
 // Ready, Deployed and Tested.
 const (
-	// ConditionReady: the newest revision matches the spec and all its resources are ready.
+	// ConditionReady: the newest revision matches the spec, and all its resources are ready.
 	ConditionReady = "Ready"
-	// ConditionReconciling: the operator reconciles the spec.
+	// ConditionReconciling: the operator is reconciling the spec.
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled: a user must act, for example by correcting the spec.
 	ConditionStalled = "Stalled"
@@ -16,10 +16,10 @@ const (
 	// ConditionPermissionsMissing: the operator's role lacks rules that the kind always
 	// needs. The reason is ReasonForbidden.
 	ConditionPermissionsMissing = "PermissionsMissing"
-	// ConditionUnwatched: the operator cannot watch some managed resources. It does not detect
-	// their drift, and counts them as ready. The reason is ReasonWatchFailed.
+	// ConditionUnwatched: the operator cannot watch some managed resources, so it counts them
+	// as ready and does not detect their drift. The reason is ReasonWatchFailed.
 	ConditionUnwatched = "Unwatched"
-	// ConditionDrifted: a managed resource differs from the release.
+	// ConditionDrifted: a managed resource differs from the deployed revision.
 	ConditionDrifted = "Drifted"
 	// ConditionHeld: the release is held at an earlier revision.
 	ConditionHeld = "Held"
@@ -29,11 +29,11 @@ const (
 	ConditionUpdateAvailable = "UpdateAvailable"
 	// ConditionTested: the chart's tests passed (absent if they did not run).
 	ConditionTested = "Tested"
-	// ConditionRollbackRefused: the operator refuses the requested rollback.
+	// ConditionRollbackRefused: the operator refused the requested rollback.
 	ConditionRollbackRefused = "RollbackRefused"
 	// ConditionInvalidAnnotations: an annotation has an invalid value or an unknown key.
 	ConditionInvalidAnnotations = "InvalidAnnotations"
-	// ConditionStatusFieldsFailed: a field of the status cannot be computed. The reason is
+	// ConditionStatusFieldsFailed: a status field cannot be computed. The reason is
 	// ReasonExpressionFailed.
 	ConditionStatusFieldsFailed = "StatusFieldsFailed"
 )
@@ -42,34 +42,34 @@ const (
 const (
 	// ReasonDeployed: the newest revision is deployed and matches the spec.
 	ReasonDeployed = "Deployed"
-	// ReasonInstalling: the action is running.
+	// ReasonInstalling: the named action is running.
 	ReasonInstalling = "Installing"
-	// ReasonUpgrading: the action is running.
+	// ReasonUpgrading: the named action is running.
 	ReasonUpgrading = "Upgrading"
-	// ReasonUninstalling: the action is running.
+	// ReasonUninstalling: the named action is running.
 	ReasonUninstalling = "Uninstalling"
 	// ReasonInvalidValues: the chart's schema rejects the spec, or the spec exceeds a limit.
 	ReasonInvalidValues = "InvalidValues"
-	// ReasonRenderFailed: a template of the chart fails with these values.
+	// ReasonRenderFailed: a chart template fails with the current values.
 	ReasonRenderFailed = "RenderFailed"
-	// ReasonInstallFailed: the last attempt failed.
+	// ReasonInstallFailed: the last attempt at this action failed.
 	ReasonInstallFailed = "InstallFailed"
-	// ReasonUpgradeFailed: the last attempt failed.
+	// ReasonUpgradeFailed: the last attempt at this action failed.
 	ReasonUpgradeFailed = "UpgradeFailed"
-	// ReasonAdopting: the action is running.
+	// ReasonAdopting: the named action is running.
 	ReasonAdopting = "Adopting"
-	// ReasonAdoptionFailed: the last attempt failed.
+	// ReasonAdoptionFailed: the last attempt at this action failed.
 	ReasonAdoptionFailed = "AdoptionFailed"
-	// ReasonNotAllowed: `allow` forbids a resource or lookup of the chart.
+	// ReasonNotAllowed: `allow` forbids a resource or `lookup` in the chart.
 	ReasonNotAllowed = "NotAllowed"
-	// ReasonRefused: the API server rejects a resource; no resource was changed.
+	// ReasonRefused: the API server rejected a resource, and no resource was changed.
 	ReasonRefused = "ObjectRefused"
-	// ReasonUninstallFailed: the last attempt failed.
+	// ReasonUninstallFailed: the last attempt at this action failed.
 	ReasonUninstallFailed = "UninstallFailed"
-	// ReasonInterrupted: an action was interrupted; the operator repeats it.
+	// ReasonInterrupted: an action was interrupted, and the operator will repeat it.
 	ReasonInterrupted = "Interrupted"
-	// ReasonAborted: a user aborted the last action. Edit the spec or remove the annotation
-	// `abort`.
+	// ReasonAborted: a user aborted the last action. To continue, edit the spec or remove
+	// the annotation `abort`.
 	ReasonAborted = "Aborted"
 	// ReasonNameConflict: both possible release names are in use.
 	ReasonNameConflict = "ReleaseNameConflict"
@@ -78,27 +78,28 @@ const (
 	ReasonObjectConflict = "ObjectConflict"
 	// ReasonTooLarge: the release does not fit into a Secret.
 	ReasonTooLarge = "ReleaseTooLarge"
-	// ReasonLocked: another client runs an operation on the release.
+	// ReasonLocked: another client is running an operation on the release.
 	ReasonLocked = "Locked"
-	// ReasonRollingBack: the action is running.
+	// ReasonRollingBack: the named action is running.
 	ReasonRollingBack = "RollingBack"
-	// ReasonRollbackFailed: the last attempt failed.
+	// ReasonRollbackFailed: the last attempt at this action failed.
 	ReasonRollbackFailed = "RollbackFailed"
 	// ReasonPaused: a change is pending until the pause ends.
 	ReasonPaused = "Paused"
-	// ReasonOrphaning: the custom resource is being deleted, and its release is kept.
+	// ReasonOrphaning: the custom resource is being deleted, but its release is kept.
 	ReasonOrphaning = "Orphaning"
 	// ReasonWaitingForObjects: the resources of the release are being deleted.
 	ReasonWaitingForObjects = "WaitingForObjects"
 	// ReasonProgressing: some resources are not ready yet.
 	ReasonProgressing = "Progressing"
-	// ReasonProgressDeadlineExceeded: resources were not ready before the progress deadline.
+	// ReasonProgressDeadlineExceeded: some resources did not become ready before the progress
+	// deadline.
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
-	// ReasonApprovalRequired: the next action waits for an approval; the message contains the plan.
+	// ReasonApprovalRequired: the next action waits for approval; the message contains the plan.
 	ReasonApprovalRequired = "ApprovalRequired"
 	// ReasonObjectProtected: the annotation `protect` on a resource blocks the uninstall.
 	ReasonObjectProtected = "ObjectProtected"
-	// ReasonObjectFailed: a resource cannot become ready without a change.
+	// ReasonObjectFailed: a resource cannot become ready without intervention.
 	ReasonObjectFailed = "ObjectFailed"
 )
 
@@ -135,7 +136,7 @@ const (
 
 // Reasons for RollbackRefused.
 const (
-	// ReasonNoSuchRevision: the revision is not stored, or was never deployed.
+	// ReasonNoSuchRevision: the requested revision is not stored or was never deployed.
 	ReasonNoSuchRevision = "NoSuchRevision"
 	// ReasonInvalidValue: the value of the annotation is invalid; also the reason for
 	// ConditionInvalidAnnotations.
@@ -147,9 +148,9 @@ const (
 // Reasons for Drifted.
 const (
 	// ReasonDriftDetected: the operator corrects the drift, unless the kind's `drift.mode` is
-	// Warn.
+	// `Warn`.
 	ReasonDriftDetected = "DriftDetected"
-	// ReasonDriftFight: another client repeatedly changes a resource; corrections are delayed.
+	// ReasonDriftFight: another client repeatedly changes a resource, so corrections are delayed.
 	ReasonDriftFight = "DriftFight"
 	// ReasonRepairFailed: the last drift correction failed.
 	ReasonRepairFailed = "RepairFailed"
@@ -234,11 +235,13 @@ const (
 
 // Reasons for Ready if a Secret or ConfigMap of valuesFrom cannot be used.
 const (
-	// ReasonValuesSourceMissing: an object in `valuesFrom`, or a key in it, does not exist.
+	// ReasonValuesSourceMissing: an object that `valuesFrom` references, or a key in that
+	// object, does not exist.
 	ReasonValuesSourceMissing = "ValuesSourceMissing"
-	// ReasonValuesSourceInvalid: the content of an object in `valuesFrom` is invalid.
+	// ReasonValuesSourceInvalid: the content of an object that `valuesFrom` references is
+	// invalid.
 	ReasonValuesSourceInvalid = "ValuesSourceInvalid"
-	// ReasonValuesSourceForbidden: the operator is not permitted to read an object in
-	// `valuesFrom`.
+	// ReasonValuesSourceForbidden: the operator is not permitted to read an object that
+	// `valuesFrom` references.
 	ReasonValuesSourceForbidden = "ValuesSourceForbidden"
 )
