@@ -56,11 +56,11 @@ func (e *entry) documentedKinds() []string {
 
 func (e *entry) documentedReady() string {
 	var all []string
-	for _, condition := range slices.Concat(e.ready, e.notFalse) {
+	for _, condition := range e.ready {
 		all = append(all, code(condition))
 	}
-	if len(e.notFalse) > 0 {
-		all[len(all)-1] += " not False"
+	for _, condition := range e.notFalse {
+		all = append(all, code(condition)+" not False")
 	}
 	for _, w := range e.words {
 		all = append(all, code(short(w.path))+" "+strings.Join(w.ready, "/"))
