@@ -59,8 +59,12 @@ func (e *entry) documentedReady() string {
 	for _, condition := range e.ready {
 		all = append(all, code(condition))
 	}
+	var notFalse []string
 	for _, condition := range e.notFalse {
-		all = append(all, code(condition)+" not False")
+		notFalse = append(notFalse, code(condition))
+	}
+	if len(notFalse) > 0 {
+		all = append(all, strings.Join(notFalse, " and ")+" not False")
 	}
 	for _, w := range e.words {
 		all = append(all, code(short(w.path))+" "+strings.Join(w.ready, "/"))
