@@ -49,7 +49,7 @@ func TestDocsHealth(t *testing.T) {
 
 func (e *entry) documentedKinds() []string {
 	if len(e.kinds) == 0 {
-		return []string{"other kinds of " + code(e.group)}
+		return []string{"other kinds in " + code(e.group)}
 	}
 	return e.kinds
 }
