@@ -21,7 +21,7 @@ const (
 	ConditionUnwatched = "Unwatched"
 	// ConditionDrifted: a managed resource differs from the deployed revision.
 	ConditionDrifted = "Drifted"
-	// ConditionHeld: the release is held at an earlier revision.
+	// ConditionHeld: the release is held after a rollback.
 	ConditionHeld = "Held"
 	// ConditionPaused: an annotation pauses the custom resource.
 	ConditionPaused = "Paused"
@@ -68,7 +68,7 @@ const (
 	ReasonUninstallFailed = "UninstallFailed"
 	// ReasonInterrupted: an action was interrupted, and the operator will repeat it.
 	ReasonInterrupted = "Interrupted"
-	// ReasonAborted: a user aborted the last action. To continue, edit the spec or remove
+	// ReasonAborted: a user aborted the last action; to continue, edit the spec or remove
 	// the annotation `abort`.
 	ReasonAborted = "Aborted"
 	// ReasonNameConflict: both possible release names are in use.
@@ -84,7 +84,7 @@ const (
 	ReasonRollingBack = "RollingBack"
 	// ReasonRollbackFailed: the last attempt at this action failed.
 	ReasonRollbackFailed = "RollbackFailed"
-	// ReasonPaused: a change is pending until the pause ends.
+	// ReasonPaused: a change is waiting for the pause to end.
 	ReasonPaused = "Paused"
 	// ReasonOrphaning: the custom resource is being deleted, but its release is kept.
 	ReasonOrphaning = "Orphaning"
