@@ -60,7 +60,7 @@ func reference(t *testing.T) string {
 		}
 	}
 	return "\n## Conditions\n\n| condition | True if |\n|---|---|\n" + conditions.String() +
-		"\n## Reasons\n\nReasons for `Ready`, `Reconciling` and `Stalled`:\n\n" + ready.String() + others.String() + "\n"
+		"\n## Reasons\n\n`Ready`, `Reconciling` and `Stalled` have these reasons:\n\n" + ready.String() + others.String() + "\n"
 }
 
 // meanings are descriptions in the order of their first reasons.
