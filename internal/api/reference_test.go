@@ -19,7 +19,7 @@ var constantName = regexp.MustCompile(`\b(Condition|Reason)[A-Z]\w+`)
 var reasonsFor = regexp.MustCompile(`^Reasons for (\w+)`)
 
 // TestDocsStatus_ListsConditionsAndReasons compares the tables in docs/reference/status.md with the
-// comments in conditions.go, from which they are generated.
+// comments in conditions.go. The tables are generated from these comments.
 func TestDocsStatus_ListsConditionsAndReasons(t *testing.T) {
 	testenv.Part(t, "reference/status.md", "conditions and reasons", reference(t))
 }
@@ -88,8 +88,7 @@ func (m *meanings) list() string {
 	return list.String()
 }
 
-// description returns the comment of a constant, in which names of constants are replaced
-// by their values.
+// description returns the comment of a constant. Values replace the names of constants.
 func description(t *testing.T, name string, comment *ast.CommentGroup, values map[string]string) string {
 	t.Helper()
 	text, ok := strings.CutPrefix(oneLine(comment.Text()), name)

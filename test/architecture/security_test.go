@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/chartwright/chartwright/test/docs"
 )
 
 // TestDocsSecurity: docs/dev/security-tests.md names a test for each claim of
@@ -25,7 +27,7 @@ func TestDocsSecurity(t *testing.T) {
 	page, known := link.ReplaceAllString(read("guides/security.md"), "$1"), testNames(t, root)
 	named := regexp.MustCompile("`((?:Test|Fuzz)\\w+)(?:/(\\w+))?`")
 	var claims []string
-	for _, row := range rows(read("dev/security-tests.md"), "claim") {
+	for _, row := range docs.Rows(read("dev/security-tests.md"), "claim") {
 		claim, tests := row[0], named.FindAllStringSubmatch(row[1], -1)
 		claims = append(claims, claim)
 		if !strings.Contains(page, claim) {
@@ -40,7 +42,7 @@ func TestDocsSecurity(t *testing.T) {
 			}
 		}
 	}
-	attempts := rows(page, "attempt")
+	attempts := docs.Rows(page, "attempt")
 	if len(attempts) < 25 {
 		t.Errorf("docs/guides/security.md has %d rows of attempts, want 25 or more", len(attempts))
 	}
@@ -52,24 +54,6 @@ func TestDocsSecurity(t *testing.T) {
 	if words := len(strings.Fields(read("guides/security.md"))); words > 900 {
 		t.Errorf("docs/guides/security.md has %d words, want at most 900", words)
 	}
-}
-
-// rows returns the first two cells of each row of the tables whose first column
-// has this title.
-func rows(page, title string) (found [][2]string) {
-	in := false
-	for line := range strings.Lines(page) {
-		cells := strings.Split(strings.TrimSpace(line), "|")
-		switch {
-		case len(cells) < 4:
-			in = false
-		case strings.TrimSpace(cells[1]) == title:
-			in = true
-		case in && !strings.HasPrefix(cells[1], "---"):
-			found = append(found, [2]string{strings.TrimSpace(cells[1]), cells[2]})
-		}
-	}
-	return found
 }
 
 // testNames returns the names of all tests of the repository, and every word in

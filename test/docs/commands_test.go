@@ -26,7 +26,7 @@ func TestCommands(t *testing.T) {
 	}
 	tests := declaredTests(t)
 	pagesRun := map[string]bool{}
-	for _, row := range tableRows(string(listed), "page", "tests") {
+	for _, row := range Rows(string(listed), "page", "tests") {
 		page := strings.Trim(row[0], "`")
 		if len(Read(pages[page]).Commands) == 0 {
 			t.Errorf("%s: %s has no commands", commandsPage, page)
@@ -35,7 +35,7 @@ func TestCommands(t *testing.T) {
 		checkTests(t, tests, page, row[1])
 	}
 	excepted := map[[2]string]bool{}
-	for _, row := range tableRows(string(listed), "page", "command", "test or reason") {
+	for _, row := range Rows(string(listed), "page", "command", "test or reason") {
 		page, command := strings.Trim(row[0], "`"), strings.Trim(row[1], "`")
 		excepted[[2]string{page, command}] = true
 		if !slices.ContainsFunc(Read(pages[page]).Commands, func(c string) bool { return firstLine(c) == command }) {
@@ -97,27 +97,6 @@ func declaredTests(t *testing.T) map[string]bool {
 		}
 	}
 	return names
-}
-
-// tableRows returns the rows of all tables with these titles. In a cell, \| is a |.
-func tableRows(page string, titles ...string) (rows [][]string) {
-	in := false
-	for line := range strings.Lines(page) {
-		row, isRow := strings.CutPrefix(strings.TrimSpace(line), "|")
-		if !isRow {
-			in = false
-			continue
-		}
-		cells := strings.Split(strings.ReplaceAll(strings.TrimSuffix(row, "|"), `\|`, "\x00"), "|")
-		for i, cell := range cells {
-			cells[i] = strings.ReplaceAll(strings.TrimSpace(cell), "\x00", "|")
-		}
-		if in && !strings.HasPrefix(cells[0], "---") {
-			rows = append(rows, cells)
-		}
-		in = in || slices.Equal(cells, titles)
-	}
-	return rows
 }
 
 func TestRead_Commands(t *testing.T) {

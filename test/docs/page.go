@@ -3,6 +3,7 @@ package docs
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -100,6 +101,28 @@ func commands(language, block string) (found []string) {
 
 // heredoc matches the start of a text within a command, and captures its last line.
 var heredoc = regexp.MustCompile(`<<-?'?(\w+)'?`)
+
+// Rows returns the rows of all tables whose first columns have these titles. In a cell, \| is
+// a |.
+func Rows(page string, titles ...string) (rows [][]string) {
+	in := false
+	for line := range strings.Lines(page) {
+		row, isRow := strings.CutPrefix(strings.TrimSpace(line), "|")
+		if !isRow {
+			in = false
+			continue
+		}
+		cells := strings.Split(strings.ReplaceAll(strings.TrimSuffix(row, "|"), `\|`, "\x00"), "|")
+		for i, cell := range cells {
+			cells[i] = strings.ReplaceAll(strings.TrimSpace(cell), "\x00", "|")
+		}
+		if in && !strings.HasPrefix(cells[0], "---") {
+			rows = append(rows, cells)
+		}
+		in = in || len(cells) >= len(titles) && slices.Equal(cells[:len(titles)], titles)
+	}
+	return rows
+}
 
 // words returns the text of a node without markup.
 func words(node ast.Node, source []byte) string {

@@ -105,7 +105,7 @@ func TestGuard_StopsLossesUntilApproved(t *testing.T) {
 		name          string
 		before, after values
 		lost          *unstructured.Unstructured
-		// what is in the message.
+		// what is a part of the message.
 		what string
 		// annotations are set after the edit.
 		annotations map[string]string
