@@ -27,6 +27,7 @@ GOVMOMI_VERSION       := $(call module-version,test/tools/vsphere,github.com/vmw
 HELM_VERSION          := $(call module-version,test,helm.sh/helm/v3)
 VALE_VERSION          := $(call module-version,test/tools/vale,github.com/errata-ai/vale/v3)
 GOVULNCHECK_VERSION   := $(call module-version,test/tools/vuln,golang.org/x/vuln)
+GOTESTSUM_VERSION     := $(call module-version,test/tools/gotestsum,gotest.tools/gotestsum)
 GOLANGCI_LINT_VERSION := $(call module-version,test/tools/lint,github.com/golangci/golangci-lint/v2)
 CYCLONEDX_VERSION     := $(call module-version,test/tools/sbom,github.com/CycloneDX/cyclonedx-gomod)
 GORELEASER_VERSION    := $(call module-version,test/tools/goreleaser,github.com/goreleaser/goreleaser/v2)
@@ -97,7 +98,7 @@ demo: run-programs ## Show install, edit, drift correction and deletion, then ex
 
 # The download of Kubernetes overlaps with the build of the operator.
 .PHONY: run-programs
-run-programs: $(if $(filter cluster-binaries,$(CLUSTER_PROGRAMS)),$(BIN)/download)
+run-programs:
 	@$(MAKE) --no-print-directory -j2 build $(if $(filter cluster-binaries,$(CLUSTER_PROGRAMS)),download-kubernetes)
 	@$(MAKE) --no-print-directory $(BIN)/local $(CLUSTER_PROGRAMS)
 
@@ -108,7 +109,17 @@ build: $(BIN)/chartwright $(BIN)/kubectl-chartwright ## Build the operator (one 
 
 # "make lint" runs vet. The tests themselves do not get the settings of the compiler.
 # The timeout is generous: on a busy machine the tests take several times as long.
-GO_TEST := env $(COMPILER) go test -vet=off -exec 'env -u GOGC -u GOMEMLIMIT' -count=1 -timeout 60m
+TEST_FLAGS := -vet=off -exec 'env -u GOGC -u GOMEMLIMIT' -count=1 -timeout 60m
+GO_TEST    := env $(COMPILER) go test $(TEST_FLAGS)
+
+# With RERUN=yes, as in CI, up to five tests that fail run a second time, and fail only
+# if they do so again. The summary lists them in both cases.
+RERUN     ?=
+GOTESTSUM := $(if $(RERUN),$(BIN)/gotestsum)
+
+# Tests packages (1), with more flags (2).
+test-packages = $(if $(RERUN),env $(COMPILER) $(CURDIR)/$(BIN)/gotestsum --format standard-quiet --hide-summary skipped \
+  --rerun-fails=1 --rerun-fails-max-failures 5 --rerun-fails-run-root-test --packages "$(1)" -- $(TEST_FLAGS) $(2),$(GO_TEST) $(2) $(1))
 
 # The race detector needs a C compiler. It runs for packages whose goroutines share
 # memory, which then need no other run.
@@ -117,6 +128,10 @@ RACE_PACKAGES := release reconcile
 
 # The attack tests measure waiting times of tenants, so they run alone.
 ATTACKS := attack
+
+# The commands of test-attack and test-race, which "make test" runs, too.
+attack  = cd test && CHARTWRIGHT_BINARY=$(CURDIR)/$(BIN)/chartwright KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/kube $(call test-packages,./$(ATTACKS))
+race    = CGO_ENABLED=1 KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/kube $(call test-packages,$(RACE_PACKAGES:%=./internal/%/...),-race)
 
 # The tests of charts/vmgroup find these programs next to the operator's binary.
 VSPHERE := $(BIN)/govc $(BIN)/vcsim
@@ -142,9 +157,13 @@ test-one: build cluster-binaries ## Run one end-to-end test on its own cluster: 
 
 ##@ Check a change
 
-# All tests run, even after a failure. The cluster is stopped in every case.
+# All tests run, even after a failure. The cluster is stopped in every case. CI sets
+# LATER=yes and runs test-attack and test-race afterwards, if there is time.
+LATER    ?=
+RACE_NOW := $(if $(LATER),,$(RACE))
+
 .PHONY: test
-test: build cluster-binaries $(VSPHERE) ## Run all tests, on a test cluster.
+test: build cluster-binaries $(VSPHERE) $(GOTESTSUM) ## Run all tests, on a test cluster.
 	@$(BIN)/cluster down --dir $(TEST_CLUSTER) >/dev/null
 	@rm -f $(TEST_CLUSTER)/audit.log
 	@trap 'exit 130' HUP INT TERM; trap '$(BIN)/cluster down --dir $(TEST_CLUSTER)' EXIT; \
@@ -153,15 +172,23 @@ test: build cluster-binaries $(VSPHERE) ## Run all tests, on a test cluster.
 	  CHARTWRIGHT_BINARY=$(CURDIR)/$(BIN)/chartwright; \
 	result=0; \
 	echo "testing the operator ..."; \
-	$(GO_TEST) $(if $(RACE),$$(go list ./... | grep -Ev '/internal/($(subst $(space),|,$(RACE_PACKAGES)))(/|$$)'),./...) || result=1; \
-	(cd test && $(GO_TEST) $$(go list ./... | grep -v '/$(ATTACKS)$$')) || result=1; \
-	echo "attacking the operator ..."; \
-	(cd test && $(GO_TEST) ./$(ATTACKS)) || result=1; \
-	$(if $(RACE),echo "testing concurrent packages with the race detector (about 3 minutes the first time) ..."; \
-	CGO_ENABLED=1 $(GO_TEST) -race $(RACE_PACKAGES:%=./internal/%/...) || result=1;) \
+	$(call test-packages,$(if $(RACE_NOW),$$(go list ./... | grep -Ev '/internal/($(subst $(space),|,$(RACE_PACKAGES)))(/|$$)'),./...)) || result=1; \
+	(cd test && $(call test-packages,$$(go list ./... | grep -v '/$(ATTACKS)$$'))) || result=1; \
 	echo "testing the local cluster ..."; \
-	(cd test/cluster && $(GO_TEST) ./internal/... ./cmd/cluster ./cmd/download) || result=1; \
+	(cd test/cluster && $(call test-packages,./internal/... ./cmd/cluster ./cmd/download)) || result=1; \
+	$(if $(LATER),,echo "attacking the operator ..."; ($(attack)) || result=1;) \
+	$(if $(RACE_NOW),echo "testing concurrent packages with the race detector ..."; $(race) || result=1;) \
 	exit $$result
+
+.PHONY: test-attack
+test-attack: build cluster-binaries $(GOTESTSUM) ## Attack the operator as a tenant would.
+	@echo "attacking the operator ..."
+	@$(attack)
+
+.PHONY: test-race
+test-race: cluster-binaries $(GOTESTSUM) ## Test concurrent packages with the race detector, which needs a C compiler.
+	@echo "testing concurrent packages with the race detector (about 3 minutes the first time) ..."
+	@$(race)
 
 # The tests with containers need a machine that can run a node: Linux, root,
 # namespaces, cgroups, a Debian mirror. A machine without them skips the tests.
@@ -217,10 +244,15 @@ SOAK_SEEDS ?= 1,2,3,4,5
 SOAK_DECKS ?= 4
 SOAK_TIME  ?= 30m
 
+# End-to-end tests that take too long for "make test", or make fewer attempts there.
+LONG_TESTS := TestDrift_CorrectionSpeed|TestPlan_EqualsAction|TestRollout_AThousandReleases
+
 .PHONY: soak
-soak: build cluster-binaries ## Run random actions and faults for a long time: SOAK_SEEDS, SOAK_DECKS, SOAK_TIME.
+soak: build cluster-binaries ## Run random actions and faults for a long time, and long tests: SOAK_SEEDS, SOAK_DECKS, SOAK_TIME.
 	cd test && CHARTWRIGHT_BINARY=$(CURDIR)/$(BIN)/chartwright CHARTWRIGHT_SOAK_SEEDS=$(SOAK_SEEDS) CHARTWRIGHT_SOAK_DECKS=$(SOAK_DECKS) \
 	  CHARTWRIGHT_SOAK_TIME=$(SOAK_TIME) go test -count=1 -v -timeout 2h ./soak
+	cd test && CHARTWRIGHT_BINARY=$(CURDIR)/$(BIN)/chartwright KUBEBUILDER_ASSETS=$(CURDIR)/$(BIN)/kube CHARTWRIGHT_LONG=1 \
+	  $(GO_TEST) -v ./e2e -run '^($(LONG_TESTS))$$'
 
 # Run benchmarks on an otherwise idle machine. See docs/dev/performance.md.
 BENCH_CRS   ?= 1000
@@ -280,7 +312,7 @@ verify-format: $(BIN)/golangci-lint
 	@cd test/tools/vsphere && ../../../$(BIN)/golangci-lint fmt --diff --config ../../../.golangci.yml
 	@cd test/tools/coredns && ../../../$(BIN)/golangci-lint fmt --diff --config ../../../.golangci.yml
 
-MODULES := . test test/cluster test/tools/cni test/tools/containerd test/tools/coredns test/tools/d2 test/tools/goreleaser test/tools/lint test/tools/postgres-exporter test/tools/sbom test/tools/vale test/tools/vsphere test/tools/vuln
+MODULES := . test test/cluster test/tools/cni test/tools/containerd test/tools/coredns test/tools/d2 test/tools/goreleaser test/tools/gotestsum test/tools/lint test/tools/postgres-exporter test/tools/sbom test/tools/vale test/tools/vsphere test/tools/vuln
 
 .PHONY: verify-modules
 verify-modules:
@@ -638,9 +670,14 @@ KUBE_CHECKSUMS := test/cluster/kubernetes.sha512
 CONTROL_PLANE  := kube-apiserver kube-controller-manager kube-scheduler kubectl
 NODE_PROCESSES := kube-proxy kubelet
 
+# Without pinned checksums, there is nothing to download.
+KUBE_BUILD := $(or $(filter build,$(KUBE_BINARIES)),$(if $(shell grep -v '^\#' $(KUBE_CHECKSUMS)),,$(filter auto,$(KUBE_BINARIES))))
+DOWNLOAD   := $(if $(KUBE_BUILD),,$(BIN)/download)
+
 # The exit code is 3 if the programs must be built.
-kube-download = $(BIN)/download -mode '$(KUBE_BINARIES)' -version $(KUBERNETES_VERSION) -server '$(KUBE_SERVER)' \
+download-flags = -mode '$(KUBE_BINARIES)' -version $(KUBERNETES_VERSION) -server '$(KUBE_SERVER)' \
   -checksums $(KUBE_CHECKSUMS) -to $(BIN)/kube
+kube-download  = $(if $(KUBE_BUILD),(exit 3),$(DOWNLOAD) $(download-flags) $(1))
 
 VERSION_PACKAGE := k8s.io/component-base/version
 kube-version     = $(subst ., ,$(KUBERNETES_VERSION:v%=%))
@@ -652,9 +689,9 @@ KUBE_LDFLAGS    := $(LDFLAGS) \
 
 # A built program contains the control plane and kubectl: its name selects the
 # component. One program links several times faster than four.
-$(BIN)/kube/.control-plane: test/cluster/go.mod test/cluster/go.sum $(KUBE_CHECKSUMS) $(wildcard test/cluster/cmd/kube/*.go) | $(BIN)/download
+$(BIN)/kube/.control-plane: test/cluster/go.mod test/cluster/go.sum $(KUBE_CHECKSUMS) $(wildcard test/cluster/cmd/kube/*.go) | $(DOWNLOAD)
 	@mkdir -p $(@D) && find $(@D) -maxdepth 1 -type l -delete
-	@$(kube-download) $(CONTROL_PLANE) || { [ $$? = 3 ] && cd test/cluster && \
+	@$(call kube-download,$(CONTROL_PLANE)) || { [ $$? = 3 ] && cd test/cluster && \
 	  $(call building,Kubernetes $(KUBERNETES_VERSION) (about 3 minutes the first time)) -ldflags '$(KUBE_LDFLAGS)' -o ../../$(@D)/kube ./cmd/kube && \
 	  for program in $(CONTROL_PLANE); do ln -sfn kube ../../$(@D)/$$program || exit 1; done; }
 	@touch $@
@@ -664,16 +701,16 @@ $(CONTROL_PLANE:%=$(BIN)/kube/%): | $(BIN)/kube/.control-plane ;
 # Downloads while another program is built. A failure is reported when the programs
 # are needed.
 .PHONY: download-kubernetes
-download-kubernetes: | $(BIN)/download
-	@[ '$(KUBE_BINARIES)' = build ] || $(MAKE) --no-print-directory --silent KUBE_BINARIES=download $(BIN)/kube/.control-plane 2>/dev/null || true
+download-kubernetes: | $(DOWNLOAD)
+	@$(if $(KUBE_BUILD),:,$(MAKE) --no-print-directory --silent KUBE_BINARIES=download $(BIN)/kube/.control-plane 2>/dev/null || true)
 
 .PHONY: pin-kubernetes
 pin-kubernetes: $(BIN)/download ## Update the checksums of Kubernetes from KUBE_SERVER, after a change of its version.
-	@$(kube-download) -pin $(CONTROL_PLANE) $(NODE_PROCESSES)
+	@$(BIN)/download $(download-flags) -pin $(CONTROL_PLANE) $(NODE_PROCESSES)
 	@git --no-pager diff --stat -- $(KUBE_CHECKSUMS)
 
 $(BIN)/kube/.node: test/cluster/go.mod test/cluster/go.sum $(KUBE_CHECKSUMS) | $(BIN)/kube/.control-plane
-	@$(kube-download) $(NODE_PROCESSES) || { [ $$? = 3 ] && cd test/cluster && \
+	@$(call kube-download,$(NODE_PROCESSES)) || { [ $$? = 3 ] && cd test/cluster && \
 	  $(call building,kubelet and kube-proxy $(KUBERNETES_VERSION)) -ldflags '$(KUBE_LDFLAGS)' -o ../../$(@D)/ $(NODE_PROCESSES:%=k8s.io/kubernetes/cmd/%); }
 	@touch $@
 
@@ -766,6 +803,10 @@ $(BIN)/vale: test/tools/vale/go.mod test/tools/vale/go.sum
 $(BIN)/govulncheck: test/tools/vuln/go.mod test/tools/vuln/go.sum
 	@mkdir -p $(@D)
 	@cd test/tools/vuln && $(call building,govulncheck $(GOVULNCHECK_VERSION)) -ldflags '$(LDFLAGS)' -o ../../../$@ golang.org/x/vuln/cmd/govulncheck
+
+$(BIN)/gotestsum: test/tools/gotestsum/go.mod test/tools/gotestsum/go.sum
+	@mkdir -p $(@D)
+	@cd test/tools/gotestsum && $(call building,gotestsum $(GOTESTSUM_VERSION)) -ldflags '$(LDFLAGS)' -o ../../../$@ gotest.tools/gotestsum
 
 $(BIN)/d2: test/tools/d2/go.mod test/tools/d2/go.sum
 	@mkdir -p $(@D)

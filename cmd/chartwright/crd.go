@@ -174,8 +174,11 @@ func diffCRDs(cmd *cobra.Command, old string, definitions []*apiextensionsv1.Cus
 	}
 	differences := crd.Diff(before, definitions)
 	if !whole {
-		// A file can contain some of the kinds only.
-		differences = slices.DeleteFunc(differences, func(d crd.Difference) bool { return d.State == crd.New })
+		// A file can lack kinds of the watches file, and a cluster has other CRDs too.
+		differences = slices.DeleteFunc(differences, func(d crd.Difference) bool { return d.State == crd.New || d.State == crd.Gone })
+		if len(differences) == 0 {
+			return errors.New("--diff: no CustomResourceDefinition belongs to a kind in the watches file: check --watches-file")
+		}
 	}
 	breaking := 0
 	for _, d := range differences {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -249,7 +250,7 @@ func TestCRDDiff_AddedAndRemovedKinds(t *testing.T) {
 	}
 }
 
-// kubectl get crd -o yaml prints a list.
+// kubectl get crd -o yaml prints a list, which also contains CRDs of other programs.
 func TestCRDDiff_ReadsListFromStdin(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(before(t, boxes(t, boxEntry, boxSchema)), "example.com_boxes.yaml"))
 	if err != nil {
@@ -257,14 +258,25 @@ func TestCRDDiff_ReadsListFromStdin(t *testing.T) {
 	}
 	_, definition, _ := strings.Cut(string(data), "---\n")
 	list := "apiVersion: v1\nkind: List\nitems:\n- " + strings.ReplaceAll(strings.TrimSpace(definition), "\n", "\n  ") + "\n"
-	for _, input := range []string{string(data), list} {
+	const other = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: others.example.net}, spec: {group: example.net, names: {kind: Other}}}`
+	for _, test := range []struct{ input, want, wantError string }{
+		{string(data), "boxes.example.com: no relevant changes\n", ""},
+		{list, "boxes.example.com: no relevant changes\n", ""},
+		{list + "- " + other + "\n", "boxes.example.com: no relevant changes\n", ""},
+		{other, "", "--diff: no CustomResourceDefinition belongs to a kind in the watches file: check --watches-file"},
+	} {
 		root := newRoot()
 		var out bytes.Buffer
 		root.SetOut(&out)
-		root.SetIn(strings.NewReader(input))
+		root.SetErr(io.Discard)
+		root.SetIn(strings.NewReader(test.input))
 		root.SetArgs([]string{"crd", "--watches-file", boxes(t, boxEntry, boxSchema), "--diff", "-"})
-		if err := root.Execute(); err != nil || out.String() != "boxes.example.com: no relevant changes\n" {
-			t.Errorf("%v\n%s", err, out.String())
+		text := ""
+		if err := root.Execute(); err != nil {
+			text = err.Error()
+		}
+		if out.String() != test.want || text != test.wantError {
+			t.Errorf("%s\nfor the input\n%s\ngot the error %q", out.String(), test.input, text)
 		}
 	}
 }

@@ -30,9 +30,10 @@ func newRender() *cobra.Command {
 		Long: `Render the custom resources in a file as the operator would install them, without
 a cluster: the manifest and the hooks.
 
-Put Secrets and ConfigMaps for valuesFrom into the same files; the output contains
-their values wherever the chart uses them. lookup finds nothing, and each release
-is new. A custom resource that does not match the chart's schema is an error.`,
+Put the objects of valuesFrom into the same files, with the status that expressions
+read; the output contains their values wherever the chart uses them. lookup finds
+nothing, and each release is new. A custom resource that does not match the chart's
+schema is an error.`,
 		Example: `  chartwright render -f web.yaml
   chartwright render -f web.yaml -f secrets.yaml --validate
   kubectl get podset web -o yaml | chartwright render -f -`,

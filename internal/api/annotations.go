@@ -33,6 +33,12 @@ const (
 	// AnnotationDeletionPolicy sets whether deleting the custom resource uninstalls or
 	// orphans the release.
 	AnnotationDeletionPolicy = Domain + "/deletion-policy"
+	// AnnotationDependsOn names objects that must be ready before the release is installed or
+	// upgraded, in addition to those of the kind.
+	AnnotationDependsOn = Domain + "/depends-on"
+	// AnnotationDeletionOrder sets whether a deletion waits for custom resources that depend
+	// on this one. The only value is DeletionOrderIgnore.
+	AnnotationDeletionOrder = Domain + "/deletion-order"
 	// AnnotationInstallDisableHooks and the following annotations change how Helm actions run.
 	AnnotationInstallDisableHooks   = Domain + "/install-disable-hooks"
 	AnnotationInstallDescription    = Domain + "/install-description"
@@ -47,6 +53,9 @@ const (
 	AbortUninstall = "uninstall"
 	AbortTest      = "test"
 )
+
+// DeletionOrderIgnore deletes the custom resource although others depend on it.
+const DeletionOrderIgnore = "ignore"
 
 // AnnotationRolloutPaused pauses the rollout of a kind's chart while it is "true" on the
 // CustomResourceDefinition of the kind: custom resources that wait for the new chart are

@@ -33,8 +33,8 @@ const (
 	ConditionRollbackRefused = "RollbackRefused"
 	// ConditionInvalidAnnotations: an annotation has an invalid value or an unknown key.
 	ConditionInvalidAnnotations = "InvalidAnnotations"
-	// ConditionStatusFieldsFailed: a status field cannot be computed. The reason is
-	// ReasonExpressionFailed.
+	// ConditionStatusFieldsFailed: a status field or an output cannot be computed. The reason
+	// is ReasonExpressionFailed.
 	ConditionStatusFieldsFailed = "StatusFieldsFailed"
 )
 
@@ -101,6 +101,12 @@ const (
 	ReasonObjectProtected = "ObjectProtected"
 	// ReasonObjectFailed: a resource cannot become ready without intervention.
 	ReasonObjectFailed = "ObjectFailed"
+	// ReasonDependencyNotReady: a dependency is not ready.
+	ReasonDependencyNotReady = "DependencyNotReady"
+	// ReasonDependencyCycle: custom resources depend on each other.
+	ReasonDependencyCycle = "DependencyCycle"
+	// ReasonInUse: the deletion waits for dependent custom resources.
+	ReasonInUse = "InUse"
 )
 
 // Reasons for UpdateAvailable.
@@ -189,7 +195,7 @@ const (
 	EventDriftCorrected     = "DriftCorrected"
 	EventDriftFight         = ReasonDriftFight
 	EventRepairFailed       = ReasonRepairFailed
-	EventObjectMended       = "ObjectMended"
+	EventObjectAdjusted     = "ObjectAdjusted"
 	EventCRDMissing         = "CRDMissing"
 	EventUnwatched          = ConditionUnwatched
 	EventRecordSetAside     = "RecordSetAside"
@@ -233,13 +239,13 @@ const (
 	EventSigningKeyRestored = "SigningKeyRestored"
 )
 
-// Reasons for Ready if a Secret or ConfigMap of valuesFrom cannot be used.
+// Reasons for Ready if an object of valuesFrom cannot be used.
 const (
-	// ReasonValuesSourceMissing: an object that `valuesFrom` references, or a key in that
-	// object, does not exist.
+	// ReasonValuesSourceMissing: an object that `valuesFrom` references, or its key or field,
+	// does not exist.
 	ReasonValuesSourceMissing = "ValuesSourceMissing"
 	// ReasonValuesSourceInvalid: the content of an object that `valuesFrom` references is
-	// invalid.
+	// invalid, or an expression failed.
 	ReasonValuesSourceInvalid = "ValuesSourceInvalid"
 	// ReasonValuesSourceForbidden: the operator is not permitted to read an object that
 	// `valuesFrom` references.

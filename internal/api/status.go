@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // Status is the status that Chartwright reports on a custom resource. The operator computes
@@ -29,10 +30,31 @@ type Status struct {
 	Answered *AnsweredStatus `json:"answered,omitempty"`
 	// Plan describes the action that waits for an approval.
 	Plan *PlanStatus `json:"plan,omitempty"`
+	// Outputs are the outputs that are not sensitive, by name.
+	Outputs Outputs `json:"outputs,omitempty"`
+	// OutputsSecret is the name of the Secret with the sensitive outputs.
+	OutputsSecret string `json:"outputsSecret,omitempty"`
+	// Dependencies names what the custom resource depends on, in the order of the watches
+	// file and of the annotation, at most DependenciesLimit. It omits their state: a change
+	// of a dependency must not cause writes of everything that depends on it.
+	Dependencies []DependencyStatus `json:"dependencies,omitempty"`
 	// Resources counts the resources of the release by health.
 	Resources *ResourcesStatus `json:"resources,omitempty"`
 	// History holds the newest revisions, newest first, at most HistoryLimit.
 	History []HistoryEntry `json:"history,omitempty"`
+}
+
+// Outputs are values by name.
+type Outputs map[string]any
+
+// UnmarshalJSON decodes outputs. Unlike encoding/json, it preserves integers.
+func (o *Outputs) UnmarshalJSON(data []byte) error {
+	var content map[string]any
+	if err := utiljson.Unmarshal(data, &content); err != nil {
+		return err
+	}
+	*o = content
+	return nil
 }
 
 // JSONNames returns the names of the fields of a struct in JSON.
@@ -96,6 +118,20 @@ type UpdateStatus struct {
 	// the custom resource is not in the queue.
 	Place int64 `json:"place,omitempty"`
 	Of    int64 `json:"of,omitempty"`
+}
+
+// DependenciesLimit is the maximum length of Status.Dependencies.
+const DependenciesLimit = 32
+
+// DependencyStatus names an object, or all objects that a selector matches.
+type DependencyStatus struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Namespace is empty for objects that the operator knows to be cluster-scoped.
+	Namespace string `json:"namespace,omitempty"`
+	// Name is empty if Selector, a label selector as text, selects the objects.
+	Name     string `json:"name,omitempty"`
+	Selector string `json:"selector,omitempty"`
 }
 
 // ResourcesStatus counts the resources of a release.

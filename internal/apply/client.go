@@ -31,6 +31,9 @@ type Object struct {
 type Client struct {
 	Metadata metadata.Interface
 	Dynamic  dynamic.Interface
+	// Plan, if not nil, makes the client send no write but a dry run. It is called with
+	// each write instead.
+	Plan func(Write)
 }
 
 // Options are the options of one apply.
@@ -59,6 +62,9 @@ func (c Client) Apply(ctx context.Context, o Object, options Options) (*metav1.P
 		o.Unstructured = o.DeepCopy()
 		unstructured.RemoveNestedField(o.Object, "spec", "replicas")
 	}
+	if c.Plan != nil && !options.DryRun {
+		return c.planApply(ctx, o, options)
+	}
 	return persist(ctx, c, o, options, func(o Object) (*metav1.PartialObjectMetadata, error) {
 		return c.patch(ctx, o, api.FieldManager, options.DryRun)
 	})
@@ -66,15 +72,26 @@ func (c Client) Apply(ctx context.Context, o Object, options Options) (*metav1.P
 
 // DryRun returns the object as an apply would change it.
 func (c Client) DryRun(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
-	applied, err := persist(ctx, c, o, Options{DryRun: true}, func(o Object) (*unstructured.Unstructured, error) {
+	applied, err := c.dryRun(ctx, o, Options{})
+	if err == nil && applied == nil {
+		err = errNoDryRun(o)
+	}
+	return applied, err
+}
+
+// dryRun returns the object as an apply would change it, and nil if a dry run cannot show
+// the result.
+func (c Client) dryRun(ctx context.Context, o Object, options Options) (*unstructured.Unstructured, error) {
+	options.DryRun = true
+	return persist(ctx, c, o, options, func(o Object) (*unstructured.Unstructured, error) {
 		return c.dynamic(o).Apply(ctx, o.GetName(), o.Unstructured, metav1.ApplyOptions{
 			FieldManager: api.FieldManager, Force: true, DryRun: []string{metav1.DryRunAll},
 		})
 	})
-	if err == nil && applied == nil {
-		err = fmt.Errorf("apply %s: a dry run cannot show the result, because other field managers have changed list items", Describe(o))
-	}
-	return applied, err
+}
+
+func errNoDryRun(o Object) error {
+	return fmt.Errorf("apply %s: a dry run cannot show the result, because other field managers have changed list items", Describe(o))
 }
 
 // persist sends an object, and changes it after each rejection that it can resolve, until
@@ -152,6 +169,9 @@ func (c Client) patch(ctx context.Context, o Object, manager string, dryRun bool
 // Create creates the object, and fails if it exists. Hooks are created rather than applied,
 // so that an object of an earlier run does not count as the new hook.
 func (c Client) Create(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
+	if planned, err := c.planned(ctx, Create, o, o.Unstructured); planned {
+		return o.Unstructured, err
+	}
 	created, err := c.dynamic(o).Create(ctx, o.Unstructured, metav1.CreateOptions{FieldManager: api.FieldManager})
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", Describe(o), err)

@@ -35,6 +35,9 @@ func (c Client) Delete(ctx context.Context, o Object, owner Owner, policy metav1
 // DeleteUID deletes the object if it still has the given UID. Otherwise the object has been
 // deleted already and another object has its name.
 func (c Client) DeleteUID(ctx context.Context, o Object, uid types.UID, policy metav1.DeletionPropagation) error {
+	if planned, err := c.planned(ctx, Remove, o, nil); planned {
+		return err
+	}
 	err := c.metadata(o).Delete(ctx, o.GetName(), metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &uid},
 		PropagationPolicy: &policy,
@@ -57,6 +60,9 @@ const pollInterval = 200 * time.Millisecond
 
 // WaitGone waits until the object no longer exists or the context ends.
 func (c Client) WaitGone(ctx context.Context, o Object) error {
+	if c.Plan != nil {
+		return nil
+	}
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		live, err := c.Get(ctx, o)
 		return live == nil && err == nil, err
@@ -123,6 +129,9 @@ func clearNodePorts(service map[string]any) {
 // pods of a StatefulSet, which the new StatefulSet adopts. The error is ErrForeign if the
 // object has another owner.
 func (c Client) Replace(ctx context.Context, o Object, owner Owner, options Options) (*metav1.PartialObjectMetadata, error) {
+	if planned, err := c.planned(ctx, Recreate, o, o.Unstructured); planned {
+		return metadataOf(o.Unstructured), err
+	}
 	policy := metav1.DeletePropagationBackground
 	if o.GetKind() == "StatefulSet" {
 		policy = metav1.DeletePropagationOrphan

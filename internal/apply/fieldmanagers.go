@@ -55,7 +55,7 @@ func (c Client) forceOwnership(ctx context.Context, o Object) error {
 // returns the result.
 func (c Client) takeManagedFields(ctx context.Context, o Object, live *metav1.PartialObjectMetadata, managers sets.Set[string]) (*metav1.PartialObjectMetadata, error) {
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, managers, api.FieldManager)
-	if err == nil && patch != nil {
+	if err == nil && patch != nil && c.Plan == nil {
 		live, err = c.metadata(o).Patch(ctx, o.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: api.FieldManager})
 	}
 	if err != nil {
@@ -68,6 +68,10 @@ func (c Client) takeManagedFields(ctx context.Context, o Object, live *metav1.Pa
 // their live values, if the operator's field manager owns them. It creates the object
 // first if it does not exist.
 func (c Client) HandOver(ctx context.Context, o Object, paths [][]string) error {
+	if c.Plan != nil {
+		// The fields keep their values.
+		return nil
+	}
 	live, err := c.Read(ctx, o)
 	switch {
 	case err != nil:

@@ -29,9 +29,9 @@ func (o Owner) String() string {
 	return fmt.Sprintf("%s/%s/%s", o.GVK.GroupKind(), o.Namespace, o.Name)
 }
 
-// reference returns the ownerReference to the custom resource. It does not set
+// Reference returns the ownerReference to the custom resource. It does not set
 // blockOwnerDeletion, which requires the permission to update finalizers.
-func (o Owner) reference() metav1.OwnerReference {
+func (o Owner) Reference() metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: o.GVK.GroupVersion().String(),
 		Kind:       o.GVK.Kind,
@@ -122,6 +122,9 @@ func (c Client) patchOwnership(ctx context.Context, o Object, change func(*metav
 		metadata := change(live)
 		if len(metadata) == 0 {
 			return nil
+		}
+		if planned, err := c.planned(ctx, Leave, o, nil); planned {
+			return err
 		}
 		// The patch replaces whole lists, which another client may have changed.
 		metadata["resourceVersion"] = live.GetResourceVersion()

@@ -30,7 +30,8 @@ const keepAnnotation = "helm.sh/resource-policy"
 // owner, and without content that server-side apply does not support. If refer is true,
 // it adds an ownerReference, so that the garbage collector deletes the object if the owner
 // is deleted without the operator. Objects with the policy "keep", protected objects and
-// objects in other namespaces get no ownerReference.
+// objects in other namespaces get no ownerReference. Callers do not refer to other guarded
+// objects.
 func Prepare(object *unstructured.Unstructured, owner Owner, refer bool) (*unstructured.Unstructured, error) {
 	if err := CheckNumbers(object); err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func Prepare(object *unstructured.Unstructured, owner Owner, refer bool) (*unstr
 
 	mark(object, owner, api.LabelOwnerUID)
 	if refer && object.GetNamespace() == owner.Namespace && owner.Namespace != "" && !HasKeepPolicy(object) && !IsProtected(object) {
-		object.SetOwnerReferences(append(object.GetOwnerReferences(), owner.reference()))
+		object.SetOwnerReferences(append(object.GetOwnerReferences(), owner.Reference()))
 	}
 	digest, err := DigestOf(object)
 	if err != nil {

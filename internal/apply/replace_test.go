@@ -49,7 +49,7 @@ func TestIsImmutable_ImmutableField(t *testing.T) {
 	}{
 		{"an immutable ConfigMap", immutableMap, "one", "two", true},
 		{"a Job's template", aJob, "one", "two", true},
-		{"a Service's address", aService, "None", "10.0.0.77", true},
+		{"a Service's address", aService, "None", "10.0.0.7", true},
 		{"a StatefulSet's Service", aSet, "one", "two", true},
 		{"a PersistentVolumeClaim", aClaim, "one", "two", false},
 	} {
@@ -102,7 +102,7 @@ func TestIsImmutable_OtherErrors(t *testing.T) {
 	}
 	long := object(t, of, strings.ReplaceAll(strings.ReplaceAll(aService, "VALUE", "None"), "name: a", "name: "+strings.Repeat("s", 63)))
 	mustApply(t, long)
-	long = object(t, of, strings.ReplaceAll(strings.ReplaceAll(aService, "VALUE", "10.0.0.78"), "name: a", "name: "+strings.Repeat("s", 63)))
+	long = object(t, of, strings.ReplaceAll(strings.ReplaceAll(aService, "VALUE", "10.0.0.8"), "name: a", "name: "+strings.Repeat("s", 63)))
 	check("name of maximum length", long, refused(t, long), true)
 	dotted := func(value string) apply.Object {
 		return object(t, of, strings.ReplaceAll(strings.ReplaceAll(immutableMap, "VALUE", value), "name: a", "name: "+strings.Repeat("s", 39)+".dot"))
@@ -112,13 +112,15 @@ func TestIsImmutable_OtherErrors(t *testing.T) {
 }
 
 // The dry run with another name must not request addresses and ports of the live Service.
+// These are in the lowest sixteenth of the range (addresses) and the lowest 86 (ports), which
+// the API server does not assign on its own while others are free.
 func TestIsImmutable_ServiceWithUniqueFields(t *testing.T) {
 	for _, test := range []struct{ name, spec string }{
 		{"nothing", "{ports: [{port: 80}]}"},
 		{"node ports", "{ports: [{name: one, port: 80, nodePort: 30080}, {name: two, port: 81, nodePort: 30081}]}"},
 		{"health check port", "{externalTrafficPolicy: Local, healthCheckNodePort: 30082, ports: [{port: 80}]}"},
-		{"address", "{clusterIP: 10.0.0.64, ports: [{port: 80}]}"},
-		{"list of addresses", "{clusterIP: 10.0.0.65, clusterIPs: [10.0.0.65], ports: [{port: 80}]}"},
+		{"address", "{clusterIP: 10.0.0.4, ports: [{port: 80}]}"},
+		{"list of addresses", "{clusterIP: 10.0.0.5, clusterIPs: [10.0.0.5], ports: [{port: 80}]}"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			of := namespace(t)

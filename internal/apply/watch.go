@@ -114,8 +114,12 @@ func (c Client) reread(ctx context.Context, o Object) (Object, error) {
 	return o, nil
 }
 
-// Until reads the object and calls done with every state of it, like Watch.
+// Until reads the object and calls done with every state of it, like Watch. A planning
+// client waits for nothing.
 func (c Client) Until(ctx context.Context, o Object, done func(*unstructured.Unstructured) (bool, error)) error {
+	if c.Plan != nil {
+		return nil
+	}
 	live, err := c.Read(ctx, o)
 	if err != nil {
 		return err

@@ -45,9 +45,15 @@ type Kind struct {
 	// labels.
 	Fields   kindstatus.Fields
 	Observes []Observe
+	// Outputs are the compiled outputs of the entry.
+	Outputs Outputs
 	// HealthRules are the compiled rules of Health.
 	HealthRules health.Rules
-	// Defaults are the chart's default values, if Fields read values. They must not be
+	// dependsOn are the compiled items of DependsOn, and annotationKinds the kinds that the
+	// annotation depends-on may name. See DependenciesFor.
+	dependsOn       []dependency
+	annotationKinds []dependencyKind
+	// Defaults are the chart's default values, if Fields or Outputs read values. They must not be
 	// changed.
 	Defaults map[string]any
 }
@@ -105,7 +111,7 @@ func FromText(name string, data []byte, chart func(path string) (*chart.Chart, e
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, entry := range entries {
 		group.Go(func() error {
-			kinds[i], wrong[i] = complete(entry, chart)
+			kinds[i], wrong[i] = complete(entry, entries, chart)
 			return nil
 		})
 	}
@@ -123,7 +129,7 @@ func FromEntry(entry watches.Watch, loaded *chart.Chart) (Kind, error) {
 	if loaded != nil {
 		entry.Chart = loaded.Name()
 	}
-	kind, problems := complete(entry, func(string) (*chart.Chart, error) { return loaded, nil })
+	kind, problems := complete(entry, []watches.Watch{entry}, func(string) (*chart.Chart, error) { return loaded, nil })
 	kind.OverrideValues = given
 	for _, at := range slices.Sorted(maps.Keys(given)) {
 		if err := chart.Set(kind.Overrides, at, given[at]); err != nil {
@@ -134,8 +140,8 @@ func FromEntry(entry watches.Watch, loaded *chart.Chart) (Kind, error) {
 }
 
 // complete returns the kind of an entry, and its problems. With problems the kind is
-// incomplete.
-func complete(entry watches.Watch, chart func(path string) (*chart.Chart, error)) (kind Kind, problems watches.LineErrors) {
+// incomplete. The entries are all entries of the file.
+func complete(entry watches.Watch, entries []watches.Watch, chart func(path string) (*chart.Chart, error)) (kind Kind, problems watches.LineErrors) {
 	report := func(path string, err error) {
 		if err != nil {
 			problems = append(problems, entry.ErrorAt(path, "%v", err))
@@ -153,7 +159,7 @@ func complete(entry watches.Watch, chart func(path string) (*chart.Chart, error)
 	}
 	kind.Overrides, err = overrides(entry.OverrideValues)
 	report("", err)
-	kind.Sources, err = parseSources(entry.ValuesFrom)
+	kind.Sources, err = parseSources(entry.ValuesFrom, entries)
 	report("", err)
 	kind.Namespace, err = parseTemplate("releaseNamespace", entry.ReleaseNamespace, validation.IsDNS1123Label)
 	report("", err)
@@ -162,7 +168,9 @@ func complete(entry watches.Watch, chart func(path string) (*chart.Chart, error)
 	kind.ServiceAccount, err = parseTemplate("serviceAccountName", entry.ServiceAccountName, validation.IsDNS1123Label)
 	report("", err)
 	kind.readStatus(report)
+	kind.readOutputs(report)
 	kind.readHealth(report)
+	kind.readDependencies(entries, report)
 	return kind, problems
 }
 

@@ -139,7 +139,7 @@ func ReadFolder(folder string, defaults FolderDefaults) (Kind, error) {
 		chartErr = fmt.Errorf("%s: no chart: expected a Chart.yaml, a .tgz or a folder with a chart in the folder of %s", folder, kindFile)
 	}
 	entry.Chart = path
-	kind, wrong := complete(entry, func(string) (*chart.Chart, error) { return loaded, loadErr })
+	kind, wrong := complete(entry, []watches.Watch{entry}, func(string) (*chart.Chart, error) { return loaded, loadErr })
 	return kind, errors.Join(slices.Concat(problems, wrong).Err(), chartErr)
 }
 

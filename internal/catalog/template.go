@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -10,11 +9,7 @@ import (
 	"text/template"
 
 	sprig "github.com/go-task/slim-sprig/v3"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/chartwright/chartwright/internal/chart"
-	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -75,50 +70,6 @@ func (t *Template) For(object map[string]any) (string, error) {
 		return "", fmt.Errorf("%s: %q: %s", t.key, name, strings.Join(problems, "; "))
 	}
 	return name, nil
-}
-
-// Source is one source of values.
-type Source struct {
-	watches.ValuesFrom
-	// Object is the name of the object.
-	Object *Template
-}
-
-// SourcesFor returns the sources of a custom resource's values in addition to its spec, in
-// their order. They are in the namespace of the custom resource or, if it is
-// cluster-scoped, of its release: no field of the spec can select another namespace.
-func (k Kind) SourcesFor(cr *unstructured.Unstructured, releaseNamespace string) ([]valuesfrom.Source, error) {
-	from := make([]valuesfrom.Source, len(k.Sources))
-	for i, source := range k.Sources {
-		name, err := source.Object.For(cr.Object)
-		if err != nil {
-			return nil, err
-		}
-		from[i] = valuesfrom.Source{
-			Ref: valuesfrom.Ref{Kind: source.Kind, Namespace: cmp.Or(cr.GetNamespace(), releaseNamespace), Name: name},
-			Key: source.DataKey(), TargetPath: source.TargetPath, Optional: source.Optional,
-		}
-	}
-	return from, nil
-}
-
-// parseSources parses the names of valuesFrom and checks the target paths.
-func parseSources(from []watches.ValuesFrom) ([]Source, error) {
-	var list []Source
-	for i, entry := range from {
-		at := fmt.Sprintf("valuesFrom[%d]", i)
-		name, err := parseTemplate(at+".name", entry.Name, validation.IsDNS1123Subdomain)
-		if err != nil {
-			return nil, err
-		}
-		if entry.TargetPath != "" {
-			if err := chart.CheckPath(entry.TargetPath); err != nil {
-				return nil, fmt.Errorf("%s.targetPath: %w", at, err)
-			}
-		}
-		list = append(list, Source{ValuesFrom: entry, Object: name})
-	}
-	return list, nil
 }
 
 // maxReleaseName is Helm's limit. It leaves room for suffixes that charts append.

@@ -17,10 +17,10 @@ func Set(values map[string]any, path, value string) error {
 // errPath is the error for a path that does not lead to exactly one value.
 var errPath = errors.New("expected a path to one value, as in helm's --set")
 
-// CheckPath returns an error if SetText cannot set a value at the path.
+// CheckPath returns an error if SetValue cannot set a value at the path.
 func CheckPath(path string) error {
 	values := map[string]any{}
-	if err := SetText(values, path, mark); err != nil || !only(values, mark) {
+	if err := SetValue(values, path, mark); err != nil || !only(values, mark) {
 		return fmt.Errorf("%q: %w", path, errPath)
 	}
 	return nil
@@ -29,16 +29,16 @@ func CheckPath(path string) error {
 // mark is a placeholder for the value.
 const mark = "x"
 
-// SetText sets a string at a path in the syntax of helm's --set. Unlike --set-string, it
-// does not parse the string, so that the string can contain commas. Errors do not contain
-// the string.
-func SetText(values map[string]any, path, text string) error {
+// SetValue sets a value of any type at a path in the syntax of helm's --set. Unlike --set, it
+// does not parse a string, so that the string can contain commas. Errors do not contain the
+// value.
+func SetValue(values map[string]any, path string, value any) error {
 	return strvals.ParseIntoFile(path+"="+mark, values, func(written []rune) (any, error) {
 		// The path has an equals sign of its own.
 		if string(written) != mark {
 			return nil, errPath
 		}
-		return text, nil
+		return value, nil
 	})
 }
 

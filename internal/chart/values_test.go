@@ -21,12 +21,13 @@ func TestCheckPath_RejectsInvalidPaths(t *testing.T) {
 	}
 }
 
-func TestSetText_SetsStringAtPath(t *testing.T) {
+func TestSetValue_SetsValueAtPath(t *testing.T) {
 	const special = "{a,b=c.d\\e[0]: \"'\n}"
 	for _, test := range []struct {
 		name         string
 		values, want map[string]any
-		path, text   string
+		path         string
+		value        any
 	}{
 		{"in empty values", map[string]any{}, map[string]any{"a": map[string]any{"b": "c"}}, "a.b", "c"},
 		{"in a map with another key", map[string]any{"a": map[string]any{"d": int64(1)}}, map[string]any{"a": map[string]any{"b": "c", "d": int64(1)}}, "a.b", "c"},
@@ -35,10 +36,13 @@ func TestSetText_SetsStringAtPath(t *testing.T) {
 		{"characters with a meaning in Helm's --set", map[string]any{}, map[string]any{"a": special}, "a", special},
 		{"a string of digits", map[string]any{}, map[string]any{"a": "12"}, "a", "12"},
 		{"an empty string", map[string]any{}, map[string]any{"a": ""}, "a", ""},
+		{"a number", map[string]any{}, map[string]any{"a": int64(12)}, "a", int64(12)},
+		{"a list", map[string]any{}, map[string]any{"a": []any{nil, []any{true}}}, "a[1]", []any{true}},
+		{"a map instead of a map", map[string]any{"a": map[string]any{"b": "c"}}, map[string]any{"a": map[string]any{"d": "e"}}, "a", map[string]any{"d": "e"}},
 		{"a dot in a key", map[string]any{}, map[string]any{"a.b": "c"}, `a\.b`, "c"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if err := SetText(test.values, test.path, test.text); err != nil {
+			if err := SetValue(test.values, test.path, test.value); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, test.values); diff != "" {
@@ -47,7 +51,7 @@ func TestSetText_SetsStringAtPath(t *testing.T) {
 		})
 	}
 	for _, values := range []map[string]any{{"a": "scalar"}, {"a": nil}, {"a": []any{}}} {
-		if err := SetText(values, "a.b", "canary"); err == nil || strings.Contains(err.Error(), "canary") {
+		if err := SetValue(values, "a.b", "canary"); err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("in %v: got error %v, want one without the string", values, err)
 		}
 	}

@@ -74,6 +74,8 @@ func CheckAllowed(limit watches.Allow, entry watches.Watch) error {
 		refuse(!slices.Contains(limit.SystemNamespaces, namespace), "allow.systemNamespaces", "releases in the namespace "+namespace+" are not allowed", "systemNamespaces: ["+namespace+"]")
 	}
 	refuse(entry.ReleaseNamespace != "" && !limit.OtherNamespaces, "releaseNamespace", "releases in other namespaces are not allowed", "otherNamespaces: true")
+	refuse(asked.DependsOn.OtherNamespaces && !limit.DependsOn.OtherNamespaces, "allow.dependsOn.otherNamespaces",
+		"dependencies in other namespaces are not allowed", "dependsOn: {otherNamespaces: true}")
 	for path, text := range templatesOf(entry) {
 		if readsEnvironment.MatchString(text) {
 			errs = append(errs, fmt.Errorf("spec.%s: a template of a ChartKind may not read the environment or the network of the operator: remove env, expandenv and getHostByName", path))
@@ -115,6 +117,11 @@ func templatesOf(entry watches.Watch) map[string]string {
 	for i, observe := range entry.Observe {
 		for key, value := range maps.All(observe.Selector.MatchLabels) {
 			texts[fmt.Sprintf("observe[%d].selector.matchLabels[%s]", i, key)] = value
+		}
+	}
+	for i, dependency := range entry.DependsOn {
+		for path, text := range dependency.Templates() {
+			texts[fmt.Sprintf("dependsOn[%d].%s", i, path)] = text
 		}
 	}
 	maps.DeleteFunc(texts, func(_, text string) bool { return !watches.IsTemplate(text) })

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart/crd"
+	"github.com/chartwright/chartwright/internal/chart/source"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -155,6 +157,13 @@ func (s Spec) Orphans() bool { return s.DeletionPolicy == DeletionOrphan }
 // CheckInterval returns Interval or its default.
 func (c Chart) CheckInterval() time.Duration {
 	return ptr.Deref(c.Interval, metav1.Duration{Duration: DefaultInterval}).Duration
+}
+
+// Reference returns where to fetch the chart.
+func (c Chart) Reference() source.Reference {
+	return source.Reference{
+		OCI: strings.TrimPrefix(c.OCI, "oci://"), URL: c.URL, Repo: c.Repo, Name: c.Name, Version: c.Version, Digest: c.Digest,
+	}
 }
 
 // Resource returns the resource of the kind that the ChartKind adds.

@@ -41,11 +41,14 @@ func (o Operation) String() string { return fmt.Sprintf("%s %s (%s)", o.Verb, o.
 type Plan struct {
 	// Action is "upgrade", or "rollback to revision 2".
 	Action string
+	// DeletesAll reports that the action deletes all objects of the release, and needs an
+	// approval also without guarded operations. Action then describes this.
+	DeletesAll bool
 	// Chart and Values are the digests of the inputs.
 	Chart, Values string
 	// Base is the deployed revision that the action replaces.
 	Base int
-	// Operations are the guarded operations. There may be none if every upgrade needs an
+	// Operations are the guarded operations. There may be none if every action needs an
 	// approval.
 	Operations []Operation
 }
@@ -78,7 +81,11 @@ const named = 10
 
 // Summary describes the plan: the action and its guarded operations.
 func (p Plan) Summary() string {
-	if len(p.Operations) == 0 {
+	switch {
+	case len(p.Operations) > 0:
+	case p.DeletesAll:
+		return p.Action
+	default:
 		return p.Action + " without operations that can lose data"
 	}
 	operations := p.sorted()
@@ -89,6 +96,9 @@ func (p Plan) Summary() string {
 	texts := make([]string, len(operations))
 	for i, o := range operations {
 		texts[i] = o.String()
+	}
+	if p.DeletesAll {
+		return p.Action + ": " + strings.Join(texts, ", ") + more
 	}
 	return p.Action + " that would " + strings.Join(texts, ", ") + more
 }

@@ -33,7 +33,8 @@ func (k *kubeClient) recreate(o apply.Object, options apply.Options, refusal err
 	what := apply.Describe(o.Unstructured)
 	k.Notifier.Warn(api.EventForced, fmt.Sprintf("%s could not be changed and is deleted and created again", what))
 	made, err := k.objects.Replace(k.ctx, o, k.Owner, options)
-	if err != nil || len(ignored(k.Ignore, o.Unstructured)) == 0 {
+	// A plan lists an object once.
+	if err != nil || k.plan != nil || len(ignored(k.Ignore, o.Unstructured)) == 0 {
 		return made, err
 	}
 	if o, err = k.dropIgnoredFields(o); err != nil {
@@ -103,14 +104,19 @@ func (k *kubeClient) applyOrCreate(info *resource.Info) error {
 }
 
 // prepare returns the object as it is sent to the API server. It sets Helm's labels and
-// annotations on the given object, which belongs to this action.
+// annotations on the given object, which belongs to this action. A guarded object gets no
+// ownerReference, so that a foreground deletion or the garbage collector cannot delete it.
 func (k *kubeClient) prepare(o apply.Object) (apply.Object, error) {
+	return k.prepareWith(o, k.refer && k.rules().Reason(o.Unstructured) == "")
+}
+
+func (k *kubeClient) prepareWith(o apply.Object, refer bool) (apply.Object, error) {
 	o.SetLabels(labels.Merge(o.GetLabels(), map[string]string{api.LabelManagedBy: api.ManagedByHelm}))
 	o.SetAnnotations(labels.Merge(o.GetAnnotations(), map[string]string{
 		api.AnnotationReleaseName:      k.Release,
 		api.AnnotationReleaseNamespace: k.Namespace,
 	}))
-	prepared, err := apply.Prepare(o.Unstructured, k.Owner, k.refer)
+	prepared, err := apply.Prepare(o.Unstructured, k.Owner, refer)
 	return apply.Object{Unstructured: prepared, Mapping: o.Mapping}, err
 }
 
@@ -129,17 +135,24 @@ func (k *kubeClient) apply(o apply.Object) (*metav1.PartialObjectMetadata, error
 	key := apply.KeyOf(o)
 	live, _ := k.inventory.Get(key)
 	whole := o
-	o, err := k.dropIgnoredFields(whole)
+	write := k.dropIgnoredFields
+	if k.plan != nil {
+		write = k.keepIgnoredFields
+	}
+	o, err := write(whole)
 	if err != nil {
 		return nil, err
 	}
 	options := apply.Options{
 		LeaveReplicas: (live.Scaled || k.scaled[key]) && !k.regained.Has(key),
-		Warn:          func(what string) { k.Notifier.Warn(api.EventObjectMended, what) },
+		Warn:          func(what string) { k.Notifier.Warn(api.EventObjectAdjusted, what) },
 	}
 	applied, err := k.objects.Apply(k.ctx, o, options)
 	if err != nil && k.Force {
 		applied, err = k.recreate(whole, options, err)
+	}
+	if k.planRefusal(err) {
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err

@@ -45,8 +45,9 @@ const actionUpgrade = "upgrade"
 
 // approve returns an ApprovalError if the action needs an approval that it does not have.
 // It is called before anything is written. The records are those of the release without
-// the one that the action repeats. The manifests contain the objects of the new revision.
-func (r *run) approve(action string, records []release.Record, manifests []string) error {
+// the one that the action repeats. The manifests contain the objects of the new revision,
+// and the CRDs are those that the action installs.
+func (r *run) approve(action string, records []release.Record, manifests []string, crds []chartCRD) error {
 	plan := guard.Plan{Action: action, Chart: r.Digests.Chart, Values: r.Digests.Values}
 	for _, record := range records {
 		if record.Status == api.StatusDeployed {
@@ -54,16 +55,24 @@ func (r *run) approve(action string, records []release.Record, manifests []strin
 			break
 		}
 	}
-	if r.Guard.Mode != watches.GuardOff {
+	guards := r.Guard.Mode != watches.GuardOff
+	if guards {
 		var err error
 		if plan.Operations, err = r.guardedOperations(records, manifests); err != nil {
 			return err
 		}
 	}
 	always := r.Approval == watches.ApprovalAlways && action == actionUpgrade
+	replaced, err := r.replacedCRDs(crds, guards && (r.kube.enforces() || always))
+	if err != nil {
+		return err
+	}
+	plan.Operations = append(plan.Operations, replaced...)
 	switch digest := plan.Digest(); {
 	case len(plan.Operations) == 0 && !always:
 		return nil
+	case r.plan != nil && (r.kube.enforces() || always):
+		r.plan.Approval, r.plan.Approved = &plan, r.Approve == digest
 	case !r.kube.enforces() && !always:
 		r.Notifier.Warn(api.EventDataAtRisk, plan.Summary()+". The watches file requires no approval")
 	case r.Approve != digest:
@@ -90,7 +99,7 @@ func (r *run) approveRollback(target release.Record, records []release.Record) e
 	if err != nil {
 		return err
 	}
-	return r.approve(fmt.Sprintf("rollback to revision %d", target.Revision), records, []string{rls.Manifest})
+	return r.approve(fmt.Sprintf("rollback to revision %d", target.Revision), records, []string{rls.Manifest}, nil)
 }
 
 // approveCommand returns the command that approves a plan.

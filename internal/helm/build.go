@@ -39,6 +39,8 @@ type builder struct {
 	// ownKinds holds the kinds that the release itself defines and that the server does
 	// not serve yet.
 	ownKinds sets.Set[schema.GroupKind]
+	// planned holds the kinds whose CRDs a plan creates.
+	planned map[schema.GroupVersionKind]*meta.RESTMapping
 	// ctx is the context of the action.
 	ctx   context.Context
 	built map[string]helmkube.ResourceList
@@ -283,6 +285,9 @@ func definedIn(objects helmkube.ResourceList) sets.Set[schema.GroupKind] {
 // itself defines, because their hooks run soon after their CRDs are created.
 func (b *builder) mapping(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	mapping, err := b.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if planned := b.planned[gvk]; planned != nil && meta.IsNoMatchError(err) {
+		return planned, nil
+	}
 	if !meta.IsNoMatchError(err) || !b.ownKinds.Has(gvk.GroupKind()) {
 		return mapping, err
 	}

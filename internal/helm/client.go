@@ -10,6 +10,7 @@ import (
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	helmstorage "helm.sh/helm/v3/pkg/storage"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
@@ -34,7 +35,7 @@ type Config struct {
 	Index     *release.Index
 	Inventory Inventory
 	// Keys sign the release records that actions write, and verify those that they
-	// read. Without a key nothing is signed or verified.
+	// read. Plans need no keys.
 	Keys *signing.Keys
 	// SigningKey is the Secret that holds the keys. Templates cannot read it, and
 	// objects of a chart must not refer to it.
@@ -133,14 +134,20 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	log := &logBuffer{redact: r.Redactor.Redact}
 	stamp := release.NewStamp(r.Owner, r.Digests, r.Marks)
 	stamp.Redact = r.Redactor.Redact
+	records := c.config.Clientset.CoreV1().Secrets(r.Namespace)
+	if r.plan != nil {
+		as.objects.Plan = func(write apply.Write) { r.plan.Writes = append(r.plan.Writes, write) }
+		records = unsentSecrets{records}
+	}
 	storage := release.NewDriver(ctx, release.DriverConfig{
-		Secrets:    c.config.Clientset.CoreV1().Secrets(r.Namespace),
+		Secrets:    records,
 		Namespace:  r.Namespace,
 		Index:      c.config.Index,
 		Stamp:      stamp,
 		Keys:       c.config.Keys,
 		Redactor:   r.Redactor,
 		Notifier:   r.Notifier,
+		Trust:      r.plan != nil,
 		NeverReady: r.NeverReady,
 	})
 	objects := &kubeClient{
@@ -167,6 +174,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 			namespace: r.Namespace,
 			ctx:       ctx,
 			built:     map[string]helmkube.ResourceList{},
+			planned:   map[schema.GroupVersionKind]*meta.RESTMapping{},
 		},
 	}
 	storage.Inventory, storage.Lookups, storage.Check = objects.stored, objects.lookupsAnnotation, objects.preflight

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	helmchart "helm.sh/helm/v3/pkg/chart"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
@@ -18,6 +19,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/compat"
+	"github.com/chartwright/chartwright/internal/guard"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -74,62 +76,171 @@ func asFloat(value any) (float64, bool) {
 // invalid or lose fields.
 var errBreakingCRD = errors.New("the chart's CRD would break stored custom resources")
 
-// ensureCRDs installs the CRDs in crds/ of a chart whose dependencies are processed, so
-// that a disabled subchart installs none. CRDs belong to no release: they are never
-// deleted, and fields that the chart does not set are not changed. An unchanged CRD
-// costs one read.
+// chartCRD is a CRD in crds/ of a chart.
+type chartCRD struct {
+	apply.Object
+	source string
+	// live is nil if the CRD does not exist.
+	live *unstructured.Unstructured
+	// unchanged reports that live has all values that the chart sets.
+	unchanged bool
+	// breaks describes the changes that break stored custom resources.
+	breaks string
+}
+
+// ensureCRDs installs the CRDs of an action that asks for no approval. It writes nothing if
+// a CRD would break stored custom resources.
 func (r *run) ensureCRDs(c *helmchart.Chart) error {
-	if r.CRDs == watches.CRDsSkip {
-		return nil
-	}
-	crds, err := chart.CRDsOf(c)
+	crds, err := r.readCRDs(c)
 	if err != nil {
 		return err
 	}
+	if _, err := r.replacedCRDs(crds, false); err != nil {
+		return err
+	}
+	return r.applyCRDs(crds)
+}
+
+// readCRDs compares the CRDs in crds/ of a chart whose dependencies are processed with the
+// live CRDs, so that a disabled subchart installs none. It returns the CRDs that the policy
+// of the kind makes the operator manage. Each CRD costs one read.
+func (r *run) readCRDs(c *helmchart.Chart) ([]chartCRD, error) {
+	if r.CRDs == watches.CRDsSkip {
+		return nil, nil
+	}
+	crds, err := chart.CRDsOf(c)
+	if err != nil {
+		return nil, err
+	}
+	var found []chartCRD
 	for _, crd := range crds {
-		if err := r.ensureCRD(crd.Unstructured); err != nil {
-			if apierrors.IsForbidden(err) {
-				r.Notifier.Warn(api.EventCRDMissing, fmt.Sprintf("CRD %s of the chart cannot be installed because permissions are missing: install it manually", crd.GetName()))
-				continue
-			}
-			return fmt.Errorf("%s: %w", crd.Source, err)
+		read, err := r.readCRD(crd.Unstructured)
+		if apierrors.IsForbidden(err) {
+			r.warnForbiddenCRD(crd.GetName())
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", crd.Source, err)
+		}
+		if read != nil {
+			read.source = crd.Source
+			found = append(found, *read)
+		}
+	}
+	return found, nil
+}
+
+func (r *run) warnForbiddenCRD(name string) {
+	r.Notifier.Warn(api.EventCRDMissing, fmt.Sprintf("CRD %s of the chart cannot be installed because permissions are missing: install it manually", name))
+}
+
+// readCRD returns a CRD of the chart, or nil if the operator must not change the live CRD.
+func (r *run) readCRD(crd *unstructured.Unstructured) (*chartCRD, error) {
+	mapping, err := r.kube.builder.mapper.RESTMapping(crd.GroupVersionKind().GroupKind(), crd.GroupVersionKind().Version)
+	if err != nil {
+		return nil, err
+	}
+	read := &chartCRD{Object: apply.Object{Unstructured: crd, Mapping: mapping}}
+	crd.SetLabels(labels.Merge(crd.GetLabels(), map[string]string{api.LabelOperator: r.kube.Owner.Operator}))
+	digest, err := apply.DigestOf(crd)
+	if err != nil {
+		return nil, err
+	}
+	crd.SetAnnotations(labels.Merge(crd.GetAnnotations(), map[string]string{api.AnnotationApplied: digest}))
+	if read.live, err = r.kube.objects.Read(r.kube.ctx, read.Object); err != nil || read.live == nil {
+		return read, err
+	}
+	if r.CRDs != watches.CRDsReplace || read.live.GetLabels()[api.LabelOperator] != r.kube.Owner.Operator {
+		return nil, nil
+	}
+	if read.live.GetAnnotations()[api.AnnotationApplied] == digest && unchangedCRD(read.live, crd) {
+		read.unchanged = true
+		return read, nil
+	}
+	read.breaks, err = breaksOf(read.live, crd)
+	return read, err
+}
+
+// replacedCRDs returns the replacements of CRDs that need an approval, because they break
+// stored custom resources. If the action asks for no approval, it returns errBreakingCRD
+// instead: guard.mode Warn and Off and approval Never accept that objects of the release are
+// lost, but custom resources of a CRD belong to other users. An install asks for none
+// either, because a plan needs a release.
+//
+// No approval is requested for a CRD that the API server would reject.
+func (r *run) replacedCRDs(crds []chartCRD, asks bool) ([]guard.Operation, error) {
+	var found []guard.Operation
+	for _, crd := range crds {
+		if crd.breaks == "" {
+			continue
+		}
+		if !asks {
+			return nil, fmt.Errorf("%s: %w: %s", crd.source, errBreakingCRD, crd.breaks)
+		}
+		if _, err := r.kube.objects.Apply(r.kube.ctx, crd.Object, apply.Options{DryRun: true}); err != nil && !apierrors.IsForbidden(err) {
+			return nil, fmt.Errorf("%s: %w", crd.source, crd.explain(err))
+		}
+		found = append(found, guard.Operation{Verb: guard.Replace, Key: apply.KeyOf(crd), UID: crd.live.GetUID(), Why: crd.breaks})
+	}
+	return found, nil
+}
+
+// applyCRDs installs CRDs. They belong to no release: they are never deleted, and fields
+// that the chart does not set are not changed.
+func (r *run) applyCRDs(crds []chartCRD) error {
+	for _, crd := range crds {
+		err := r.applyCRD(crd)
+		if apierrors.IsForbidden(err) {
+			r.warnForbiddenCRD(crd.GetName())
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", crd.source, crd.explain(err))
 		}
 	}
 	return nil
 }
 
-func (r *run) ensureCRD(crd *unstructured.Unstructured) error {
+func (r *run) applyCRD(crd chartCRD) error {
 	ctx := r.kube.ctx
-	mapping, err := r.kube.builder.mapper.RESTMapping(crd.GroupVersionKind().GroupKind(), crd.GroupVersionKind().Version)
+	if crd.unchanged {
+		return r.kube.objects.Watch(ctx, apply.Object{Unstructured: crd.live, Mapping: crd.Mapping}, established)
+	}
+	if _, err := r.kube.objects.Apply(ctx, crd.Object, apply.Options{}); err != nil {
+		return err
+	}
+	if r.plan != nil {
+		return r.kube.builder.planKind(crd.Unstructured)
+	}
+	return r.kube.objects.Until(ctx, crd.Object, established)
+}
+
+// explain adds to a rejection of a changed CRD what users can do.
+func (crd chartCRD) explain(err error) error {
+	if crd.live == nil || !apierrors.IsInvalid(err) {
+		return err
+	}
+	if stored := crd.removedStored(); len(stored) > 0 {
+		names := strings.Join(stored, ", ")
+		return fmt.Errorf("%w. Custom resources may be stored as version %s. Make another version the storage version, update all custom resources of the kind, and remove %s from .status.storedVersions of the CRD", err, names, names)
+	}
+	return fmt.Errorf("%w. Correct the CRD in the chart, or delete the CRD with all custom resources of its kind, so that the operator creates it again", err)
+}
+
+// removedStored returns the versions that the chart removes although custom resources may
+// be stored in them.
+func (crd chartCRD) removedStored() []string {
+	from, err := decodeCRD(crd.live)
 	if err != nil {
-		return err
+		return nil
 	}
-	o := apply.Object{Unstructured: crd, Mapping: mapping}
-	crd.SetLabels(labels.Merge(crd.GetLabels(), map[string]string{api.LabelOperator: r.kube.Owner.Operator}))
-	digest, err := apply.DigestOf(crd)
+	to, err := decodeCRD(crd.Unstructured)
 	if err != nil {
-		return err
+		return nil
 	}
-	crd.SetAnnotations(labels.Merge(crd.GetAnnotations(), map[string]string{api.AnnotationApplied: digest}))
-	live, err := r.kube.objects.Read(ctx, o)
-	if err != nil {
-		return err
-	}
-	if live != nil {
-		if r.CRDs != watches.CRDsReplace || live.GetLabels()[api.LabelOperator] != r.kube.Owner.Operator {
-			return nil
-		}
-		if live.GetAnnotations()[api.AnnotationApplied] == digest && unchangedCRD(live, crd) {
-			return r.kube.objects.Watch(ctx, apply.Object{Unstructured: live, Mapping: mapping}, established)
-		}
-		if err := compatible(live, crd); err != nil {
-			return err
-		}
-	}
-	if _, err := r.kube.objects.Apply(ctx, o, apply.Options{}); err != nil {
-		return err
-	}
-	return r.kube.objects.Until(ctx, o, established)
+	return slices.DeleteFunc(slices.Clone(from.Status.StoredVersions), func(stored string) bool {
+		return slices.ContainsFunc(to.Spec.Versions, func(version apiextensionsv1.CustomResourceDefinitionVersion) bool { return version.Name == stored })
+	})
 }
 
 // established reports whether the API server serves a CRD.
@@ -141,21 +252,18 @@ func established(object *unstructured.Unstructured) (bool, error) {
 	return apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established), nil
 }
 
-// compatible rejects a CRD with which stored custom resources would become invalid or
-// lose fields.
-func compatible(live, wanted *unstructured.Unstructured) error {
+// breaksOf describes the changes of a CRD with which stored custom resources would become
+// invalid or lose fields, or an empty text.
+func breaksOf(live, wanted *unstructured.Unstructured) (string, error) {
 	from, err := decodeCRD(live)
 	if err != nil {
-		return err
+		return "", err
 	}
 	to, err := decodeCRD(wanted)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if breaks := compat.Breaks(from, to); breaks != "" {
-		return fmt.Errorf("%w: %s", errBreakingCRD, breaks)
-	}
-	return nil
+	return compat.Breaks(from, to), nil
 }
 
 func decodeCRD(object *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {

@@ -117,7 +117,7 @@ func TestForce_NeverDeletesKindsWithData(t *testing.T) {
 		},
 		"a Service": {
 			"apiVersion: v1\nkind: Service\nmetadata: {name: it}\nspec: {clusterIP: %s, ports: [{port: 80}]}",
-			"None", "10.0.0.99", "/api/v1/namespaces/%s/services/it", true,
+			"None", "10.0.0.9", "/api/v1/namespaces/%s/services/it", true,
 		},
 		"a PersistentVolumeClaim": {
 			"apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: it}\nspec: {storageClassName: %s, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}",

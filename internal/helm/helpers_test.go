@@ -99,7 +99,9 @@ func (f warnFunc) Warn(reason, message string) { f(reason, message) }
 
 func (warnFunc) HookStarted(wait HookWait) func(bool) string { return NoOp{}.HookStarted(wait) }
 
-// writes returns the requests that are not reads.
+// writes returns the requests that are neither reads nor dry runs.
 func writes(requests []string) []string {
-	return slices.DeleteFunc(slices.Clone(requests), func(r string) bool { return strings.HasPrefix(r, http.MethodGet+" ") })
+	return slices.DeleteFunc(slices.Clone(requests), func(r string) bool {
+		return strings.HasPrefix(r, http.MethodGet+" ") || strings.HasPrefix(r, dryRun+" ")
+	})
 }

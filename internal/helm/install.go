@@ -25,37 +25,39 @@ import (
 // ErrConflict. Other errors are ErrStale if the index was behind, ErrTooLarge, and
 // errors of the API server.
 func (c *Client) Install(ctx context.Context, r Request) error {
-	return c.apply(ctx, r, func(run *run) error {
-		if err := run.prepare(); err != nil {
-			return err
-		}
-		if err := c.ensureNamespace(ctx, r); err != nil {
-			return err
-		}
-		failed, _ := run.splitFailed(run.repeatsInputs)
-		if err := run.deleteRecords(failed); err != nil {
-			return err
-		}
-		install := action.NewInstall(run.config)
-		install.ReleaseName = r.Release
-		install.Namespace = r.Namespace
-		install.Timeout = r.Timeout
-		install.DisableHooks = r.DisableHooks
-		install.Description = r.Description
-		install.TakeOwnership = r.TakeOwnership
-		install.SkipCRDs = true
-		install.DisableOpenAPIValidation = true
-		install.SkipSchemaValidation = true
-		// The helm CLI may have kept the record of an uninstalled release. The release
-		// then continues with the next revision.
-		install.Replace = len(run.history()) > 0
-		// Helm also renders revision 1 here, whatever revision it then stores.
-		rendered, err := run.execute(run.prepared, 1)
-		if err != nil {
-			return run.classify(err)
-		}
-		return run.deploy(rendered, func() (*helmrelease.Release, error) { return install.Run(rendered, r.Values) })
-	})
+	return c.apply(ctx, r, (*run).install)
+}
+
+func (r *run) install() error {
+	if err := r.prepare(); err != nil {
+		return err
+	}
+	if err := r.ensureNamespace(); err != nil {
+		return err
+	}
+	failed, _ := r.splitFailed(r.repeatsInputs)
+	if err := r.deleteRecords(failed); err != nil {
+		return err
+	}
+	install := action.NewInstall(r.config)
+	install.ReleaseName = r.Release
+	install.Namespace = r.Namespace
+	install.Timeout = r.Timeout
+	install.DisableHooks = r.DisableHooks
+	install.Description = r.Description
+	install.TakeOwnership = r.TakeOwnership
+	install.SkipCRDs = true
+	install.DisableOpenAPIValidation = true
+	install.SkipSchemaValidation = true
+	// The helm CLI may have kept the record of an uninstalled release. The release
+	// then continues with the next revision.
+	install.Replace = len(r.history()) > 0
+	// Helm also renders revision 1 here, whatever revision it then stores.
+	rendered, err := r.execute(r.prepared, 1)
+	if err != nil {
+		return r.classify(err)
+	}
+	return r.deploy(rendered, func() (*helmrelease.Release, error) { return install.Run(rendered, r.Values) })
 }
 
 // prepare checks the values against the chart's schemas, prepares the chart for
@@ -103,7 +105,7 @@ func (r *run) repeatsInputs(failed release.Record) bool { return failed.InputDig
 // existing namespace is not labeled, so an uninstall does not delete it. The operator's
 // own account creates the namespace, because the service account of the release is in
 // it.
-func (c *Client) ensureNamespace(ctx context.Context, r Request) error {
+func (r *run) ensureNamespace() error {
 	if !r.CreateNamespace {
 		return nil
 	}
@@ -112,7 +114,10 @@ func (c *Client) ensureNamespace(ctx context.Context, r Request) error {
 		Labels:      map[string]string{api.LabelCreatedFor: string(r.Owner.UID)},
 		Annotations: map[string]string{api.AnnotationOwner: r.Owner.String()},
 	}}
-	_, err := c.config.Clientset.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{FieldManager: api.FieldManager})
+	if r.plan != nil {
+		return r.planNamespace(namespace)
+	}
+	_, err := r.client.config.Clientset.CoreV1().Namespaces().Create(r.kube.ctx, namespace, metav1.CreateOptions{FieldManager: api.FieldManager})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create the release's namespace: %w", err)
 	}
@@ -120,10 +125,10 @@ func (c *Client) ensureNamespace(ctx context.Context, r Request) error {
 }
 
 // removeNamespace deletes the namespace of the release if ensureNamespace created it
-// and it contains no other release. It is called before the record is deleted, so that
+// and it contains no other release. A move leaves it, with the objects that stay. It is called before the record is deleted, so that
 // it is called again if the process ends.
 func (c *Client) removeNamespace(ctx context.Context, r Request) error {
-	if !r.CreateNamespace {
+	if !r.CreateNamespace || r.MoveTo != "" {
 		return nil
 	}
 	namespaces := c.config.Clientset.CoreV1().Namespaces()

@@ -7,6 +7,7 @@ import (
 
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -97,9 +98,11 @@ func (r *run) refuseOrphaned(history []release.Record) error {
 		if checked.Has(apply.KeyOf(o)) {
 			return false, nil
 		}
-		checked.Insert(apply.KeyOf(o))
 		state, err := r.kube.referrer(o)
-		found = found || state.Managed
+		if state.Managed {
+			checked.Insert(apply.KeyOf(o))
+			found = true
+		}
 		return state.Referred, err
 	}
 	for _, state := range r.kube.inventory.OwnedBy(r.Owner.UID) {
@@ -148,7 +151,24 @@ func (k *kubeClient) referrer(o apply.Object) (apply.State, error) {
 	if !state.Managed || state.Owner != k.Owner.UID || state.Kept || state.Deleting {
 		return apply.State{}, nil
 	}
+	if state.Referred || k.appliedWithReference(o, live) {
+		return state, nil
+	}
+	why, err := k.reason(o, live)
+	if err != nil || why != "" {
+		return apply.State{}, err
+	}
 	return state, nil
+}
+
+// appliedWithReference reports whether an object had an ownerReference when it was applied
+// from a manifest. Older versions added it to guarded objects, too.
+func (k *kubeClient) appliedWithReference(o apply.Object, live *metav1.PartialObjectMetadata) bool {
+	prepared, err := k.prepareWith(apply.Object{Unstructured: o.DeepCopy(), Mapping: o.Mapping}, true)
+	if err != nil || !slices.ContainsFunc(prepared.GetOwnerReferences(), func(reference metav1.OwnerReference) bool { return reference.UID == k.Owner.UID }) {
+		return false
+	}
+	return prepared.GetAnnotations()[api.AnnotationApplied] == live.Annotations[api.AnnotationApplied]
 }
 
 // referring reports whether the objects of a release should have ownerReferences,

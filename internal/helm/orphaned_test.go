@@ -59,6 +59,15 @@ func TestUninstall_RefusesOrphanedRelease(t *testing.T) {
 			w.reinventory(`"{\"digest\": \"2-1\"}"`)
 			r.Digests.Chart = "another"
 		}, false},
+		{"all are removed, and an older operator has applied guarded objects", mapsChart(), func(w *world, r *Request) {
+			w.removeOwnerReferences("a", "b")
+			r.Guard.Kinds = []string{"ConfigMap"}
+		}, true},
+		{"the garbage collector has deleted the objects that are not guarded", mapsChart().with("templates/claim.yaml", claimManifest), func(w *world, _ *Request) {
+			for _, name := range []string{"a", "b"} {
+				w.must(w.plain.CoreV1().ConfigMaps(w.namespace).Delete(w.Context(), name, metav1.DeleteOptions{}))
+			}
+		}, false},
 		{"one reference is left", mapsChart(), func(w *world, _ *Request) { w.removeOwnerReferences("a") }, false},
 		{"the resource is not being deleted", mapsChart(), func(w *world, r *Request) {
 			w.removeOwnerReferences("a", "b")

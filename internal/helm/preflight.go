@@ -79,7 +79,8 @@ func (k *kubeClient) preflight(rls *helmrelease.Release) error {
 	if err := k.refuseForeign(toCheck); err != nil {
 		return err
 	}
-	if rls.Version == 1 {
+	// For a plan, each apply is a dry run.
+	if rls.Version == 1 || k.plan != nil {
 		return nil
 	}
 	return k.dryRun(objects)

@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,6 +27,8 @@ var ErrProtected = errors.New("the release is not uninstalled")
 type ProtectedError struct {
 	// Objects holds the UIDs of the protected objects.
 	Objects map[apply.Key]types.UID
+	// moves reports that the release moves to another namespace.
+	moves bool
 }
 
 // Error names the objects and what users can do.
@@ -35,6 +38,10 @@ func (e *ProtectedError) Error() string {
 		names = append(names, key.String())
 	}
 	slices.Sort(names)
+	if e.moves {
+		return fmt.Sprintf("%v in its namespace, because the annotation %s protects %s. To delete the objects too, remove the annotation from them. To keep the release where it is, set the namespace back",
+			ErrProtected, api.AnnotationProtect, strings.Join(names, ", "))
+	}
 	return fmt.Sprintf("%v, because the annotation %s protects %s. To delete the objects too, remove the annotation from them. To keep all objects of the release, set the annotation %s to %q on the custom resource",
 		ErrProtected, api.AnnotationProtect, strings.Join(names, ", "), api.AnnotationDeletionPolicy, "orphan")
 }
@@ -42,13 +49,16 @@ func (e *ProtectedError) Error() string {
 // Unwrap returns ErrProtected.
 func (e *ProtectedError) Unwrap() error { return ErrProtected }
 
-// refuseUninstall returns an error if the release is orphaned, or if an object in the
-// inventory is protected.
+// refuseUninstall returns an error if the release is orphaned, if an object in the
+// inventory is protected, or if the move of the release needs an approval.
 func (r *run) refuseUninstall(history []release.Record) error {
 	if err := r.refuseOrphaned(history); err != nil {
 		return err
 	}
-	return r.refuseProtected(nil)
+	if err := r.refuseProtected(nil); err != nil {
+		return err
+	}
+	return r.approveMove(history)
 }
 
 // refuseProtected returns a ProtectedError if the uninstall would delete a protected
@@ -62,7 +72,7 @@ func (r *run) refuseProtected(rls *helmrelease.Release) error {
 	if err != nil || len(objects) == 0 {
 		return err
 	}
-	refusal := &ProtectedError{Objects: objects}
+	refusal := &ProtectedError{Objects: objects, moves: r.MoveTo != ""}
 	if r.Guard.Mode == watches.GuardWarn {
 		r.kube.reportOnce(api.EventDataAtRisk, fmt.Sprintf("The uninstall deletes objects with the annotation %s: guard.mode is Warn in the watches file", api.AnnotationProtect))
 		return nil
@@ -128,11 +138,17 @@ func (r *run) protectedObjects(rls *helmrelease.Release) (map[apply.Key]types.UI
 	return found, nil
 }
 
-// terminating reports whether a namespace is being deleted. The API server rejects every
-// new object there, so a dry run shows it, without the permission to read namespaces.
+// terminating is Client.Terminating.
 func (r *run) terminating(namespace string) (bool, error) {
+	return r.client.Terminating(r.kube.ctx, namespace)
+}
+
+// Terminating reports whether a namespace is being deleted or does not exist. The API server
+// rejects every new object there, so a dry run shows it, without the permission to read
+// namespaces.
+func (c *Client) Terminating(ctx context.Context, namespace string) (bool, error) {
 	probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{GenerateName: "chartwright-probe-"}}
-	_, err := r.client.config.Clientset.CoreV1().Secrets(namespace).Create(r.kube.ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	_, err := c.config.Clientset.CoreV1().Secrets(namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err):
 		return true, nil

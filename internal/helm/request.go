@@ -21,6 +21,8 @@ type Request struct {
 	Notifier Notifier
 	Redactor Redactor
 	Slot     SlotLender
+	// plan, if not nil, receives what the action would do. Nothing is written.
+	plan *Plan
 }
 
 // Target is the release that an action changes.
@@ -99,6 +101,10 @@ type Options struct {
 	Deleting bool
 	// Uninstall is the policy for objects that hooks created.
 	Uninstall watches.Uninstall
+	// MoveTo is the new namespace of a release that is installed again after the uninstall.
+	// Such an uninstall needs an approval before it begins, and does not delete the
+	// namespace of the release.
+	MoveTo string
 	// WaitForDelete waits until the objects of the uninstalled release no longer exist.
 	WaitForDelete bool
 }

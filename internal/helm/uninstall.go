@@ -107,7 +107,7 @@ var ErrLeftBehind = errors.New("release records or objects still exist after the
 // verified.
 func (c *Client) Uninstall(ctx context.Context, r Request) error {
 	err := c.uninstall(ctx, r)
-	if err == nil || errors.Is(err, ErrWaiting) || errors.Is(err, ErrOrphaned) || errors.Is(err, ErrProtected) || r.DisableHooks && r.ServiceAccount == "" {
+	if err == nil || errors.Is(err, ErrWaiting) || errors.Is(err, ErrOrphaned) || errors.Is(err, ErrProtected) || errors.Is(err, ErrApprovalRequired) || r.DisableHooks && r.ServiceAccount == "" {
 		return err
 	}
 	var why string
@@ -134,14 +134,8 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 	return c.run(ctx, r, func(run *run) error {
 		run.kube.uninstalls, run.kube.builder.skipUnknown = true, true
 		history := run.history()
-		store := &uninstallDriver{Driver: run.driver, kube: run.kube, noWait: !r.WaitForDelete, hooks: !r.DisableHooks,
-			before: sync.OnceValue(func() error {
-				if err := run.deleteHookObjects(history); err != nil {
-					run.kube.failedHook = err
-					return err
-				}
-				return c.removeNamespace(ctx, r)
-			})}
+		store := &uninstallDriver{Driver: run.driver, kube: run.kube, noWait: !r.WaitForDelete && r.MoveTo == "", hooks: !r.DisableHooks,
+			before: sync.OnceValue(func() error { return run.sweepBeforeRecords(history) })}
 		run.config.Releases = storage.Init(store)
 		if len(history) > 0 && !belongs(history[0], r.Owner) {
 			// Another owner has a release of this name now.
@@ -174,9 +168,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 			err = run.kube.sweep(nil)
 		}
 		if err == nil && len(history) == 0 {
-			// Without a record, uninstallDriver did not remove the namespace.
-			run.kube.sweepClaimed()
-			err = c.removeNamespace(ctx, r)
+			err = run.sweepWithoutRecord()
 		}
 		if err == nil && r.WaitForDelete {
 			err = run.kube.waitUntilGone(left, r.Timeout)
@@ -190,6 +182,22 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		}
 		return err
 	})
+}
+
+// sweepBeforeRecords deletes what a later uninstall cannot find without the records.
+func (r *run) sweepBeforeRecords(history []release.Record) error {
+	if err := r.deleteHookObjects(history); err != nil {
+		r.kube.failedHook = err
+		return err
+	}
+	return r.client.removeNamespace(r.kube.ctx, r.Request)
+}
+
+// sweepWithoutRecord deletes what an uninstall otherwise deletes because of the record.
+func (r *run) sweepWithoutRecord() error {
+	r.kube.sweepClaimed()
+	// Without a record, uninstallDriver did not remove the namespace.
+	return r.client.removeNamespace(r.kube.ctx, r.Request)
 }
 
 // uninstall runs Helm's action, and then deletes the remaining records. Helm deletes a
@@ -256,12 +264,13 @@ func belongs(record release.Record, owner apply.Owner) bool {
 //
 // Helm sets the status of the newest record to uninstalling before it deletes objects.
 // If the uninstall waits for nothing, the driver skips this write and makes up for it
-// only after a failure.
+// only after a failure. Before a move it always writes the status: after an interruption,
+// the deployed release would otherwise wait for another approval.
 type uninstallDriver struct {
 	*release.Driver
 	kube *kubeClient
-	// noWait reports that the uninstall does not wait for the deletion of objects. hooks
-	// reports that hooks run.
+	// noWait reports that the uninstall neither waits for the deletion of objects nor needs
+	// the status after an interruption. hooks reports that hooks run.
 	noWait, hooks bool
 	// read is called with the newest release after it was read. Its error ends the uninstall.
 	read func(*helmrelease.Release) error

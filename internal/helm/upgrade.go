@@ -112,48 +112,54 @@ func (r *run) execute(in *chart.Prepared, revision int) (*helmchart.Chart, error
 // nor uninstalled. It returns the errors of Install, and an ApprovalError before anything
 // is written.
 func (c *Client) Upgrade(ctx context.Context, r Request) error {
-	return c.apply(ctx, r, func(run *run) error {
-		if err := run.prepareChart(); err != nil {
-			return err
-		}
-		var failed []release.Record
-		others := run.history()
-		if len(others) > 1 {
-			failed, others = run.splitFailed(run.repeatsInputs)
-		}
-		if err := run.findLeftovers(others); err != nil {
-			return err
-		}
-		revision := 1
-		if len(others) > 0 {
-			revision += others[0].Revision
-		}
-		rendered, err := run.execute(run.prepared, revision)
-		if err != nil {
-			return run.classify(err)
-		}
-		if err := run.approve(actionUpgrade, others, manifestsOf(rendered)); err != nil {
-			return err
-		}
-		if err := run.ensureCRDs(run.prepared.Chart); err != nil {
-			return err
-		}
-		if err := run.deleteRecords(failed); err != nil {
-			return err
-		}
-		upgrade := action.NewUpgrade(run.config)
-		upgrade.Namespace = r.Namespace
-		upgrade.Timeout = r.Timeout
-		upgrade.DisableHooks = r.DisableHooks
-		upgrade.Description = r.Description
-		upgrade.TakeOwnership = r.TakeOwnership
-		upgrade.SkipCRDs = true
-		upgrade.DisableOpenAPIValidation = true
-		upgrade.SkipSchemaValidation = true
-		// Without it, Helm reuses the values of the last revision if the new ones are empty.
-		upgrade.ResetValues = true
-		return run.deploy(rendered, func() (*helmrelease.Release, error) { return upgrade.Run(r.Release, rendered, r.Values) })
-	})
+	return c.apply(ctx, r, (*run).upgrade)
+}
+
+func (r *run) upgrade() error {
+	if err := r.prepareChart(); err != nil {
+		return err
+	}
+	var failed []release.Record
+	others := r.history()
+	if len(others) > 1 {
+		failed, others = r.splitFailed(r.repeatsInputs)
+	}
+	if err := r.findLeftovers(others); err != nil {
+		return err
+	}
+	revision := 1
+	if len(others) > 0 {
+		revision += others[0].Revision
+	}
+	rendered, err := r.execute(r.prepared, revision)
+	if err != nil {
+		return r.classify(err)
+	}
+	crds, err := r.readCRDs(r.prepared.Chart)
+	if err != nil {
+		return err
+	}
+	if err := r.approve(actionUpgrade, others, manifestsOf(rendered), crds); err != nil {
+		return err
+	}
+	if err := r.applyCRDs(crds); err != nil {
+		return err
+	}
+	if err := r.deleteRecords(failed); err != nil {
+		return err
+	}
+	upgrade := action.NewUpgrade(r.config)
+	upgrade.Namespace = r.Namespace
+	upgrade.Timeout = r.Timeout
+	upgrade.DisableHooks = r.DisableHooks
+	upgrade.Description = r.Description
+	upgrade.TakeOwnership = r.TakeOwnership
+	upgrade.SkipCRDs = true
+	upgrade.DisableOpenAPIValidation = true
+	upgrade.SkipSchemaValidation = true
+	// Without it, Helm reuses the values of the last revision if the new ones are empty.
+	upgrade.ResetValues = true
+	return r.deploy(rendered, func() (*helmrelease.Release, error) { return upgrade.Run(r.Release, rendered, r.Values) })
 }
 
 // findLeftovers watches the kinds of the revisions since the last deployed one, so that

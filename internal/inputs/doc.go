@@ -4,10 +4,10 @@
 // pods that a status field counts.
 //
 // Tracker.Set records what a custom resource uses, and Tracker.Users returns the custom
-// resources to reconcile when an input changes. Two packages use a Tracker, each with a
+// resources to reconcile when an input changes. Three packages use a Tracker, each with a
 // store that informers feed:
 //
-//   - valuesfrom: the Secrets and ConfigMaps of valuesFrom, and the secrets among their
-//     values.
+//   - dependencies: the objects that must be ready before a custom resource is deployed.
+//   - valuesfrom: the objects of valuesFrom, and the secrets among their values.
 //   - observed: the objects that expressions of the kind's status fields read.
 package inputs

@@ -1,6 +1,9 @@
 package inventory
 
 import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/apply"
@@ -39,6 +42,28 @@ func (x *Index) SetReleaseNamespace(owner types.UID, namespace string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.owner(owner).namespace = namespace
+}
+
+// Follow makes the index report every change of an owner's objects of these kinds that
+// other clients made, whether or not it is drift. A kind without a group matches the
+// kinds of all groups.
+func (x *Index) Follow(owner types.UID, kinds []schema.GroupKind) {
+	x.mu.RLock()
+	same := slices.Equal(x.known(owner).followed, kinds)
+	x.mu.RUnlock()
+	if same {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.owner(owner).followed = kinds
+}
+
+// isFollowed reports whether the owner in the label of an object follows its kind.
+func (x *Index) isFollowed(s *apply.State) bool {
+	return slices.ContainsFunc(x.known(s.Owner).followed, func(gk schema.GroupKind) bool {
+		return gk.Kind == s.Kind && (gk.Group == "" || gk.Group == s.Group)
+	})
 }
 
 // AddObjects records that objects, which may be outside the release namespace, belong
@@ -111,7 +136,7 @@ func (x *Index) Forget(owner types.UID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if info := x.owners[owner]; info != nil {
-		info.finished, info.named, info.namespace = nil, nil, ""
+		info.finished, info.named, info.namespace, info.followed = nil, nil, "", nil
 		x.removeOwnerIfEmpty(owner, info)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
@@ -99,4 +101,35 @@ func TestClaimedObjects_CountOnlyIfNamedByRelease(t *testing.T) {
 		l.Expect(web, nil)
 		expect(t, l, "inside, outside", "")
 	})
+}
+
+func TestFollow_ReportsEveryChange(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		kinds []schema.GroupKind
+		want  int
+	}{
+		{"not followed", nil, 0},
+		{"another kind", []schema.GroupKind{{Kind: "Other"}}, 0},
+		{"another group", []schema.GroupKind{{Group: "other", Kind: applied("a").Kind}}, 0},
+		{"the kind", []schema.GroupKind{applied("a").GroupKind()}, 2},
+		{"the kind of any group", []schema.GroupKind{{Kind: applied("a").Kind}}, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			l := newRecordingIndex()
+			first, second := applied("a"), but(applied("a"), 20)
+			l.observe(&first, nil)
+			l.Follow(web, test.kinds)
+			l.observe(&second, nil)
+			l.observe(&second, nil)
+			l.observeDeletion(&second, true)
+			if len(l.changed) != test.want {
+				t.Errorf("got %d reports, want %d", len(l.changed), test.want)
+			}
+			l.Forget(web)
+			if len(l.known(web).followed) > 0 {
+				t.Error("the owner is not forgotten")
+			}
+		})
+	}
 }

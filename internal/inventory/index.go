@@ -37,7 +37,7 @@ type Index struct {
 	unwatched map[schema.GroupKind][]string
 
 	// onDrift is called for owners of objects that have drifted, onChange for owners of
-	// objects whose health has changed.
+	// objects whose health has changed, and of objects of kinds that the owner follows.
 	onDrift  func(owner types.UID)
 	onChange func(owner types.UID)
 }
@@ -73,11 +73,13 @@ type owner struct {
 	// expected.
 	namespace string
 	named     map[apply.Key]bool
+	// followed are the kinds whose changes are all reported to the owner.
+	followed []schema.GroupKind
 }
 
 // NewIndex returns an empty index. It calls drifted when an object of an owner has
-// drifted, and changed when the health of an object of an owner has changed. No lock is
-// held during these calls.
+// drifted, and changed when the health of an object of an owner has changed, see also
+// Follow. No lock is held during these calls.
 func NewIndex(drifted, changed func(owner types.UID)) *Index {
 	return &Index{
 		objects: map[apply.Key]*entry{}, owners: map[types.UID]*owner{}, reporting: map[schema.GroupKind]bool{},
@@ -139,6 +141,10 @@ func (x *Index) Put(s apply.State) {
 	}
 }
 
+// Observe stores the state of an object that was read from the API server. It is for
+// processes without watches.
+func (x *Index) Observe(s apply.State) { x.observe(&s, nil) }
+
 // Remove removes an object that this process has just deleted. If the watch has already
 // reported a deletion timestamp, the object may have finalizers: it stays in the index
 // until the watch reports its deletion.
@@ -158,6 +164,7 @@ func (x *Index) observe(s *apply.State, health *Health) {
 	x.mu.Lock()
 	o := x.objects[s.Key]
 	protectionChanged := o != nil && o.live != nil && protectionChanged(o.live, s)
+	followed := x.isFollowed(s)
 	stale := o != nil && o.removed == s.UID && !s.Deleting || !x.put(s)
 	if stale {
 		x.shareState(s)
@@ -172,7 +179,7 @@ func (x *Index) observe(s *apply.State, health *Health) {
 	if !stale && drifted {
 		x.onDrift(owner)
 	}
-	if healthChanged || !stale && protectionChanged {
+	if healthChanged || !stale && (protectionChanged || followed) {
 		x.onChange(s.Owner)
 	}
 	for _, owner := range waiting {
@@ -222,7 +229,7 @@ func (x *Index) putHealth(s *apply.State, health *Health) bool {
 func (x *Index) observeDeletion(s *apply.State, certain bool) {
 	x.mu.Lock()
 	x.tombstones.Add(s.Key, s.ResourceVersion)
-	protected := false
+	protected, followed := false, x.isFollowed(s)
 	if o := x.objects[s.Key]; o != nil {
 		if o.removed == s.UID {
 			o.removed = ""
@@ -238,7 +245,7 @@ func (x *Index) observeDeletion(s *apply.State, certain bool) {
 	if drifted {
 		x.onDrift(owner)
 	}
-	if protected {
+	if protected || followed {
 		x.onChange(s.Owner)
 	}
 }
@@ -339,7 +346,7 @@ func (x *Index) detach(s *apply.State) {
 
 // removeOwnerIfEmpty deletes an empty record of an owner.
 func (x *Index) removeOwnerIfEmpty(uid types.UID, info *owner) {
-	if len(info.live) == 0 && !info.known && len(info.finished) == 0 && info.namespace == "" && len(info.named) == 0 {
+	if len(info.live) == 0 && !info.known && len(info.finished) == 0 && info.namespace == "" && len(info.named) == 0 && len(info.followed) == 0 {
 		delete(x.owners, uid)
 	}
 }

@@ -43,7 +43,7 @@ var (
 	watchedKinds   = prometheus.NewDesc("chartwright_watched_kinds", "Kinds of managed resources that are watched.", nil, nil)
 	watchedObjects = prometheus.NewDesc("chartwright_watched_objects", "Known managed resources, by their kind.", []string{"dependent"}, nil)
 	unwatchedKind  = prometheus.NewDesc("chartwright_unwatched_kind", "Always 1 for a kind of managed resources that the operator cannot watch.", []string{"dependent"}, nil)
-	rolloutSize    = prometheus.NewDesc("chartwright_rollout_resources", "Custom resources, by kind and position in the rollout of the kind's chart.", []string{"kind", "standing"}, nil)
+	rolloutSize    = prometheus.NewDesc("chartwright_rollout_resources", "Custom resources, by kind and position in the rollout of the kind's chart.", []string{"kind", "position"}, nil)
 
 	byStatus = prometheus.NewDesc("chartwright_releases", "Releases, by kind and Helm status of the newest revision.", []string{"kind", "status"}, nil)
 	notReady = prometheus.NewDesc("chartwright_releases_not_ready", "Custom resources that are not Ready, by kind.", []string{"kind"}, nil)

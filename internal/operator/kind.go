@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -302,6 +303,9 @@ func (s *servedKind) serve(ctx context.Context) error {
 				state, reason = readiness.Failed, other
 			}
 		}
+		if !s.removed {
+			s.manager.dependencies.unwatched(s.kind, cmp.Or(reason, reasonForbidden+" to list and watch the kind"))
+		}
 		s.manager.readiness.SetState(s.gk, state, reason)
 		return nil
 	}
@@ -310,13 +314,19 @@ func (s *servedKind) serve(ctx context.Context) error {
 			return err
 		}
 		if !s.removed {
-			s.manager.observed.start(ctx, s.kind)
+			s.manager.observed.startKind(ctx, s.kind)
+			s.manager.dependencies.startKind(ctx, s.kind)
 		}
 		s.manager.startSources(ctx, s.kind)
 	}
 	// Before the first reconciliation, so that it reads all custom resources.
 	for name, filled := range s.filled {
 		s.caches.put(name, filled)
+	}
+	if !s.removed {
+		if err := s.manager.dependencies.feedServed(ctx, s.kind, slices.Collect(maps.Values(s.filled))); err != nil {
+			return err
+		}
 	}
 	if first {
 		if err := s.startController(ctx); err != nil {

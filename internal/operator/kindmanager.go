@@ -29,10 +29,12 @@ type KindManager struct {
 	patcher     *customresource.Patcher
 	reconcilers *reconcilers
 	informers
-	// sources are the watches of the sources of values, and observed those of the objects
-	// that status fields read.
-	sources  *sourceWatches
-	observed *observedWatches
+	// sources are the watches of the sources of values, observed those of the objects that
+	// status fields read, and dependencies those of the objects that custom resources depend
+	// on.
+	sources      *sourceWatches
+	observed     *observedWatches
+	dependencies *dependencyWatches
 	// recordKinds limits the kinds that the operator watches because release records name
 	// them.
 	recordKinds *recordKinds
@@ -73,17 +75,10 @@ func (k *KindManager) Start(ctx context.Context) error {
 	defer k.tasks.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	k.observed.until, k.sources.until = ctx, ctx
+	k.observed.until, k.dependencies.until, k.sources.until, k.sources.others.until = ctx, ctx, ctx, ctx
 	changes := k.set.Changes()
 	k.tasks.Go(k.shared.Actions.Capabilities().Warm)
-	// Without a key no release record can be signed.
-	for _, needed := range []<-chan struct{}{k.crds.Known(), k.signingKey.Loaded(), k.loaded, k.chartKinds} {
-		select {
-		case <-needed:
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	k.awaitInputs(ctx)
 	k.readiness.SetNotReady("the operator is starting")
 	if err := k.openScopes(ctx); err != nil || ctx.Err() != nil {
 		return err
@@ -98,11 +93,10 @@ func (k *KindManager) Start(ctx context.Context) error {
 		k.readiness.SetNotReady("")
 		var again <-chan time.Time
 		switch {
-		case !waiting:
-		case time.Since(lastChange) < kindCheckDuration:
+		case waiting && time.Since(lastChange) < kindCheckDuration:
 			again = time.After(kindCheckInterval)
-		case failed, k.crds.Forbidden():
-			// No event will report that the API server serves the kind.
+		case waiting && failed, k.crds.Forbidden():
+			// No event will report that the API server serves a kind.
 			again = time.After(pollInterval)
 		}
 		select {
@@ -131,10 +125,32 @@ func (k *KindManager) Start(ctx context.Context) error {
 			k.shared.Inventory.Retry()
 		case <-settled:
 			k.capabilitiesChanged(ctx)
-			k.observed.retryUnserved()
+			k.retryUnserved()
 			k.shared.Inventory.Retry()
 			k.reconcilers.each((*reconcile.Reconciler).KindsChanged)
 		case <-again:
+			if k.crds.Forbidden() {
+				k.retryUnserved()
+			}
+		}
+	}
+}
+
+// retryUnserved starts the shared watches whose kind was not served.
+func (k *KindManager) retryUnserved() {
+	k.observed.retryUnserved()
+	k.dependencies.retryUnserved()
+	k.sources.others.retryUnserved()
+}
+
+// awaitInputs waits for what the manager needs before the first kind starts. Without a key no
+// release record can be signed.
+func (k *KindManager) awaitInputs(ctx context.Context) {
+	for _, needed := range []<-chan struct{}{k.crds.Known(), k.signingKey.Loaded(), k.loaded, k.chartKinds} {
+		select {
+		case <-needed:
+		case <-ctx.Done():
+			return
 		}
 	}
 }

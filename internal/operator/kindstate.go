@@ -87,6 +87,8 @@ func (k *KindManager) add(gk schema.GroupKind) *kindState {
 // restart stops a kind, which continues with end, or prepares a kind that is not served.
 func (k *KindManager) restart(state *kindState) {
 	if state.served != nil {
+		// Until the new chart is served, the status of its custom resources is outdated.
+		k.dependencies.store.Suspend(state.gk)
 		state.served.stop()
 		return
 	}
@@ -129,6 +131,7 @@ func (k *KindManager) forget(ctx context.Context, state *kindState) {
 // at start are registered already.
 func (k *KindManager) prepare(state *kindState) {
 	if state.removed {
+		k.dependencies.remove(state.gk, k.kinds)
 		delete(k.first, state.gk)
 		k.readiness.Add(state.kind)
 		// Before the permissions, whose report depends on it.
@@ -138,6 +141,7 @@ func (k *KindManager) prepare(state *kindState) {
 		state.crdTried = closedChannel
 		return
 	}
+	k.dependencies.serve(state.kind)
 	if !k.isFirst(state) {
 		k.readiness.Add(state.kind)
 		k.permissions.Add(state.kind)
@@ -197,6 +201,7 @@ func (k *KindManager) startServed(ctx context.Context, lookups *crdwatch.Lookups
 				state.reported = true
 			}
 			k.readiness.SetState(state.gk, readiness.Waiting, readiness.WaitsForCRD(state.kind))
+			k.dependencies.waits(state.kind)
 		default:
 			// The API server, or an aggregated API server, is unavailable.
 			failed = true

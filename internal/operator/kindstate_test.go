@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -253,8 +254,9 @@ func TestKinds_RemovedWithVersionAndCRD(t *testing.T) {
 	if err := l.Get(l.ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		t.Fatal(err)
 	}
-	object.SetFinalizers(nil)
-	if err := errors.Join(l.Delete(l.ctx, definition), l.Update(l.ctx, object)); err != nil {
+	// The deletion of the CRD changes the custom resource, too.
+	noFinalizers := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
+	if err := errors.Join(l.Delete(l.ctx, definition), l.Patch(l.ctx, object, noFinalizers)); err != nil {
 		t.Fatal(err)
 	}
 	waitState(ctx, t, registry, leafKind, "")

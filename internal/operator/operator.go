@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -26,6 +27,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/inputs/dependencies"
 	"github.com/chartwright/chartwright/internal/inputs/observed"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/inventory/diagnose"
@@ -79,7 +81,7 @@ func New(config *rest.Config, options Options, registerer prometheus.Registerer,
 // addRunnables creates the parts of the operator and adds them to the manager.
 func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, registerer prometheus.Registerer, stop func()) error {
 	logger, mapper := mgr.GetLogger(), mgr.GetRESTMapper()
-	clientset, err := newClientset(mgr)
+	clientset, objects, err := newClients(mgr)
 	if err != nil {
 		return err
 	}
@@ -166,12 +168,12 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	}
 	crds, installer := crdwatch.NewWatcher(crdConfig), crdwatch.NewInstaller(crdConfig)
 	caches := informers{manager: mgr, permissions: checker, scopes: newScopes(options.Namespaces), tasks: &sync.WaitGroup{}, logger: logger}
-	sources := valuesfrom.NewStore(valuesfrom.FromServer(clientset.CoreV1(), key.Secret), served.forOne((*reconcile.Reconciler).SourceChanged))
-	sourced := &sourceWatches{informers: caches, store: sources, started: map[sourceWatch]<-chan struct{}{}}
-	inputs := &observedWatches{
-		informers: caches, store: observed.NewStore(served.forOne((*reconcile.Reconciler).ObservedChanged)),
-		watches: map[observed.Watch]<-chan struct{}{}, unserved: map[observed.Watch]bool{},
-	}
+	read := valuesfrom.FromServer(objects, mapper, key.Secret)
+	sources := valuesfrom.NewStore(read, served.forOne((*reconcile.Reconciler).SourceChanged))
+	sourced := newSourceWatches(caches, sources)
+	inputs := newObservedWatches(caches, observed.NewStore(served.forOne((*reconcile.Reconciler).ObservedChanged)))
+	// A change of a dependency has the effect of a change of a source of values.
+	dependent := newDependencyWatches(caches, dependencies.NewStore(served.forOne((*reconcile.Reconciler).DependencyChanged)), catalog.Kind.DependencyKinds)
 	live := liveKinds{options: options, clientset: clientset, recorder: recorder, metrics: counted, set: set, readiness: ready, permissions: checker}
 	var restored <-chan struct{}
 	if chartKinds, restored, err = live.newController(mgr); err != nil {
@@ -179,7 +181,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	}
 	patcher := customresource.NewPatcher(mgr.GetConfig(), mgr.GetHTTPClient(), mapper, nil)
 	kinds := &KindManager{
-		options: options, set: set, loaded: loaded, chartKinds: restored, reconcilers: served, informers: caches, sources: sourced, observed: inputs,
+		options: options, set: set, loaded: loaded, chartKinds: restored, reconcilers: served, informers: caches, sources: sourced, observed: inputs, dependencies: dependent,
 		recordKinds: limited, crds: crds, installer: installer, signingKey: key, readiness: ready, patcher: patcher,
 		first: map[schema.GroupKind]kindset.Entry{}, ended: make(chan *servedKind), emptied: make(chan *servedKind),
 		unserved: make(chan *servedKind), opened: make(chan struct{}, 1),
@@ -194,6 +196,9 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 			Pool:               pool,
 			Sources:            sources,
 			Observed:           inputs.store,
+			Outputs:            outputsClient{mapper, read, clientset.CoreV1()},
+			Dependencies:       dependent.store,
+			Version:            versionReader(mgr),
 			Recorder:           recorder,
 			Metrics:            counted,
 			Why: func(ctx context.Context, object apply.Key, uid types.UID) (string, error) {
@@ -337,7 +342,7 @@ func newManager(config, lease *rest.Config, o Options, logger logr.Logger) (mana
 		PprofBindAddress:              o.PprofBindAddress,
 		LeaderElection:                o.LeaderElection,
 		LeaderElectionID:              o.LeaseName(),
-		LeaderElectionNamespace:       o.LeaderElectionNamespace,
+		LeaderElectionNamespace:       o.leaseNamespace(),
 		LeaderElectionReleaseOnCancel: true,
 		LeaderElectionConfig:          lease,
 		LeaseDuration:                 new(leader.LeaseDuration),
@@ -356,18 +361,22 @@ func newManager(config, lease *rest.Config, o Options, logger logr.Logger) (mana
 	return mgr, nil
 }
 
-// newClientset returns the client for the built-in kinds. It uses protobuf, which is much
-// cheaper than JSON on both sides: release records are Secrets, whose data JSON encodes as
-// base64 once more.
-func newClientset(mgr manager.Manager) (kubernetes.Interface, error) {
+// newClients returns the clients for the built-in kinds and for other kinds. The first one
+// uses protobuf, which is much cheaper than JSON on both sides: release records are Secrets,
+// whose data JSON encodes as base64 once more.
+func newClients(mgr manager.Manager) (kubernetes.Interface, dynamic.Interface, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	clientset, err := kubernetes.NewForConfigAndClient(config, mgr.GetHTTPClient())
 	if err != nil {
-		return nil, fmt.Errorf("set up the client of the built-in kinds: %w", err)
+		return nil, nil, fmt.Errorf("set up the client of the built-in kinds: %w", err)
 	}
-	return clientset, nil
+	objects, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, nil, fmt.Errorf("set up the client of other kinds: %w", err)
+	}
+	return clientset, objects, nil
 }
 
 // decoderOf returns the decoder for the custom resources of a kind.

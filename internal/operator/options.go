@@ -92,6 +92,7 @@ func (o Options) Validate() error {
 		problems := validation.IsDNS1123Label(namespace)
 		require(len(problems) == 0, "$WATCH_NAMESPACE: %q is not a namespace name: %s; separate several namespaces by commas", namespace, strings.Join(problems, "; "))
 	}
+	require(!o.LeaderElection || o.leaseNamespace() != "", "--leader-elect outside a pod requires --leader-election-namespace")
 	require(o.MaxConcurrentReconciles >= 1, "--max-concurrent-reconciles is %d: expected at least 1", o.MaxConcurrentReconciles)
 	require(o.MaxConcurrentActions >= 1, "--max-concurrent-actions is %d: expected at least 1", o.MaxConcurrentActions)
 	require(o.ReconcilePeriod >= 0, "--reconcile-period is %s: expected 0 (never) or more", o.ReconcilePeriod)
@@ -122,11 +123,16 @@ func checkLoopback(address string) error {
 
 // signingKeySecret returns the Secret of the signing key, in the namespace of the lease.
 func (o Options) signingKeySecret() types.NamespacedName {
-	namespace := o.LeaderElectionNamespace
-	if pod := ownPod(os.Getenv, os.ReadFile, os.Hostname); namespace == "" && pod != nil {
-		namespace = pod.Namespace
+	return types.NamespacedName{Namespace: cmp.Or(o.leaseNamespace(), o.ContextNamespace, metav1.NamespaceDefault), Name: o.Name + "-signing-key"}
+}
+
+// leaseNamespace returns the namespace of the leader election's lease, empty outside a pod
+// without a flag.
+func (o Options) leaseNamespace() string {
+	if pod := ownPod(os.Getenv, os.ReadFile, os.Hostname); o.LeaderElectionNamespace == "" && pod != nil {
+		return pod.Namespace
 	}
-	return types.NamespacedName{Namespace: cmp.Or(namespace, o.ContextNamespace, metav1.NamespaceDefault), Name: o.Name + "-signing-key"}
+	return o.LeaderElectionNamespace
 }
 
 // LeaseName returns the name of the leader election's lease.

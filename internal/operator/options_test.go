@@ -16,13 +16,15 @@ func TestOptionsValidate(t *testing.T) {
 	if err := good.Validate(); err != nil {
 		t.Errorf("the defaults: %v", err)
 	}
-	bad := Options{Name: "No Name", ReconcilePeriod: -time.Second, Namespaces: []string{"team-a", "team-a team-b"}, Metrics: Metrics{BindAddress: "none"}}
+	t.Setenv("POD_NAMESPACE", "")
+	bad := Options{Name: "No Name", LeaderElection: true, ReconcilePeriod: -time.Second, Namespaces: []string{"team-a", "team-a team-b"}, Metrics: Metrics{BindAddress: "none"}}
 	err := bad.Validate()
 	if err == nil {
 		t.Fatal("no error for invalid options")
 	}
 	for _, want := range []string{
 		`--operator-name "No Name": `,
+		"--leader-elect outside a pod requires --leader-election-namespace",
 		"--max-concurrent-reconciles is 0: expected at least 1",
 		"--max-concurrent-actions is 0: expected at least 1",
 		"--reconcile-period is -1s: expected 0 (never) or more",
@@ -79,11 +81,13 @@ func TestOptions_SigningKeyInNamespaceOfLease(t *testing.T) {
 		options Options
 		pod     string
 		want    string
+		// lease is the namespace of the lease.
+		lease string
 	}{
-		"by the flag":                  {Options{LeaderElectionNamespace: "leases", ContextNamespace: "context"}, "pod", "leases"},
-		"by the pod":                   {Options{ContextNamespace: "context"}, "pod", "pod"},
-		"by the kubeconfig, in no pod": {Options{ContextNamespace: "context"}, "", "context"},
-		"by nothing, in no pod":        {Options{}, "", "default"},
+		"by the flag":                  {Options{LeaderElectionNamespace: "leases", ContextNamespace: "context"}, "pod", "leases", "leases"},
+		"by the pod":                   {Options{ContextNamespace: "context"}, "pod", "pod", "pod"},
+		"by the kubeconfig, in no pod": {Options{ContextNamespace: "context"}, "", "context", ""},
+		"by nothing, in no pod":        {Options{}, "", "default", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("POD_NAMESPACE", test.pod)
@@ -91,6 +95,9 @@ func TestOptions_SigningKeyInNamespaceOfLease(t *testing.T) {
 			test.options.Name = "op"
 			if got, want := test.options.signingKeySecret(), (types.NamespacedName{Namespace: test.want, Name: "op-signing-key"}); got != want {
 				t.Errorf("got %s, want %s", got, want)
+			}
+			if got := test.options.leaseNamespace(); got != test.lease {
+				t.Errorf("the lease is in %q, want %q", got, test.lease)
 			}
 		})
 	}

@@ -90,6 +90,9 @@ func readsAnnotations(entry watches.Watch) bool {
 	for _, source := range entry.ValuesFrom {
 		texts = append(texts, source.Name)
 	}
+	for _, dependency := range entry.DependsOn {
+		texts = slices.AppendSeq(texts, maps.Values(dependency.Templates()))
+	}
 	for _, observe := range entry.Observe {
 		texts = slices.AppendSeq(texts, maps.Values(observe.Selector.MatchLabels))
 	}

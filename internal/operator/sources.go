@@ -5,21 +5,30 @@ import (
 	"slices"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
+	"github.com/chartwright/chartwright/internal/operator/permissions"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // sourceWatches watches the kinds that valuesFrom uses. Kinds share watches. An operator
 // without ConfigMaps in valuesFrom needs no permission to watch them.
+//
+// A scope is ready when its Secrets and ConfigMaps are listed. Objects of other kinds do not
+// delay a scope, because their kind may not be served yet.
 type sourceWatches struct {
 	informers
 	store *valuesfrom.Store
-	// until ends the watches.
+	// others are the watches of kinds other than Secrets and ConfigMaps.
+	others sharedWatches[schema.GroupVersionKind]
+	// until ends the watches of Secrets and ConfigMaps.
 	until context.Context
 
 	mu sync.Mutex
@@ -31,7 +40,33 @@ type sourceWatches struct {
 // sourceWatch is a watch for the sources of values of one kind in one scope.
 type sourceWatch struct {
 	scope *namespaceScope
-	kind  watches.SourceKind
+	kind  schema.GroupVersionKind
+}
+
+func newSourceWatches(caches informers, store *valuesfrom.Store) *sourceWatches {
+	describe := func(kind schema.GroupVersionKind) sharedWatch {
+		object := &metav1.PartialObjectMetadata{}
+		object.SetGroupVersionKind(kind)
+		feed := store.Feed(kind)
+		return sharedWatch{
+			kind: kind, feed: feed, object: object,
+			options: func(options *cache.Options) error {
+				options.DefaultTransform = valuesfrom.Compact
+				return nil
+			},
+			check: func(mapping *meta.RESTMapping) error {
+				feed.Scoped(mapping.Scope.Name() == meta.RESTScopeNameRoot)
+				return nil
+			},
+			forbidden: func(mapping *meta.RESTMapping) string {
+				return valuesfrom.Forbidden(permissions.WatchRule(mapping.Resource))
+			},
+		}
+	}
+	return &sourceWatches{
+		informers: caches, store: store, others: newSharedWatches(caches, "sources of values", describe),
+		started: map[sourceWatch]<-chan struct{}{},
+	}
 }
 
 // openSources watches the sources that the present kinds need in a scope.
@@ -40,7 +75,7 @@ func (k *KindManager) openSources(ctx context.Context, scope *namespaceScope) er
 }
 
 // startSources watches the sources that a kind needs, in all scopes that are ready. Other
-// scopes watch them when they become ready.
+// scopes watch them when they become ready. It waits until the watches have settled.
 func (k *KindManager) startSources(ctx context.Context, kind catalog.Kind) {
 	for _, scope := range k.scopes {
 		if isClosed(scope.ready.done) {
@@ -49,14 +84,21 @@ func (k *KindManager) startSources(ctx context.Context, kind catalog.Kind) {
 			}
 		}
 	}
+	var started []<-chan struct{}
+	for _, from := range kind.ValuesFrom {
+		if !from.HasKeys() {
+			started = append(started, k.sources.others.start(from.GVK()))
+		}
+	}
+	await(ctx, started)
 }
 
-// start starts the watches that kinds need in a scope, and waits until they have listed
-// all existing objects or are forbidden.
+// start starts the watches of Secrets and ConfigMaps that kinds need in a scope, and waits
+// until they have listed all existing objects or are forbidden.
 func (w *sourceWatches) start(ctx context.Context, scope *namespaceScope, kinds ...catalog.Kind) error {
-	for _, source := range []watches.SourceKind{watches.SourceSecret, watches.SourceConfigMap} {
+	for _, source := range []schema.GroupVersionKind{valuesfrom.SecretKind, valuesfrom.ConfigMapKind} {
 		if !slices.ContainsFunc(kinds, func(kind catalog.Kind) bool {
-			return slices.ContainsFunc(kind.ValuesFrom, func(from watches.ValuesFrom) bool { return from.Kind == source })
+			return slices.ContainsFunc(kind.ValuesFrom, func(from watches.ValuesFrom) bool { return from.GVK() == source })
 		}) {
 			continue
 		}
@@ -82,25 +124,37 @@ func (w *sourceWatches) watch(of sourceWatch) (<-chan struct{}, error) {
 	}
 	options := w.cacheOptions(of.scope)
 	options.DefaultTransform = valuesfrom.Compact
-	if of.kind == watches.SourceSecret {
+	if of.kind == valuesfrom.SecretKind {
 		// Release records are numerous and never sources of values.
 		options.DefaultFieldSelector = fields.OneTermNotEqualSelector("type", release.SecretType)
 	}
-	started, err := w.watchMetadata(w.until, schema.GroupVersionKind{Version: "v1", Kind: string(of.kind)}, options, w.store.Handler(of.kind))
+	started, err := w.watchMetadata(w.until, of.kind, options, w.store.Handler(of.kind))
 	if err != nil {
 		return nil, err
 	}
-	settled := make(chan struct{})
-	w.started[of] = settled
+	settled := newLatch()
+	w.started[of] = settled.done
 	w.tasks.Go(func() {
-		defer close(settled)
+		defer settled.set()
 		select {
 		case <-started.synced:
+			return
 		case <-started.failed:
-			// Kinds without such sources can be served.
-			w.logger.Info("sources of values not watched because of a missing permission: changes are not detected", "kind", of.kind)
+		case <-w.until.Done():
+			return
+		}
+		feed := w.store.Feed(of.kind)
+		resource, _ := meta.UnsafeGuessKindToResource(of.kind)
+		reason := valuesfrom.Forbidden(permissions.WatchRule(resource))
+		feed.Failed(reason)
+		w.logger.Info("sources of values not watched", "kind", of.kind.Kind, "namespace", of.scope.name, "reason", reason)
+		// Kinds without such sources can be served.
+		settled.set()
+		select {
+		case <-started.synced:
+			feed.Synced()
 		case <-w.until.Done():
 		}
 	})
-	return settled, nil
+	return settled.done, nil
 }

@@ -28,6 +28,8 @@ var chain = []check{
 	{"deletionPaused", StatePaused, deletionPaused, pauseDeletion},
 	{"deleted", StateDeleted, isDeleted, removeFinalizer},
 	{"uninstallAborted", StateAborted, uninstallAborted, wait},
+	// Custom resources that depend on this one are uninstalled first.
+	{"inUse", StateInUse, isInUse, waitForDependents},
 	{"deleting", StateDeleting, isDeleting, uninstall},
 
 	// While a user inspects or repairs objects, the operator changes nothing.
@@ -53,9 +55,11 @@ var chain = []check{
 	// Drift is corrected even if the release cannot follow the spec.
 	{"drifted", StateDrifted, isDrifted, try(StepRepair)},
 	{"unverified", StateUnverified, isUnverified, try(StepVerify)},
-	{"invalid", StateInvalid, specInvalid, wait},
+	{"invalid", StateInvalid, specInvalid, waitForSpec},
 
-	// The release follows the spec.
+	// The release follows the spec, as soon as its dependencies are ready.
+	{"waiting", StateWaiting, isWaiting, waitForDependency},
+	{"moving", StateMoving, isMoving, try(StepUninstall)},
 	{"absent", StateAbsent, isAbsent, try(StepInstall)},
 	{"unmanaged", StateUnmanaged, isUnmanaged, takeOver},
 	// Retry with backoff, immediately after an edit, or roll back.
@@ -155,7 +159,7 @@ func (o Observation) follows(change Change) bool {
 	case ChangeDeletion:
 		return !o.PausedDeletion
 	case ChangeEdit:
-		return !o.Paused && o.Invalid == nil
+		return !o.Paused && o.Invalid == nil && o.Dependency == nil
 	default:
 		return !o.Paused
 	}
@@ -188,6 +192,15 @@ func removeFinalizer(o Observation) Decision {
 }
 
 func uninstallAborted(o Observation) bool { return o.Deleting && !o.Orphan && o.AbortUninstall }
+
+// isInUse ignores an uninstall that has begun. Orphaning deletes nothing that others use.
+func isInUse(o Observation) bool {
+	return o.Deleting && !o.Orphan && o.Dependents != nil && (o.Newest == nil || o.Newest.Status != api.StatusUninstalling)
+}
+
+func waitForDependents(o Observation) Decision {
+	return Decision{Step: StepWait, After: o.Dependents.After}
+}
 
 func isDeleting(o Observation) bool { return o.Deleting }
 
@@ -260,6 +273,40 @@ func isUnverified(o Observation) bool {
 }
 
 func specInvalid(o Observation) bool { return o.Invalid != nil && !o.Holding() }
+
+// waitForSpec waits for an edit, or for a dependency without which the values are unknown.
+func waitForSpec(o Observation) Decision {
+	if o.Invalid.Waits && o.Dependency != nil {
+		d := waitForDependency(o)
+		d.State = StateWaiting
+		return d
+	}
+	return wait(o)
+}
+
+// isWaiting reports whether the release would be changed to follow the spec. A
+// rollback after failures does not wait.
+func isWaiting(o Observation) bool {
+	switch {
+	case o.Dependency == nil || o.staying():
+		return false
+	case isAbsent(o), isMoving(o), isUnmanaged(o):
+		return true
+	default:
+		at := failureOf(o)
+		return at != notFailed && !rollsBack(o, at) || at == notFailed && isOutOfSync(o)
+	}
+}
+
+func waitForDependency(o Observation) Decision {
+	return Decision{Step: StepWait, After: o.Dependency.After}
+}
+
+// isMoving reports whether the release must be uninstalled in its namespace, because the
+// spec requests another one. An uninstall that has begun is finished in any case.
+func isMoving(o Observation) bool {
+	return o.MoveTo != "" && o.stored() && !o.Deleting && o.Invalid == nil && !o.Holding()
+}
 
 func isAbsent(o Observation) bool {
 	return o.Newest == nil || o.Newest.Status == api.StatusUninstalled

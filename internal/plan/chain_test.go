@@ -100,6 +100,36 @@ func runCheck(t *testing.T, name string, tests []expect) {
 	}
 }
 
+// movesTo requests another namespace for the release.
+func movesTo(namespace string) func(*Observation) {
+	return func(o *Observation) { o.MoveTo = namespace }
+}
+
+func TestChain_Moving(t *testing.T) {
+	uninstall := &Decision{State: StateMoving, Step: StepUninstall}
+	deployed, waits := newest(1, api.StatusDeployed, desired), TargetKey{Goal: GoalGone, Digest: "other"}
+	waiting := func(o *Observation) { o.Failure.Waits = true }
+	runCheck(t, "moving", []expect{
+		{"same namespace", guarded(deployed), nil},
+		{"another namespace", guarded(deployed, movesTo("other")), uninstall},
+		{"failed revision", guarded(newest(1, api.StatusFailed, desired), movesTo("other")), uninstall},
+		{"no release", guarded(movesTo("other")), nil},
+		{"uninstall has begun", guarded(newest(1, api.StatusUninstalling, desired), movesTo("other")), nil},
+		{"invalid spec", guarded(deployed, movesTo("other"), isInvalid), nil},
+		{"not owned", guarded(deployed, movesTo("other"), notOwned), nil},
+		{"held", guarded(newest(4, api.StatusDeployed, "another"), movesTo("other"), heldAt(2)), nil},
+		{"approval missing", guarded(deployed, movesTo("other"), failedTo(waits, 1, time.Minute), waiting), &Decision{State: StateMoving, Step: StepWait, After: approvalBackoff - time.Minute}},
+		{"approval for another namespace missing", guarded(deployed, movesTo("third"), failedTo(waits, 1, time.Minute), waiting), uninstall},
+	})
+	o := guarded(deployed, movesTo("other"))
+	if Target(o) != waits || TargetOf(StepUninstall, o) != waits {
+		t.Errorf("the targets are %+v and %+v, want %+v", Target(o), TargetOf(StepUninstall, o), waits)
+	}
+	if Reached(o) {
+		t.Error("the target is reached before the move")
+	}
+}
+
 func TestChain_Busy(t *testing.T) {
 	runCheck(t, "busy", []expect{
 		{"no action", guarded(), nil},
@@ -127,6 +157,9 @@ func TestChain_Invalid(t *testing.T) {
 	runCheck(t, "invalid", []expect{
 		{"valid spec", guarded(), nil},
 		{"invalid spec", guarded(isInvalid), &Decision{State: StateInvalid, Step: StepWait}},
+		{"values of a dependency", guarded(isInvalid, waits, valuesWait), &Decision{State: StateWaiting, Step: StepWait, After: time.Hour}},
+		{"values of a dependency, deployed", guarded(isInvalid, waits, valuesWait, newest(1, api.StatusDeployed, "another")), &Decision{State: StateWaiting, Step: StepWait, After: time.Hour}},
+		{"invalid spec, and a dependency", guarded(isInvalid, waits), &Decision{State: StateInvalid, Step: StepWait}},
 		{"invalid spec of a held release", guarded(isInvalid, newest(4, api.StatusDeployed, "another"), heldAt(2)), nil},
 		{"invalid spec after a hold", guarded(isInvalid, newest(4, api.StatusDeployed, "another"), heldAt(2), specEdited), &Decision{State: StateInvalid, Step: StepWait}},
 	})
@@ -256,6 +289,7 @@ func TestChain_Drifted(t *testing.T) {
 		{"drifted, due upgrade failed", guarded(newest(2, api.StatusDeployed, "another"), drifted, failedTo(ofSpec, 3, 0)), repair},
 		{"drifted, newest revision failed", guarded(newest(2, api.StatusFailed, desired), drifted), nil},
 		{"drifted, spec invalid", guarded(newest(2, api.StatusDeployed, "another"), drifted, isInvalid), repair},
+		{"drifted, values of a dependency", guarded(newest(2, api.StatusDeployed, "another"), drifted, isInvalid, waits, valuesWait), repair},
 		{"drifted and held", guarded(newest(2, api.StatusDeployed, "another"), drifted, heldAt(1)), repair},
 		{"drifted, hold expired", guarded(newest(2, api.StatusDeployed, "another"), drifted, heldAt(1), specEdited), nil},
 		{"drifted, not owned", guarded(deployed, drifted, notOwned), nil},
@@ -361,13 +395,5 @@ func TestChain_Unrecorded(t *testing.T) {
 		{"not recorded", guarded(deployed, finished), &Decision{State: StateUnrecorded, Step: StepRecord}},
 		{"not recorded, write failed recently", guarded(deployed, finished, failedTo(TargetKey{Goal: GoalRecorded}, 1, 0)), &Decision{State: StateUnrecorded, Step: StepWait, After: time.Second}},
 		{"not recorded, upgraded by another program", guarded(newest(2, api.StatusDeployed, ""), byAnotherProgram, finished), nil},
-	})
-}
-
-func TestChain_InSync(t *testing.T) {
-	deployed := newest(1, api.StatusDeployed, desired)
-	runCheck(t, "inSync", []expect{
-		{"deployed", guarded(deployed), &Decision{State: StateInSync, Step: StepWait}},
-		{"until the period ends", guarded(deployed, func(o *Observation) { o.Period, o.Applied = time.Minute, now.Add(-20*time.Second) }), &Decision{State: StateInSync, Step: StepWait, After: 40 * time.Second}},
 	})
 }

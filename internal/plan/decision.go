@@ -58,6 +58,9 @@ const (
 	StateBusy State = "Busy"
 	// StateDeleted: the custom resource is being deleted, and its release is gone.
 	StateDeleted State = "Deleted"
+	// StateInUse: the custom resource is being deleted, and others that depend on it
+	// still have releases.
+	StateInUse State = "InUse"
 	// StateDeleting: the custom resource is being deleted, and its release must be
 	// uninstalled first.
 	StateDeleting State = "Deleting"
@@ -89,6 +92,12 @@ const (
 	StateUnverified State = "Unverified"
 	// StateInvalid: the spec is invalid.
 	StateInvalid State = "Invalid"
+	// StateWaiting: the release does not follow the spec yet, because an object that the
+	// custom resource depends on is not ready.
+	StateWaiting State = "Waiting"
+	// StateMoving: the spec requests another namespace for the release. The release is
+	// uninstalled, and then installed there.
+	StateMoving State = "Moving"
 	// StateAbsent: there is no release.
 	StateAbsent State = "Absent"
 	// StateUnmanaged: another program has created the newest revision.

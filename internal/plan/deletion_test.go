@@ -17,6 +17,8 @@ func inherited(o *Observation) {
 	o.Adoptable, o.Inherited, o.Newest.Owned, o.Newest.WrittenByUs = true, true, false, false
 }
 
+func inUse(o *Observation) { o.Dependents = &Obstacle{Message: "App shop depends on it"} }
+
 func deletionIsPaused(o *Observation) { o.Paused, o.PausedDeletion = true, true }
 
 func TestChain_DeletionPaused(t *testing.T) {
@@ -52,6 +54,16 @@ func TestChain_Deleted(t *testing.T) {
 		{"finalizer of the operator-sdk", guarded(beingDeleted, noFinalizer, formerFinalizer, newest(1, api.StatusDeployed, ""), inherited), nil},
 		{"release of the operator-sdk", guarded(beingDeleted, newest(1, api.StatusDeployed, ""), inherited), nil},
 	})
+}
+
+func TestChain_InUse(t *testing.T) {
+	for _, after := range []time.Duration{0, time.Minute} {
+		o := guarded(beingDeleted, newest(1, api.StatusDeployed, desired), inUse)
+		o.Dependents.After = after
+		if got, want := Next(o), (Decision{State: StateInUse, Step: StepWait, After: after}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
 }
 
 func TestChain_Deleting(t *testing.T) {

@@ -27,6 +27,7 @@ func TestNext_InterruptsHooks(t *testing.T) {
 		{"an edit that makes the spec invalid", ChangeEdit, isInvalid, nil},
 		{"an edit during a pause", ChangeEdit, isPaused, nil},
 		{"a rollback request", ChangeRollback, nil, idle},
+		{"an edit while a dependency is not ready", ChangeEdit, waits, nil},
 		{"a rollback request under an invalid spec", ChangeRollback, isInvalid, idle},
 		{"a rollback request during a pause", ChangeRollback, isPaused, nil},
 		{"hooks are disabled", ChangeHooksDisabled, nil, idle},

@@ -63,6 +63,15 @@ type Observation struct {
 	Desired string
 	// Invalid is why there is no such digest, nil if there is one.
 	Invalid *Problem
+	// Dependency is why the release must not be changed to follow the spec yet: an object
+	// that the custom resource depends on is not ready. It is nil if all are ready.
+	Dependency *Obstacle
+	// Dependents is why the release must not be uninstalled yet: other custom resources
+	// depend on this one. It is nil if none does.
+	Dependents *Obstacle
+	// MoveTo is the namespace that the spec requests for the release, if the release is in
+	// another one.
+	MoveTo string
 	// Postponed: only the chart has changed, and the upgrade waits for the rollout.
 	Postponed bool
 	// Request is the unanswered rollback request, or nil.
@@ -179,6 +188,17 @@ type Failure struct {
 // Ready and a message for the user.
 type Problem struct {
 	Reason, Message string
+	// Waits reports that the problem may end with the wait for Observation.Dependency, for
+	// example because the dependency is a source of values. The values are unknown until then.
+	Waits bool
+}
+
+// Obstacle is why a step has to wait for other custom resources or objects.
+type Obstacle struct {
+	// Message is for the user.
+	Message string
+	// After is when to observe again if no event ends the wait; 0 means never.
+	After time.Duration
 }
 
 // Inputs are compared to detect a change during an action.
@@ -251,7 +271,7 @@ func (o Observation) untrusted() bool { return o.Newest != nil && o.Newest.Untru
 
 // stuck reports whether the release cannot follow the spec for now.
 func (o Observation) stuck() bool {
-	return o.Invalid != nil || o.Earliest.After(o.Now) || o.failing()
+	return o.Invalid != nil || o.Dependency != nil || o.Earliest.After(o.Now) || o.failing()
 }
 
 // waits reports whether the action that brings the release to its Target waits for an

@@ -32,6 +32,12 @@ func TestNext_Precedence(t *testing.T) {
 		{"deletion comes before a rollback", guarded(beingDeleted, deployed, requestsRollback(1)), StateDeleting, StepUninstall},
 		{"deletion comes before a hold", guarded(beingDeleted, newest(3, api.StatusFailed, "another"), heldAt(1)), StateDeleting, StepUninstall},
 
+		{"dependents come before an uninstall", guarded(beingDeleted, deployed, inUse), StateInUse, StepWait},
+		{"an uninstall that has begun comes before dependents", guarded(beingDeleted, newest(2, api.StatusUninstalling, desired), inUse), StateDeleting, StepUninstall},
+		{"the end of a deletion comes before dependents", guarded(beingDeleted, inUse), StateDeleted, StepRemoveFinalizer},
+		{"a pause of deletions comes before dependents", guarded(beingDeleted, deletionIsPaused, deployed, inUse), StatePaused, StepWait},
+		{"dependents do not delay orphaning", guarded(beingDeleted, orphan, deployed, inUse), StateDeleting, StepOrphan},
+
 		{"a pause comes before a conflict", guarded(isPaused, conflicts), StatePaused, StepWait},
 		{"a pause comes before the finalizer", guarded(isPaused, noFinalizer), StatePaused, StepWait},
 		{"a pause comes before unlocking", guarded(isPaused, newest(2, api.StatusPendingUpgrade, desired)), StatePaused, StepWait},
@@ -75,6 +81,22 @@ func TestNext_Precedence(t *testing.T) {
 		{"inconsistent records come before an upgrade", guarded(old, inconsistent), StateUntidy, StepTidy},
 		{"a failed tidy step delays an upgrade", guarded(old, inconsistent, failedTo(ofSpec, 1, 0)), StateUntidy, StepWait},
 		{"an unfinished uninstall comes before inconsistent records", guarded(newest(3, api.StatusUninstalling, desired), inconsistent), StateUninstalling, StepUninstall},
+		{"a dependency comes before an install", guarded(waits), StateWaiting, StepWait},
+		{"a dependency comes before an upgrade", guarded(old, waits), StateWaiting, StepWait},
+		{"a dependency comes before an adoption", guarded(deployed, adoptable, waits), StateWaiting, StepWait},
+		{"a dependency comes before a move", guarded(deployed, waits, func(o *Observation) { o.MoveTo = "there" }), StateWaiting, StepWait},
+		{"a dependency comes before a retry", guarded(newest(3, api.StatusFailed, desired), waits), StateWaiting, StepWait},
+		{"a dependency comes before a retry without a record", guarded(old, failedTo(ofSpec, 1, time.Hour), waits), StateWaiting, StepWait},
+		{"a dependency does not matter in sync", guarded(deployed, waits), StateInSync, StepWait},
+		{"a dependency does not matter to a postponed release", guarded(old, waits, func(o *Observation) { o.Postponed = true }), StatePostponed, StepWait},
+		{"a rollback comes before a dependency", guarded(old, waits, requestsRollback(1)), StateRollbackRequested, StepRollback},
+		{"a rollback after failures comes before a dependency", guarded(newest(3, api.StatusFailed, desired), failedTo(ofSpec, 3, time.Hour), waits, func(o *Observation) { o.Retries, o.LastGood = 3, 2 }), StateFailed, StepRollback},
+		{"drift comes before a dependency", guarded(old, waits, drifted), StateDrifted, StepRepair},
+		{"a verification comes before a dependency", guarded(old, waits, unverified), StateUnverified, StepVerify},
+		{"an invalid spec comes before a dependency", guarded(old, waits, isInvalid), StateInvalid, StepWait},
+		{"an unfinished uninstall comes before a dependency", guarded(newest(2, api.StatusUninstalling, desired), waits), StateUninstalling, StepUninstall},
+		{"the finalizer comes before a dependency", guarded(noFinalizer, waits), StateUnguarded, StepAddFinalizer},
+
 		{"an uninstall is finished before an install", guarded(newest(2, api.StatusUninstalling, desired)), StateUninstalling, StepUninstall},
 		{"an uninstall is finished before a rollback", guarded(newest(2, api.StatusUninstalling, desired), requestsRollback(1)), StateUninstalling, StepUninstall},
 
@@ -165,4 +187,12 @@ func TestNext_PauseNamesPendingStep(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestChain_InSync(t *testing.T) {
+	deployed := newest(1, api.StatusDeployed, desired)
+	runCheck(t, "inSync", []expect{
+		{"deployed", guarded(deployed), &Decision{State: StateInSync, Step: StepWait}},
+		{"until the period ends", guarded(deployed, func(o *Observation) { o.Period, o.Applied = time.Minute, now.Add(-20*time.Second) }), &Decision{State: StateInSync, Step: StepWait, After: 40 * time.Second}},
+	})
 }

@@ -63,6 +63,13 @@ func observation(t *rapid.T) Observation {
 	o.PausedDeletion = o.Paused && rapid.Bool().Draw(t, "paused deletion")
 	if oneIn(t, 5, "invalid") {
 		isInvalid(&o)
+		o.Invalid.Waits = rapid.Bool().Draw(t, "invalid until the dependency is ready")
+	}
+	if oneIn(t, 4, "depends") {
+		o.Dependency = &Obstacle{Message: "Database db is not ready"}
+	}
+	if oneIn(t, 4, "in use") {
+		o.Dependents = &Obstacle{Message: "App shop depends on it"}
 	}
 	if oneIn(t, 5, "running") {
 		o.Running = &Running{Step: rapid.SampledFrom(steps).Draw(t, "step"), Since: past(t, "since")}
@@ -118,7 +125,7 @@ type rule struct {
 	broken func(o Observation, d Decision) bool
 }
 
-func is(step Step, oneOf ...Step) bool { return slices.Contains(oneOf, step) }
+func is[T comparable](value T, oneOf ...T) bool { return slices.Contains(oneOf, value) }
 
 var rules = []rule{
 	{"one action at a time", func(o Observation, d Decision) bool { return o.Running != nil && d.Step != StepWait }},
@@ -232,6 +239,26 @@ var rules = []rule{
 	{"a limited step waits until Earliest", func(o Observation, d Decision) bool {
 		return d.Throttled && (d.Step != StepWait || d.After > o.Earliest.Sub(o.Now) || d.After <= 0)
 	}},
+	{"nothing follows the spec before its dependencies are ready", func(o Observation, d Decision) bool {
+		automatic := d.State == StateMoving && d.Step == StepUninstall
+		return o.Dependency != nil && !o.Deleting && (is(d.Step, StepInstall, StepUpgrade, StepAdopt) || automatic)
+	}},
+	{"a dependency delays no rollback, correction, record or deletion", func(o Observation, d Decision) bool {
+		free := o
+		free.Dependency = nil
+		next := Next(free)
+		follows := next.State == StateMoving || is(next.Step, StepWait, StepInstall, StepUpgrade, StepAdopt)
+		return o.Running == nil && !follows && (d.Step != next.Step || d.Revision != next.Revision)
+	}},
+	{"nothing is uninstalled before its dependents", func(o Observation, d Decision) bool {
+		begun := o.Newest != nil && o.Newest.Status == api.StatusUninstalling
+		return o.Dependents != nil && o.Deleting && !begun && d.Step == StepUninstall
+	}},
+	{"dependents delay deletions only", func(o Observation, d Decision) bool {
+		free := o
+		free.Dependents = nil
+		return o.Dependents != nil && d != Next(free) && d.State != StateInUse
+	}},
 	{"a release in sync needs no step", func(_ Observation, d Decision) bool {
 		return d.State == StateInSync && d.Step != StepWait
 	}},
@@ -264,7 +291,7 @@ func TestNext_Properties(t *testing.T) {
 // user, a condition reports it.
 func waitsForEvent(o Observation, d Decision) bool {
 	switch d.State {
-	case StateBusy, StateDeleted, StateInvalid, StatePaused, StateAborted, StatePostponed:
+	case StateBusy, StateDeleted, StateInvalid, StatePaused, StateAborted, StatePostponed, StateWaiting, StateInUse:
 		return true // The rollout ends the wait of a postponed upgrade.
 	case StateInSync, StateHeld:
 		return o.Period == 0 || o.untrusted() // Nothing is applied again from an untrusted record.
@@ -288,7 +315,7 @@ func checkBackoff(t *rapid.T, o Observation, d Decision) {
 		t.Errorf("%s is repeated after a failure without backoff", d.Step)
 	}
 	o.Now = now.Add(maxBackoff)
-	if again := Next(o); again.Step == StepWait && again.State != StateInSync && again.State != StateHeld && again.State != StatePostponed {
+	if again := Next(o); again.Step == StepWait && !is(again.State, StateInSync, StateHeld, StatePostponed, StateWaiting) {
 		t.Errorf("%s is never repeated after a failure: %+v", d.Step, again)
 	}
 }

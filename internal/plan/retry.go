@@ -50,7 +50,8 @@ func Limited(step Step, o Observation) bool {
 type TargetKey struct {
 	// Goal is the kind of target.
 	Goal Goal
-	// Digest is that of the inputs, if the goal is the spec.
+	// Digest is that of the inputs, if the goal is the spec, or the new namespace of a
+	// release that moves.
 	Digest string
 	// Revision, Request and Expired are those of a rollback or a hold.
 	Revision int
@@ -85,10 +86,17 @@ func Target(o Observation) TargetKey {
 		return TargetKey{Goal: GoalRevision, Revision: o.Request.Revision, Request: o.Request.Token, Expired: o.Request.Expired, RetryToken: o.RetryToken}
 	case o.Holding() && !o.Held.ByFailure:
 		return TargetKey{Goal: GoalRevision, Revision: o.Held.Revision, Request: o.Held.Token, RetryToken: o.RetryToken}
+	case isMoving(o):
+		return moveTarget(o)
 	default:
 		// A rollback by failure has the same target as the upgrade that failed.
 		return TargetKey{Goal: GoalSpec, Digest: o.Desired, RetryToken: o.RetryToken}
 	}
+}
+
+// moveTarget returns the target of the uninstall before a move.
+func moveTarget(o Observation) TargetKey {
+	return TargetKey{Goal: GoalGone, Digest: o.MoveTo, RetryToken: o.RetryToken}
 }
 
 // goals are the goals of the steps that do not serve the Target of the release.
@@ -99,6 +107,9 @@ var goals = map[Step]Goal{
 
 // TargetOf returns the target of a step.
 func TargetOf(step Step, o Observation) TargetKey {
+	if step == StepUninstall && isMoving(o) {
+		return moveTarget(o)
+	}
 	if goal, ok := goals[step]; ok {
 		return TargetKey{Goal: goal, RetryToken: o.RetryToken}
 	}
@@ -108,7 +119,7 @@ func TargetOf(step Step, o Observation) TargetKey {
 // Reached reports whether the release has reached its Target. Then a failure to reach
 // it is obsolete: a write may have succeeded although its response was lost.
 func Reached(o Observation) bool {
-	if o.Deleting || o.Overdue || o.Running != nil || o.Inconsistent || o.Request != nil || o.Held != nil && o.Held.Expired {
+	if o.Deleting || o.Overdue || o.Running != nil || o.Inconsistent || o.Request != nil || isMoving(o) || o.Held != nil && o.Held.Expired {
 		return false
 	}
 	return o.runs() && (o.Holding() || o.Newest.Digest == o.Desired)

@@ -30,6 +30,11 @@ func byFailure(o *Observation) { o.Held.ByFailure = true }
 
 func isInvalid(o *Observation) { o.Invalid = &Problem{Message: "spec: expected an object"} }
 
+func waits(o *Observation) { o.Dependency = &Obstacle{Message: "Database db is not ready"} }
+
+// valuesWait makes the values invalid until the dependency is ready, in an hour.
+func valuesWait(o *Observation) { o.Invalid.Waits, o.Dependency.After = true, time.Hour }
+
 func retryRequested(o *Observation) { o.RetryToken = "again" }
 
 func TestChain_RollbackRequested(t *testing.T) {

@@ -68,7 +68,7 @@ func (w *world) verified(t *rapid.T) {
 
 // change makes a random change by a user or another program.
 func (w *world) change(t *rapid.T) {
-	switch rapid.IntRange(0, 12).Draw(t, "change") {
+	switch rapid.IntRange(0, 14).Draw(t, "change") {
 	case 0: // edit of the spec
 		w.Desired += "'"
 		if w.Held != nil {
@@ -109,6 +109,10 @@ func (w *world) change(t *rapid.T) {
 		}
 	case 12: // new signing key
 		w.Unsigned = w.stored()
+	case 13:
+		waits(&w.Observation)
+	case 14:
+		inUse(&w.Observation)
 	}
 }
 
@@ -303,12 +307,16 @@ func TestNext_EveryPathEnds(t *testing.T) {
 			if disturbances == 0 && w.ended(t, d) {
 				return
 			}
-			if d.Step == StepWait {
-				if d.After > 0 {
-					w.Now = w.Now.Add(d.After)
-				} else if disturbances == 0 {
-					t.Fatalf("the wait has no end: %v", taken)
-				}
+			switch {
+			case d.Step != StepWait:
+			case d.After > 0:
+				w.Now = w.Now.Add(d.After)
+			case d.State == StateWaiting && disturbances == 0:
+				w.Dependency = nil
+			case d.State == StateInUse && disturbances == 0:
+				w.Dependents = nil
+			case disturbances == 0:
+				t.Fatalf("the wait has no end: %v", taken)
 			}
 			switch {
 			case w.gone || disturbances > 0 && d.State == StateDeleted && d.Step == StepWait:

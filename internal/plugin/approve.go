@@ -16,12 +16,13 @@ func newApprove(s *session) *cobra.Command {
 	cmd := s.onResource(&cobra.Command{
 		Use:   "approve KIND/NAME",
 		Short: "Approve the change that is waiting for approval",
-		Long: `Approve the change that is waiting for approval: an upgrade or a rollback that deletes
+		Long: `Approve the change that is waiting for approval: for example an upgrade that deletes
 or recreates resources with data, or any upgrade of a kind with approval: Always.
 The command prints the plan and approves it. With --plan, it approves only the plan
 that you have reviewed. A changed plan needs another approval.
 
-Required permissions: get and patch on the custom resource, and watch for --wait.`,
+Required permissions: get and patch on the custom resource, watch for --wait, and
+approve if the cluster has the policy of config/approval-policy.`,
 		Example: example("kubectl chartwright approve podset/web", "kubectl chartwright approve podset/web --plan 3f6c0a9d1e5b7284 --wait"),
 	}, 0, func(ctx context.Context, t target, cr *unstructured.Unstructured, _ []string) error {
 		r, err := approval(t, cr, plan)

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -14,9 +13,6 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// diffFlags are the flags of diff. file is a custom resource or its spec.
-type diffFlags struct{ revision, file, chart, watchesFile string }
-
 // diffOutput is the output of diff with -o json and yaml.
 type diffOutput struct {
 	Release   string   `json:"release"`
@@ -27,63 +23,40 @@ type diffOutput struct {
 	Objects []objectDiff `json:"objects"`
 }
 
-// diffSide is one side of a comparison: a revision, or a file.
+// diffSide is one side of a comparison.
 type diffSide struct {
-	Revision int64  `json:"revision,omitempty"`
-	Spec     string `json:"spec,omitempty"`
+	Revision int64 `json:"revision"`
 	// Chart is "<name>-<version>".
 	Chart string `json:"chart"`
 }
 
 func newDiff(s *session) *cobra.Command {
-	var f diffFlags
+	var revisions string
 	cmd := s.onResource(&cobra.Command{
 		Use:   "diff KIND/NAME",
-		Short: "Compare revisions, or a revision with an edited spec",
+		Short: "Compare two revisions",
 		Long: `Compare the manifests of two revisions, hooks included: by default the newest two
-that were deployed.
+that were deployed. To preview an edit of the spec, use plan.
 
-With -f, compare the deployed revision with what an edited spec would render. The
-chart comes from the watches file or from --chart; values from valuesFrom and
-overrideValues are kept. A note reports if the chart differs from the deployed one.
 Values in Secrets are redacted; other objects are shown in full.
 
 Required permissions: get on the custom resource and on Secrets in the namespace
 of the release.`,
-		Example: example("kubectl chartwright diff podset/web", "kubectl chartwright diff podset/web --revision 2..4", "kubectl chartwright diff podset/web -f web.yaml"),
-		PreRunE: func(*cobra.Command, []string) error {
-			if f.file == "" && (f.chart != "" || f.watchesFile != "") {
-				return errors.New("--chart and --watches-file require -f FILE")
-			}
-			return nil
-		},
+		Example: example("kubectl chartwright diff podset/web", "kubectl chartwright diff podset/web --revision 2..4"),
 	}, 0, func(ctx context.Context, t target, cr *unstructured.Unstructured, _ []string) error {
-		return s.diff(ctx, t, cr, f)
+		return s.diff(ctx, t, cr, revisions)
 	})
-	flags := cmd.Flags()
-	flags.StringVar(&f.revision, "revision", "", "revisions such as 2..4, or 2 for 2..newest (default: the newest two deployed)")
-	flags.StringVarP(&f.file, "filename", "f", "", "file with the edited custom resource or spec, - for stdin (default: compare revisions)")
-	flags.StringVar(&f.file, "spec", "", "")
-	must(flags.MarkHidden("spec"))
-	flags.StringVar(&f.chart, "chart", "", "with -f: folder or .tgz of the chart (default: that of the watches file)")
-	flags.StringVar(&f.watchesFile, "watches-file", "", "with -f: watches file (default: ./watches.yaml, else the embedded one)")
-	for _, flag := range []string{"filename", "spec", "chart", "watches-file"} {
-		cmd.MarkFlagsMutuallyExclusive("revision", flag)
-	}
-	cmd.MarkFlagsMutuallyExclusive("chart", "watches-file")
-	cmd.MarkFlagsMutuallyExclusive("filename", "spec")
+	cmd.Flags().StringVar(&revisions, "revision", "", "revisions such as 2..4, or 2 for 2..newest (default: the newest two deployed)")
 	return cmd
 }
 
-func (s *session) diff(ctx context.Context, t target, cr *unstructured.Unstructured, f diffFlags) error {
+// diff compares two revisions. revisions is the value of --revision.
+func (s *session) diff(ctx context.Context, t target, cr *unstructured.Unstructured, revisions string) error {
 	status := statusOf(cr)
 	if status.Release == nil || len(status.History) == 0 {
 		return fmt.Errorf("%s has no release yet", t)
 	}
-	if f.file != "" {
-		return s.diffSpec(ctx, t, cr, f)
-	}
-	from, to, err := chooseRevisions(status.History, f.revision)
+	from, to, err := chooseRevisions(status.History, revisions)
 	if err != nil {
 		return err
 	}
@@ -143,9 +116,6 @@ func sideOf(stored *release.Stored) diffSide {
 
 // String returns the title in the header of each diff.
 func (d diffSide) String() string {
-	if d.Spec != "" {
-		return fmt.Sprintf("spec in %s (%s)", d.Spec, d.Chart)
-	}
 	return fmt.Sprintf("revision %d (%s)", d.Revision, d.Chart)
 }
 

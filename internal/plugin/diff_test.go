@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -118,69 +117,6 @@ func TestChooseRevisions(t *testing.T) {
 		from, to, err := chooseRevisions(test.history, test.flag)
 		if from != test.from || to != test.to || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s: %d, %d, %v", test.name, from, to, err)
-		}
-	}
-}
-
-func TestReadSpec(t *testing.T) {
-	kind := schema.GroupKind{Group: "app.example.com", Kind: "PodSet"}
-	const head = "apiVersion: app.example.com/v1\nkind: PodSet\n"
-	for _, test := range []struct {
-		name, text string
-		want       map[string]any
-		err        string
-	}{
-		{"spec", "replicas: 3\n", map[string]any{"replicas": int64(3)}, ""},
-		{"JSON", `{"replicas": 3.0}`, map[string]any{"replicas": int64(3)}, ""},
-		{"custom resource", head + "metadata: {name: web}\nspec: {replicas: 3}\n", map[string]any{"replicas": int64(3)}, ""},
-		{"only the field spec", "spec: {replicas: 3}\n", map[string]any{"replicas": int64(3)}, ""},
-		{"without a name", head + "spec: {replicas: 3}\n", map[string]any{"replicas": int64(3)}, ""},
-		{"other API version", "apiVersion: app.example.com/v1alpha1\nkind: PodSet\n", map[string]any{}, ""},
-		{"document separators", "---\nreplicas: 3\n---\n", map[string]any{"replicas": int64(3)}, ""},
-		{"empty", "# nothing\n", map[string]any{}, ""},
-		{"other kind", "apiVersion: v1\nkind: Pod\n", nil, "found kind Pod: expected PodSet.app.example.com"},
-		{"other name", head + "metadata: {name: api}\n", nil, "found PodSet api: expected web"},
-		{"two documents", "a: b\n---\nc: d\n", nil, "several documents"},
-		{"list", "- a\n", nil, "expected a custom resource or its spec"},
-		{"duplicate key", "a: b\na: c\n", nil, `"a" already set`},
-		{"spec is a number", head + "spec: 3\n", nil, "want an object"},
-	} {
-		got, err := readSpec([]byte(test.text), kind, "web")
-		if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
-			t.Errorf("%s: %v", test.name, err)
-			continue
-		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.name, diff)
-		}
-	}
-}
-
-func TestNotFromSpec_SameAndOtherSpec(t *testing.T) {
-	type m = map[string]any
-	for _, test := range []struct {
-		name         string
-		stored, spec m
-		// same and other are the results if the revision was rendered from this spec, and from
-		// another one.
-		same, other m
-	}{
-		{"equal", m{"a": "b", "c": m{"d": int64(1)}}, m{"a": "b", "c": m{"d": int64(1)}}, m{}, m{}},
-		{"not set in the spec", m{"a": "b", "c": m{"d": "e", "f": "g"}}, m{"c": m{"d": "e"}}, m{"a": "b", "c": m{"f": "g"}}, m{"a": "b", "c": m{"f": "g"}}},
-		{"overridden", m{"a": "over", "c": m{"d": "over"}}, m{"a": "b", "c": m{"d": "e"}}, m{"a": "over", "c": m{"d": "over"}}, m{}},
-		{"a list", m{"a": []any{"x"}}, m{"a": []any{"y"}}, m{"a": []any{"x"}}, m{}},
-		{"other type", m{"a": m{"b": "c"}}, m{"a": "b"}, m{"a": m{"b": "c"}}, m{}},
-		{"null", m{"a": nil}, m{"a": nil}, m{}, m{}},
-		{"only in the spec", m{}, m{"a": "b"}, m{}, m{}},
-	} {
-		if diff := cmp.Diff(test.same, notFromSpec(test.stored, test.spec, true)); diff != "" {
-			t.Errorf("%s, same spec (-want +got):\n%s", test.name, diff)
-		}
-		if diff := cmp.Diff(test.other, notFromSpec(test.stored, test.spec, false)); diff != "" {
-			t.Errorf("%s, other spec (-want +got):\n%s", test.name, diff)
-		}
-		if whole := len(notFromSpec(test.spec, test.stored, true)) == 0; whole != (len(test.spec) == 0 || cmp.Equal(test.same, test.other) && test.name != "only in the spec") {
-			t.Errorf("%s: contains the spec: %v", test.name, whole)
 		}
 	}
 }

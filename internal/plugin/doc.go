@@ -16,6 +16,7 @@
 //	list.go         list and check
 //	rollout….go     rollout: summary and progress of a new chart
 //	status….go      status: the custom resource, its release and its objects
+//	tree….go        tree: what a custom resource depends on, and what depends on it
 //	history.go      history, and reading of release records
 //	diff….go        diff: two revisions, or a revision and an edited spec
 //	version.go      version, also for the operator's CLI

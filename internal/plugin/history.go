@@ -45,6 +45,9 @@ type revisionOutput struct {
 	Held bool `json:"held,omitempty"`
 	// NeverReady: its objects were not ready before the next revision was deployed.
 	NeverReady bool `json:"neverReady,omitempty"`
+	// Approved is the digest of the plan that was approved for the revision. Without the
+	// release records, only the description contains it.
+	Approved string `json:"approved,omitempty"`
 	// By is "helm" if the helm CLI created the revision, and empty for the operator.
 	By string `json:"by,omitempty"`
 	// RollbackTo: a rollback to this revision is possible. Previous: a rollback without
@@ -114,7 +117,7 @@ func fromRecords(history []release.Record) []revisionOutput {
 		}
 		revisions[i] = revisionOutput{
 			Revision: int64(r.Revision), LastDeployed: &at, Status: r.Status, AppVersion: r.AppVersion, Description: r.Description.Description,
-			Held: held != nil && held.Revision == r.Revision, NeverReady: r.NeverReady,
+			Held: held != nil && held.Revision == r.Revision, NeverReady: r.NeverReady, Approved: r.Approved,
 			// The newest revision is already deployed.
 			RollbackTo: i > 0 && r.WasDeployed(), Previous: i == previous,
 		}
@@ -173,6 +176,9 @@ func (r revisionOutput) rollback() string {
 // outcome.
 func (r revisionOutput) description() string {
 	text := oneLine(r.Description)
+	if r.Approved != "" {
+		text = join("; ", text, "plan "+oneLine(r.Approved)+" approved")
+	}
 	if r.Held {
 		text = join("; ", text, "held")
 	}
@@ -201,6 +207,20 @@ func (s *session) revision(ctx context.Context, status api.Status, revision int6
 		}.explain(err)
 	}
 	return release.ReadRecord(secret)
+}
+
+// deployedRevision returns the newest deployed revision, or the newest if none is
+// deployed.
+func deployedRevision(status api.Status) int64 {
+	for _, entry := range status.History {
+		if entry.Status == api.StatusDeployed {
+			return entry.Revision
+		}
+	}
+	if len(status.History) > 0 {
+		return status.History[0].Revision
+	}
+	return status.Release.Revision
 }
 
 // revisionNumbers returns the revisions in the status, oldest first.

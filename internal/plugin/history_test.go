@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"encoding/json"
 	"maps"
 	"strings"
 	"testing"
@@ -19,6 +20,8 @@ type stored struct {
 	labels         map[string]string
 	// byHelm: created by the helm CLI.
 	byHelm bool
+	// approved is the digest of the approved plan.
+	approved string
 }
 
 func historyOf(t *testing.T, revisions ...stored) []release.Record {
@@ -35,6 +38,9 @@ func historyOf(t *testing.T, revisions ...stored) []release.Record {
 		}
 		if r.byHelm {
 			m.Labels[api.LabelRevision] = "0"
+		}
+		if r.approved != "" {
+			m.Annotations[release.AnnotationApproved] = r.approved
 		}
 		maps.Copy(m.Labels, r.labels)
 		record, ok := release.FromMeta(m)
@@ -90,17 +96,37 @@ func TestHistoryTable(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 14, 5, 0, time.UTC)
 	revisions := fromRecords(historyOf(t,
 		stored{number: "3", status: api.StatusDeployed, byHelm: true},
-		stored{number: "2", status: api.StatusSuperseded, labels: map[string]string{api.LabelHeldRevision: "1", api.LabelNeverReady: "true"}},
+		stored{number: "2", status: api.StatusSuperseded, labels: map[string]string{api.LabelHeldRevision: "1", api.LabelNeverReady: "true"}, approved: "3f6c0a9d1e5b7284"},
 		stored{number: "1", status: api.StatusSuperseded},
 	))
 	out := historyTable(revisions, at)
 	const want = `
 REVISION   AGE   STATUS       CHART       APP   ROLLBACK   DESCRIPTION
 3          10m   deployed     box-1.0.0   9     -          Upgrade complete; created by helm, not by the operator
-2          10m   superseded   box-1.0.0   9     yes        Upgrade complete; never became ready
+2          10m   superseded   box-1.0.0   9     yes        Upgrade complete; plan 3f6c0a9d1e5b7284 approved; never became ready
 1          10m   superseded   box-1.0.0   9     yes        Upgrade complete; held
 `
 	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), out); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestHistory_Approved(t *testing.T) {
+	revisions := fromRecords(historyOf(t, stored{number: "2", status: api.StatusDeployed, approved: "3f6c0a9d1e5b7284"}, stored{number: "1", status: api.StatusSuperseded}))
+	for i, want := range []string{"3f6c0a9d1e5b7284", ""} {
+		out, err := json.Marshal(revisions[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got struct{ Approved string }
+		if err := json.Unmarshal(out, &got); err != nil || got.Approved != want || strings.Contains(string(out), `"approved"`) != (want != "") {
+			t.Errorf("want approved %q in %s (error %v)", want, out, err)
+		}
+	}
+
+	// Without the records, the description contains the plan once.
+	status := api.Status{History: []api.HistoryEntry{{Revision: 2, Status: api.StatusDeployed, Description: "Upgrade complete; plan 3f6c0a9d1e5b7284 approved"}}}
+	if got := fromStatus(status)[0].description(); got != status.History[0].Description {
+		t.Errorf("the description is %q", got)
 	}
 }

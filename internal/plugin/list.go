@@ -178,13 +178,7 @@ func (s *session) listAll(ctx context.Context, kinds []metav1.APIResource) (all 
 	var mu sync.Mutex
 	forbidden := 0
 	concurrently(len(kinds), func(i int) {
-		kind := kinds[i]
-		namespace := ""
-		if kind.Namespaced {
-			namespace = s.namespace
-		}
-		resource := schema.GroupVersionResource{Group: kind.Group, Version: kind.Version, Resource: kind.Name}
-		list, err := s.dynamic.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		list, err := s.listKind(ctx, kinds[i], s.namespace)
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
@@ -192,15 +186,38 @@ func (s *session) listAll(ctx context.Context, kinds []metav1.APIResource) (all 
 			all = append(all, list.Items...)
 		case apierrors.IsForbidden(err):
 			forbidden++
-		case !apierrors.IsNotFound(err) && !apierrors.IsMethodNotSupported(err):
-			missing = append(missing, fmt.Sprintf("cannot list %s: %s", resource.GroupResource(), oneLine(err.Error())))
+		case !unlistable(err):
+			missing = append(missing, cannotList(kinds[i], err))
 		}
 	})
 	slices.Sort(missing)
 	if forbidden > 0 {
-		missing = append(missing, fmt.Sprintf("%d kinds were skipped because you cannot list them", forbidden))
+		missing = append(missing, skippedKinds(forbidden))
 	}
 	return all, missing
+}
+
+// listKind lists the objects of a kind, in a namespace if the kind is namespaced.
+func (s *session) listKind(ctx context.Context, kind metav1.APIResource, namespace string) (*unstructured.UnstructuredList, error) {
+	if !kind.Namespaced {
+		namespace = metav1.NamespaceAll
+	}
+	resource := schema.GroupVersionResource{Group: kind.Group, Version: kind.Version, Resource: kind.Name}
+	return s.dynamic.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+}
+
+// unlistable reports whether a list failed because the kind does not exist any more, or
+// cannot be listed.
+func unlistable(err error) bool {
+	return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
+}
+
+func cannotList(kind metav1.APIResource, err error) string {
+	return fmt.Sprintf("cannot list %s: %s", schema.GroupResource{Group: kind.Group, Resource: kind.Name}, oneLine(err.Error()))
+}
+
+func skippedKinds(n int) string {
+	return fmt.Sprintf("%d kinds were skipped because you cannot list them", n)
 }
 
 func refOf(cr *unstructured.Unstructured) objectRef {
@@ -255,7 +272,7 @@ func findingsOf(cr *unstructured.Unstructured) (findings []finding) {
 	add := func(l level, reason, message string) {
 		findings = append(findings, finding{refOf(cr), l, reason, oneLine(message)})
 	}
-	ready := cmp.Or(meta.FindStatusCondition(status.Conditions, api.ConditionReady), &metav1.Condition{Reason: "NotReported", Message: "no status reported yet"})
+	ready := cmp.Or(meta.FindStatusCondition(status.Conditions, api.ConditionReady), &metav1.Condition{Reason: "NotReported", Message: noStatus})
 	if message := notObserved(cr, status); message != "" {
 		add(levelPending, "NotObserved", message)
 	} else if v := settled(status); v.outcome == outcomeFailed {

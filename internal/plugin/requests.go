@@ -43,7 +43,7 @@ type requestOutput struct {
 	// Annotation was set to Value, or removed if there is no value.
 	Annotation string `json:"annotation"`
 	Value      string `json:"value,omitempty"`
-	// Outcome is Asked without --wait, else Done, Failed or Unknown.
+	// Outcome is Requested without --wait, else Done, Failed or Unknown.
 	Outcome string `json:"outcome"`
 	Message string `json:"message"`
 	// State and Revision are those of the release at the end.
@@ -91,7 +91,7 @@ func (s *session) send(ctx context.Context, t target, cr *unstructured.Unstructu
 	}
 	out := requestOutput{
 		Verb: r.verb, Kind: t.resource().String(), Namespace: t.namespace, Name: t.name,
-		Annotation: r.annotation, Value: r.value, Outcome: "Asked", Message: r.message,
+		Annotation: r.annotation, Value: r.value, Outcome: "Requested", Message: r.message,
 	}
 	var failure error
 	status := statusOf(cr)

@@ -42,7 +42,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 	}
 	root.SetArgs(words)
 	err := root.ExecuteContext(ctx)
-	if err != nil {
+	if _, printed := errors.AsType[exitError](err); err != nil && !printed {
 		_, _ = fmt.Fprintln(streams.ErrOut, "Error:", err)
 	}
 	return exitCode(err)
@@ -66,6 +66,9 @@ func (e *pendingError) Error() string { return e.message }
 func exitCode(err error) int {
 	if err == nil {
 		return exitDone
+	}
+	if code, ok := errors.AsType[exitError](err); ok {
+		return int(code)
 	}
 	if _, pending := errors.AsType[*pendingError](err); pending {
 		return exitPending
@@ -94,8 +97,8 @@ Exit codes: 0 done; 1 failed or refused; 2 outcome not known yet.`,
 	s.addFlags(root)
 	WithVersion(root, &s.output)
 	root.AddCommand(
-		newList(s), newCheck(s), newStatus(s), newHistory(s), newDiff(s),
-		newRollback(s), newUnhold(s), newPause(s), newResume(s), newUnpause(s), newReconcile(s), newApprove(s), newRollout(s),
+		newList(s), newCheck(s), newStatus(s), newTree(s), newHistory(s), newDiff(s),
+		newRollback(s), newUnhold(s), newPause(s), newResume(s), newUnpause(s), newReconcile(s), newPlan(s), newApprove(s), newRollout(s),
 	)
 	return root
 }

@@ -211,9 +211,9 @@ func (t target) read(ctx context.Context) (*unstructured.Unstructured, error) {
 	cr, err := t.client.Get(ctx, t.name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err) && t.namespace != "":
-		return nil, fmt.Errorf("%s not found in namespace %s", t, t.namespace)
+		return nil, fmt.Errorf("%s not found in namespace %s: check the name, or select a namespace with -n", t, t.namespace)
 	case apierrors.IsNotFound(err):
-		return nil, fmt.Errorf("%s not found", t)
+		return nil, fmt.Errorf("%s not found: check the name", t)
 	case err != nil:
 		return nil, t.need("get", "to read the custom resource").explain(err)
 	}

@@ -157,12 +157,15 @@ type judge func(value string, cr *unstructured.Unstructured, status api.Status) 
 func stateOf(status api.Status) string {
 	ready := meta.FindStatusCondition(status.Conditions, api.ConditionReady)
 	if ready == nil {
-		return "no status reported yet"
+		return noStatus
 	}
 	return status.State + ": " + ready.Message
 }
 
-const deleting = "the custom resource is being deleted"
+const (
+	deleting = "the custom resource is being deleted"
+	noStatus = "no status reported yet"
+)
 
 // answeredThen returns a judge that waits until .status.answered repeats the value of
 // the request, and then calls next.

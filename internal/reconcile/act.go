@@ -122,6 +122,9 @@ func (r *Reconciler) run(ctx context.Context, v *snapshot, d plan.Decision) {
 			r.Wake(v.key, slow)
 			began := r.Now()
 			err := recoverable(func() error {
+				if err := r.recheckDependencies(ctx, v, d); err != nil {
+					return err
+				}
 				if !a.values {
 					request := r.request(v, d, slot)
 					request.CurrentValues = func() (map[string]any, error) {

@@ -38,6 +38,8 @@ type Actions interface {
 	Tidy(ctx context.Context, request helm.Request) error
 	Prune(ctx context.Context, request helm.Request, limit int) error
 
+	// Terminating reports whether a namespace is being deleted or does not exist.
+	Terminating(ctx context.Context, namespace string) (bool, error)
 	// SignedByCurrentKey reports whether the newest signing key has signed a record.
 	// It makes no request.
 	SignedByCurrentKey(record release.Record) bool

@@ -137,6 +137,9 @@ func (r *Reconciler) doneNote(v *snapshot, d plan.Decision) string {
 	name := v.Release.Name
 	switch d.Step {
 	case plan.StepUninstall:
+		if to := v.moveTo(d); to != "" {
+			return fmt.Sprintf("Release %s is uninstalled in namespace %s, and moves to namespace %s", name, v.Release.Namespace, to)
+		}
 		return fmt.Sprintf("Release %s is uninstalled", name)
 	case plan.StepOrphan:
 		return fmt.Sprintf("Release %s is orphaned: its objects stay", name)

@@ -50,8 +50,13 @@ func (r *Reconciler) guardedChanged(f *status.Failure) bool {
 	return false
 }
 
-// reportApproval emits an event if the newest revision was approved.
+// reportApproval emits an event if the newest revision, or the move of the release, was
+// approved.
 func (r *Reconciler) reportApproval(v *snapshot, d plan.Decision) {
+	if d.State == plan.StateMoving {
+		r.emit(v, api.EventApproved, fmt.Sprintf("The move to namespace %s was approved by the annotation %s: plan %s", v.Observation.MoveTo, api.AnnotationApprove, v.Requests.Approve))
+		return
+	}
 	if d.Step != plan.StepUpgrade && d.Step != plan.StepRollback {
 		return
 	}

@@ -45,6 +45,7 @@ type remembered struct {
 	// the results of templates over the custom resource.
 	facts     *specFacts
 	evaluated evaluated
+	published published
 	// orphan reports that the custom resource was deleted with propagationPolicy
 	// Orphan.
 	orphan bool

@@ -17,6 +17,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api/annotations"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/customresource"
+	"github.com/chartwright/chartwright/internal/inputs/dependencies"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
@@ -39,8 +40,18 @@ type snapshot struct {
 	unclear bool
 	// undecided reports that the rollout does not know all custom resources yet.
 	undecided bool
+	// queued reports that the upgrade to a new chart waits for its turn in the rollout.
+	queued bool
+	// dependencies are the objects that the custom resource depends on.
+	dependencies []dependencies.Ref
+	// missing is the source of values that makes the values invalid because it does not exist
+	// or lacks a value, nil if no source is missing.
+	missing *valuesfrom.Ref
 	// signIn is how long until the newest record may be signed.
 	signIn time.Duration
+
+	// version is the resourceVersion of the custom resource, after the status was patched.
+	version string
 
 	// reached reports that the release has reached the target of the last failure.
 	reached bool
@@ -86,7 +97,7 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*unstr
 // observe reads what the decision depends on. It changes nothing but the memory of
 // this process: caches, and when a state was first observed.
 func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *unstructured.Unstructured) (*snapshot, error) {
-	v := &snapshot{key: key, Snapshot: status.Snapshot{
+	v := &snapshot{key: key, version: cr.GetResourceVersion(), Snapshot: status.Snapshot{
 		CR: cr, Requests: annotations.ParseWithFloor(cr.GetAnnotations(), r.periodFloor()),
 	}}
 	o := &v.Observation
@@ -115,8 +126,12 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *
 		return nil, err
 	case err != nil && o.Invalid == nil:
 		o.Invalid = invalid(err)
+		v.missing = missingSource(err)
 	}
 	o.Desired = v.digests.Input
+	if err := r.observeDependencies(ctx, v); err != nil {
+		return nil, err
+	}
 	r.observeRequests(v)
 	r.observeRefusal(v)
 	r.observeChange(v)
@@ -192,6 +207,11 @@ func (r *Reconciler) observeObjects(v *snapshot) {
 	}
 	defer r.observeHealth(v)
 	if r.Kind.DriftMode() == watches.DriftDisabled {
+		return
+	}
+	if o.Running != nil && !o.Running.Queued && plan.Changes(o.Running.Step) {
+		// At the end of an action, the record is deployed before the inventory expects the new
+		// state of the objects.
 		return
 	}
 	recorded := release.FinishedJobs(v.History[0].Inventory)

@@ -17,11 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/metrics"
+	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/queue"
 	"github.com/chartwright/chartwright/internal/release"
 )
@@ -117,5 +119,31 @@ func TestObserveRunning_EndedActionIsNotInterrupted(t *testing.T) {
 	r.observeRunning(v)
 	if len(v.History) != 2 || v.History[0].Status != dep {
 		t.Errorf("history %+v", v.History)
+	}
+}
+
+// TestObserveObjects_NoDriftDuringUpgrade: an upgrade stores the deployed record before the
+// inventory expects the new state of the objects.
+func TestObserveObjects_NoDriftDuringUpgrade(t *testing.T) {
+	for _, test := range []struct {
+		running *plan.Running
+		drifted bool
+	}{
+		{nil, true},
+		{&plan.Running{Step: plan.StepUpgrade}, false},
+		{&plan.Running{Step: plan.StepRollback}, false},
+		{&plan.Running{Step: plan.StepUpgrade, Queued: true}, true},
+		{&plan.Running{Step: plan.StepRepair}, true},
+	} {
+		v := viewOf([]string{dep}, written)
+		uid := v.CR.GetUID()
+		index := inventory.NewIndex(func(types.UID) {}, func(types.UID) {})
+		index.Expect(uid, []apply.State{{Key: apply.Key{Kind: "ConfigMap", Namespace: "apps", Name: "missing"}, Owner: uid}})
+		r := &Reconciler{Shared: Shared{Inventory: inventory.Inventory{Index: index}, Now: time.Now}}
+		v.Observation.Running = test.running
+		r.observeObjects(v)
+		if len(v.Drift) > 0 != test.drifted || v.Observation.Drifted != test.drifted {
+			t.Errorf("while %+v runs, drift is %v (%t)", test.running, v.Drift, v.Observation.Drifted)
+		}
 	}
 }

@@ -12,11 +12,11 @@ func TestProgress_FollowsARevision(t *testing.T) {
 	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
 	step := func(what string, revision int, ready bool, now time.Time, want progress) {
 		t.Helper()
-		standing := inProgress
+		objects := inProgress
 		if ready {
-			standing = allReady
+			objects = allReady
 		}
-		if got := m.progress("u", revision, began, 400*time.Second, standing, now); got != want {
+		if got := m.progress("u", revision, began, 400*time.Second, objects, now); got != want {
 			t.Errorf("%s: got %+v, want %+v", what, got, want)
 		}
 	}
@@ -71,14 +71,14 @@ func TestProgress_NoDeadlineWhileOpenEnded(t *testing.T) {
 	var m memory
 	began := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 	at := func(minutes int) time.Time { return began.Add(time.Duration(minutes) * time.Minute) }
-	since := func(standing objectsReadiness, now time.Time) time.Time {
-		return m.progress("u", 1, began, 10*time.Minute, standing, now).since
+	since := func(objects objectsReadiness, now time.Time) time.Time {
+		return m.progress("u", 1, began, 10*time.Minute, objects, now).since
 	}
 	for _, step := range []struct {
-		what     string
-		standing objectsReadiness
-		now      int
-		since    int
+		what    string
+		objects objectsReadiness
+		now     int
+		since   int
 	}{
 		{"in progress at first", inProgress, 1, 0},
 		{"open-ended", openEnded, 2, 2},
@@ -86,7 +86,7 @@ func TestProgress_NoDeadlineWhileOpenEnded(t *testing.T) {
 		{"in progress again", inProgress, 900, 900},
 		{"still in progress", inProgress, 905, 900},
 	} {
-		if got := since(step.standing, at(step.now)); !got.Equal(at(step.since)) {
+		if got := since(step.objects, at(step.now)); !got.Equal(at(step.since)) {
 			t.Errorf("%s: not ready since %s, want %s", step.what, got, at(step.since))
 		}
 	}

@@ -71,6 +71,7 @@ func storeHold(w *world) {
 var stateCases = []stateCase{
 	{state: plan.StateBusy, arrange: func(w *world) { storeInSync(w); w.running(webKey, ownUID); w.after(slow) }, ready: "Unknown Upgrading"},
 	{state: plan.StateDeleted, arrange: func(w *world) { w.deleted(); w.memory.with(ownUID, func(m *remembered) { m.uninstalled = true }) }, unguarded: true},
+	{state: plan.StateInUse, arrange: storeInUse, ready: "False InUse"},
 	{state: plan.StateDeleting, arrange: func(w *world) { storeInSync(w); w.deleted() }, action: "Uninstall", ready: "False Uninstalling", failed: "Warning UninstallFailed", failedReady: "False UninstallFailed"},
 	{state: plan.StatePaused, arrange: func(w *world) { storeInSync(w); w.annotate(api.AnnotationPause, "true") }, ready: "True Deployed"},
 	{state: plan.StateConflict, arrange: func(w *world) {
@@ -104,11 +105,13 @@ var stateCases = []stateCase{
 		changed.Fingerprint, changed.ResourceVersion = 2, "6"
 		w.Inventory.Put(changed)
 	}, action: "Repair", ready: "True Deployed", failed: "Warning RepairFailed", failedReady: "True Deployed"},
+	{state: plan.StateWaiting, arrange: func(w *world) { dependent(w) }, ready: "False DependencyNotReady"},
 	{state: plan.StateUnverified, arrange: func(w *world) {
 		w.stored(1, api.StatusDeployed)
 		w.Namespaces = []string{"another value"}
 	}, action: "Verify", ready: "True Deployed", failed: "Warning RepairFailed", failedReady: "False InvalidValues", next: plan.StateInvalid},
 	{state: plan.StateInvalid, arrange: func(w *world) { w.Namespaces = []string{"another value"} }, ready: "False InvalidValues"},
+	{state: plan.StateMoving, arrange: func(w *world) { storeInSync(w); w.movesTo("other") }, action: "Uninstall", ready: "False Uninstalling", failed: "Warning UninstallFailed", failedReady: "False UninstallFailed"},
 	{state: plan.StateAbsent, arrange: func(*world) {}, action: "Install", ready: "Unknown Installing", failed: "Warning InstallFailed", failedReady: "False InstallFailed"},
 	{state: plan.StateUnmanaged, arrange: func(w *world) {
 		w.stored(1, api.StatusDeployed, label(api.LabelOwnerUID, "", api.LabelOperator, "", api.LabelRevision, ""))

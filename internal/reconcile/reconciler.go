@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -41,8 +42,13 @@ type Shared struct {
 	Pool               *queue.Pool
 	Sources            Sources
 	Observed           Observed
-	Recorder           record.EventRecorder
-	Metrics            *metrics.Metrics
+	Outputs            Outputs
+	// Dependencies order custom resources; nil if they are not to be ordered.
+	Dependencies Dependencies
+	// Version reads the resourceVersion of an object from the API server.
+	Version  func(ctx context.Context, kind schema.GroupVersionKind, name types.NamespacedName) (string, error)
+	Recorder record.EventRecorder
+	Metrics  *metrics.Metrics
 	// Why reads from the API server why an object is not ready. It returns a sentence,
 	// empty if it finds no cause.
 	Why func(ctx context.Context, object apply.Key, uid types.UID) (string, error)
@@ -141,6 +147,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		decision := plan.Next(v.Observation)
 		r.applyEffects(v)
+		r.holdDependents(v, decision)
 		log.FromContext(ctx).V(1).Info("decided", "state", decision.State, "step", decision.Step, "after", decision.After)
 		again, err := r.act(ctx, v, decision)
 		if err != nil {
@@ -198,6 +205,7 @@ func (r *Reconciler) finish(ctx context.Context, v *snapshot, decision plan.Deci
 	} else {
 		r.Metrics.ReconcileDone(r.kindName(), metrics.ReconcileActed)
 	}
+	r.settleDependents(v, decision)
 	after := decision.After
 	for _, sooner := range []time.Duration{v.repair.after, r.diagnoseIn(v), graceIn(v), v.signIn} {
 		if sooner > 0 && (after == 0 || sooner < after) {
@@ -286,6 +294,8 @@ type Sources interface {
 	// Merge merges the values in the sources of a custom resource into over. It sends
 	// requests only for changed sources.
 	Merge(ctx context.Context, user types.UID, from []valuesfrom.Source, over map[string]any) (map[string]any, valuesfrom.Secrets, error)
+	// Saw records that an object has a resourceVersion that another watch has delivered.
+	Saw(ref valuesfrom.Ref, resourceVersion string)
 	// Versions returns a string that changes if an object of the sources changes.
 	Versions(from []valuesfrom.Source) string
 	// Forget drops the sources of a custom resource.

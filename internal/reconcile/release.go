@@ -29,7 +29,8 @@ func (r *Reconciler) findRelease(v *snapshot) bool {
 		case err != nil:
 		// If only the watches entry has changed, existing releases are not moved.
 		case namespace != v.Release.Namespace && r.Kind.NamespaceFromSpec():
-			v.Observation.Invalid = invalid(fmt.Errorf("releaseNamespace is now %s, but the release is in %s, and it cannot be moved: set the namespace back, or delete and create the custom resource again", namespace, v.Release.Namespace))
+			v.Observation.MoveTo = namespace
+			v.Observation.Invalid = r.refuseMove(v, namespace)
 		default:
 			v.Observation.Invalid = r.refuseNamespace(v, namespace)
 		}
@@ -50,34 +51,63 @@ func (r *Reconciler) findRelease(v *snapshot) bool {
 	if err != nil {
 		v.Observation.Invalid = invalid(err)
 	}
+	if name, acts := r.Pool.ReleaseOf(v.CR.GetUID()); acts {
+		// No record of the action exists yet, and another name may have become free.
+		v.Release, v.History = name, r.Index.History(name.Namespace, name.Name)
+		v.Observation.Adoptable = len(v.History) > 0 && !r.isRestored(v, v.History[0])
+		return true
+	}
 	if v.Observation.Invalid != nil {
 		v.Release = types.NamespacedName{Name: catalog.ReleaseNames(v.CR.GetName(), r.Kind.Kind)[0]}
 		return true
 	}
-	for _, name := range catalog.ReleaseNames(v.CR.GetName(), r.Kind.Kind) {
-		v.Release = types.NamespacedName{Namespace: namespace, Name: name}
-		if r.Pool.Taken(v.Release, v.CR.GetUID()) {
+	var found bool
+	v.Release, v.History, found = r.chooseRelease(v, namespace)
+	v.Observation.Adoptable = len(v.History) > 0 && !r.isRestored(v, v.History[0])
+	return found
+}
+
+// chooseRelease returns the first name that the custom resource may use in a namespace, and
+// the history of that release, which may be restored or adoptable. It returns false and the
+// last name if every name is taken.
+func (r *Reconciler) chooseRelease(v *snapshot, namespace string) (name types.NamespacedName, history []release.Record, found bool) {
+	for _, candidate := range catalog.ReleaseNames(v.CR.GetName(), r.Kind.Kind) {
+		name = types.NamespacedName{Namespace: namespace, Name: candidate}
+		if r.Pool.Taken(name, v.CR.GetUID()) {
 			continue
 		}
-		history := r.Index.History(namespace, name)
+		history := r.Index.History(namespace, candidate)
 		if len(history) == 0 {
-			return true
+			return name, nil, true
 		}
 		newest := history[0]
 		_, foreign := r.foreign.get(newest.UID)
-		switch {
-		case newest.Owner == r.owner(v).String() && newest.Operator == r.Operator:
-			// The custom resource and its release were restored from a backup, so that the
-			// UID of the custom resource has changed.
-			v.History = history
-			return true
-		case newest.OwnerUID == "" && newest.Controller == "" && !foreign:
-			v.History = history
-			v.Observation.Adoptable = true
-			return true
+		if r.isRestored(v, newest) || newest.OwnerUID == "" && newest.Controller == "" && !foreign {
+			return name, history, true
 		}
 	}
-	return false
+	return name, nil, false
+}
+
+// isRestored reports whether the custom resource and its release were restored from a
+// backup, so that the UID of the custom resource has changed.
+func (r *Reconciler) isRestored(v *snapshot, newest release.Record) bool {
+	return newest.Owner == r.owner(v).String() && newest.Operator == r.Operator
+}
+
+// refuseMove returns a problem if a release cannot be installed in the namespace to which
+// the spec moves it. Otherwise the application would be deleted and not created again.
+func (r *Reconciler) refuseMove(v *snapshot, namespace string) *plan.Problem {
+	if problem := r.refuseNamespace(v, namespace); problem != nil {
+		return problem
+	}
+	if !r.watches(namespace) {
+		return invalid(fmt.Errorf("releaseNamespace is now %s, but the release is in %s, and the operator does not watch namespace %[1]s: set the namespace back, or add it to $WATCH_NAMESPACE", namespace, v.Release.Namespace))
+	}
+	if _, history, found := r.chooseRelease(v, namespace); !found || len(history) > 0 {
+		return invalid(fmt.Errorf("releaseNamespace is now %s, but the release is in %s, and the release names %v are taken in namespace %[1]s: set the namespace back, or uninstall the other releases", namespace, v.Release.Namespace, catalog.ReleaseNames(v.CR.GetName(), r.Kind.Kind)))
+	}
+	return nil
 }
 
 // ownRecord returns the newest of the records that name a custom resource as their

@@ -1,12 +1,20 @@
 package reconcile
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/metrics"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/queue"
 	"github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // TestOwnRecord tests which records with its UID belong to a custom resource.
@@ -51,5 +59,59 @@ func TestOwnRecord(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFindRelease_KeepsNameOfItsAction: two custom resources of different kinds want the
+// same name. The second one keeps its other name while it is installed, although the
+// install of the first one has failed without a record.
+func TestFindRelease_KeepsNameOfItsAction(t *testing.T) {
+	counted := metrics.New(nil, metrics.Sources{})
+	pool := queue.NewPool(2, true, time.Now, counted)
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error)
+	go func() { stopped <- pool.Start(ctx) }()
+	r := &Reconciler{
+		Shared: Shared{Pool: pool, Index: release.NewIndex(func(release.Record) {}), Now: time.Now},
+		Kind:   catalog.Kind{Watch: watches.Watch{Kind: "PodSet"}},
+	}
+	act := func(uid types.UID, on types.NamespacedName, slot chan struct{}) (ended chan struct{}) {
+		ended = make(chan struct{})
+		if !pool.Run(queue.Task{
+			Release: on, Owner: uid, Step: plan.StepInstall,
+			Action: func(context.Context, queue.Slot) { <-slot }, Done: func() { close(ended) },
+		}) {
+			t.Fatalf("no action on %s", on)
+		}
+		return ended
+	}
+	find := func() types.NamespacedName {
+		v := viewOf(nil)
+		v.CR.SetUID("second")
+		v.CR.SetNamespace("apps")
+		if !r.findRelease(v) {
+			t.Fatal("no name is free")
+		}
+		return v.Release
+	}
+	first, second := make(chan struct{}), make(chan struct{})
+	firstEnded := act("first", releaseOf("web"), first)
+	if got := find(); got != releaseOf("web-podset") {
+		t.Errorf("while the other custom resource uses the name, the release is %s", got)
+	}
+	secondEnded := act("second", releaseOf("web-podset"), second)
+	close(first)
+	<-firstEnded
+	if got := find(); got != releaseOf("web-podset") {
+		t.Errorf("during its own action, the release is %s", got)
+	}
+	close(second)
+	<-secondEnded
+	if got := find(); got != releaseOf("web") {
+		t.Errorf("without a record, the release is %s", got)
+	}
+	stop()
+	if err := <-stopped; err != nil {
+		t.Error(err)
 	}
 }

@@ -25,8 +25,11 @@ import (
 // server rejects the kind's own status fields, it writes the status without them.
 func (r *Reconciler) report(ctx context.Context, v *snapshot, d plan.Decision) (changed bool, err error) {
 	r.computeFields(ctx, v)
+	if err := r.computeOutputs(ctx, v); err != nil {
+		return false, err
+	}
 	changed, err = r.patchStatus(ctx, v, d)
-	if apierrors.IsInvalid(err) && v.Fields.Refuse() {
+	if apierrors.IsInvalid(err) && (v.Fields.Refuse() || v.Outputs.Refuse()) {
 		return r.patchStatus(ctx, v, d)
 	}
 	return changed, err
@@ -37,6 +40,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, v *snapshot, d plan.Decisi
 	now := status.Read(v.CR)
 	r.recheckPermissions(v, now.Conditions)
 	wanted := status.Compute(&v.Snapshot, d, now.Conditions)
+	wanted.Outputs, wanted.OutputsSecret = v.Outputs.Of(now)
 	r.count(v, wanted)
 	patch, err := status.Patch(v.CR, wanted, v.Fields)
 	if err != nil || patch == nil {
@@ -53,6 +57,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, v *snapshot, d plan.Decisi
 	case err != nil:
 		return false, fmt.Errorf("patch the status: %w", err)
 	}
+	v.version = patched.GetResourceVersion()
 	r.remember(ctx, v.key, patched)
 	r.emitTransitions(v, d, now, wanted)
 	return true, nil
@@ -77,6 +82,9 @@ func (r *Reconciler) count(v *snapshot, s api.Status) {
 func (r *Reconciler) emitTransitions(v *snapshot, d plan.Decision, now, wanted api.Status) {
 	before, after := now.Conditions, wanted.Conditions
 	if d.State == plan.StateConflict || d.State == plan.StateInvalid {
+		r.emitTransition(v, before, after, api.ConditionReady)
+	}
+	if d.State == plan.StateInUse && d.After == 0 && find(before, api.ConditionReady).Reason != api.ReasonInUse {
 		r.emitTransition(v, before, after, api.ConditionReady)
 	}
 	if r.Kind.DriftMode() == watches.DriftWarn {

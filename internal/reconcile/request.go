@@ -54,12 +54,22 @@ func (r *Reconciler) request(v *snapshot, d plan.Decision, slot helm.SlotLender)
 			RefuseHooks:     r.Kind.Chart == nil,
 			Deleting:        v.Observation.Deleting,
 			Uninstall:       r.uninstall(v),
+			MoveTo:          v.moveTo(d),
 			WaitForDelete:   v.Requests.UninstallWait,
 		},
 		Notifier: notifier{Reconciler: r, view: v, redactor: redactor},
 		Redactor: redactor,
 		Slot:     slot,
 	}
+}
+
+// moveTo returns the new namespace of the release, empty if the step does not move the
+// release.
+func (v *snapshot) moveTo(d plan.Decision) string {
+	if d.Step != plan.StepUninstall || v.Observation.Deleting {
+		return ""
+	}
+	return v.Observation.MoveTo
 }
 
 // uninstall returns how to uninstall the release. If the account is unknown, objects of

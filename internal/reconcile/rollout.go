@@ -73,6 +73,9 @@ func (r *Reconciler) list(ctx context.Context, from client.Reader) (*unstructure
 	return list, nil
 }
 
+// UIDs lists the UIDs of the custom resources in the cache.
+func (r *Reconciler) UIDs(ctx context.Context) ([]types.UID, error) { return r.listUIDs(ctx, r.Reader) }
+
 // listUIDs lists the UIDs of the custom resources in a cache.
 func (r *Reconciler) listUIDs(ctx context.Context, from client.Reader) ([]types.UID, error) {
 	list, err := r.list(ctx, from)
@@ -138,19 +141,28 @@ func (r *Reconciler) claimPosition(ctx context.Context, v *snapshot) error {
 		}
 	}
 	uid := v.CR.GetUID()
-	blocked := position == rollout.Waiting && waitsForApproval(v)
+	obstacle := ""
+	switch {
+	case position != rollout.Waiting:
+	case v.Observation.Dependency != nil:
+		obstacle = api.ReasonDependencyNotReady
+	case waitsForApproval(v):
+		obstacle = api.ReasonApprovalRequired
+	}
+	blocked := obstacle != ""
 	r.wakeAll(queue.Upsert(uid, rollout.Member{Key: v.key, Position: position, Unhealthy: position == rollout.Waiting && !healthy(v), Blocked: blocked}))
 	if summary, changed := queue.Summary(); changed {
 		r.reportRollout(ctx, summary)
 	}
 	if blocked {
-		r.offer(v, turn, api.ReasonApprovalRequired)
+		r.offer(v, turn, obstacle)
 	}
 	if position != rollout.Waiting || blocked {
 		return nil
 	}
 	turn = queue.Turn(uid)
 	v.Observation.Postponed = turn.Verdict != rollout.Go
+	v.queued = v.Observation.Postponed
 	v.undecided = turn.Verdict == rollout.Unknown
 	if reason := turnReasons[turn.Verdict]; reason != "" {
 		r.offer(v, turn, reason)
@@ -231,6 +243,8 @@ func positionOf(v *snapshot) rollout.Position {
 		return rollout.Waiting
 	case fails:
 		return rollout.Failed
+	case o.Dependency != nil && o.Running == nil:
+		return rollout.Waiting
 	case requested(v), o.Running != nil && o.Running.Step == plan.StepUpgrade:
 		return rollout.Moving
 	default:
@@ -243,10 +257,11 @@ func waitsForApproval(v *snapshot) bool {
 	return v.Failure != nil && v.Failure.Waits && v.Failure.Target == plan.Target(v.Observation)
 }
 
-// upgradable reports whether there is a release that a chart can upgrade.
+// upgradable reports whether there is a release that a chart can upgrade. A release that
+// moves to another namespace is not upgraded.
 func upgradable(v *snapshot) bool {
 	o := v.Observation
-	return !o.Deleting && !o.Conflict && o.Invalid == nil && o.Newest != nil && o.Newest.Owned && o.Newest.WrittenByUs && !api.Uninstalled(o.Newest.Status)
+	return !o.Deleting && !o.Conflict && o.Invalid == nil && o.MoveTo == "" && o.Newest != nil && o.Newest.Owned && o.Newest.WrittenByUs && !api.Uninstalled(o.Newest.Status)
 }
 
 // outdated reports whether the newest revision has another chart than the kind.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -17,6 +19,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/customresource"
+	"github.com/chartwright/chartwright/internal/inputs/dependencies"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
@@ -91,7 +94,22 @@ func (r *Reconciler) sourcesOf(v *snapshot) (from []valuesfrom.Source, versions 
 	if err != nil {
 		return nil, "", err
 	}
+	for _, source := range from {
+		// When a dependency is ready, its values are not older than that.
+		if version := r.versionOf(source.Ref); version != "" {
+			r.Sources.Saw(source.Ref, version)
+		}
+	}
 	return from, r.Sources.Versions(from), nil
+}
+
+// versionOf returns the version of a source that the custom resources of the kind may depend
+// on, as the watch of the dependencies has delivered it.
+func (r *Reconciler) versionOf(ref valuesfrom.Ref) string {
+	if r.Dependencies == nil || !slices.ContainsFunc(r.Kind.DependencyKinds(), func(gvk schema.GroupVersionKind) bool { return gvk.GroupKind() == ref.Kind.GroupKind() }) {
+		return ""
+	}
+	return r.Dependencies.Version(dependencies.Key{GroupKind: ref.Kind.GroupKind(), NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}})
 }
 
 // mergeSources merges the sources into the values of a spec.
@@ -104,6 +122,15 @@ func (r *Reconciler) mergeSources(ctx context.Context, v *snapshot, from []value
 		return nil, fmt.Errorf("%w: %w", errSourceUnread, err)
 	}
 	return merged, err
+}
+
+// missingSource returns the object that does not exist or lacks a value, nil if the error has
+// another cause.
+func missingSource(err error) *valuesfrom.Ref {
+	if source, ok := errors.AsType[*valuesfrom.Error](err); ok && source.Reason == api.ReasonValuesSourceMissing {
+		return &source.Ref
+	}
+	return nil
 }
 
 // wakeForSources reconciles again later if the operator may not read a source, because
@@ -136,6 +163,11 @@ func (r *Reconciler) computeFields(ctx context.Context, v *snapshot) {
 	if r.Kind.Fields == nil || v.Fields.Refused {
 		return
 	}
+	v.Fields.Result = r.Kind.Fields.Evaluate(r.expressionInput(ctx, v))
+}
+
+// expressionInput returns what expressions about the release read.
+func (r *Reconciler) expressionInput(ctx context.Context, v *snapshot) kindstatus.Input {
 	in := kindstatus.Input{Release: newestRelease(v), Resources: r.resourcesOf(v), Redact: v.Secrets.Redact}
 	if v.values != nil || v.facts != nil {
 		in.Values = func() map[string]any {
@@ -145,7 +177,7 @@ func (r *Reconciler) computeFields(ctx context.Context, v *snapshot) {
 		}
 	}
 	in.Observed, in.Unobserved = r.selected(v)
-	v.Fields.Result = r.Kind.Fields.Evaluate(in)
+	return in
 }
 
 // selected returns the objects of each entry of observe.

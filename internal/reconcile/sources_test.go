@@ -17,17 +17,21 @@ import (
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
-	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // fakeSources records the sources that it merges.
 type fakeSources struct {
 	asked     []valuesfrom.Source
+	seen      []string
 	fails     error
 	forgotten []types.UID
 }
 
 func (f *fakeSources) Versions([]valuesfrom.Source) string { return "" }
+
+func (f *fakeSources) Saw(ref valuesfrom.Ref, version string) {
+	f.seen = append(f.seen, ref.String()+" "+version)
+}
 
 func (f *fakeSources) Merge(_ context.Context, _ types.UID, from []valuesfrom.Source, over map[string]any) (map[string]any, valuesfrom.Secrets, error) {
 	f.asked = from
@@ -82,8 +86,8 @@ func TestSources_NamespaceIsThatOfTheCustomResource(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]valuesfrom.Source{
-			{Ref: valuesfrom.Ref{Kind: watches.SourceSecret, Namespace: want, Name: "web-values"}, Key: "values.yaml"},
-			{Ref: valuesfrom.Ref{Kind: watches.SourceConfigMap, Namespace: want, Name: "blue"}, Key: "port", TargetPath: "a.b", Optional: true},
+			{At: "valuesFrom[0]", Ref: valuesfrom.Ref{Kind: valuesfrom.SecretKind, Namespace: want, Name: "web-values"}, Key: "values.yaml"},
+			{At: "valuesFrom[1]", Ref: valuesfrom.Ref{Kind: valuesfrom.ConfigMapKind, Namespace: want, Name: "blue"}, Key: "port", TargetPath: "a.b", Optional: true},
 		}, fake.asked); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

@@ -48,6 +48,9 @@ func (r *Reconciler) Gone(cr client.Object) {
 	r.Inventory.Forget(uid)
 	r.Sources.Forget(uid)
 	r.Observed.Forget(uid)
+	if r.Dependencies != nil {
+		r.Dependencies.Forget(uid)
+	}
 }
 
 // wakeOwner reconciles a custom resource after a while, if it is of this kind.
@@ -95,6 +98,10 @@ func (r *Reconciler) ObservedChanged(user types.UID) { r.wakeOwner(user, settle)
 // SourceChanged reconciles a custom resource that has a changed object in valuesFrom,
 // if it is of this kind.
 func (r *Reconciler) SourceChanged(user types.UID) { r.wakeOwner(user, 0) }
+
+// DependencyChanged reconciles a custom resource after a change of an object that it depends
+// on, or of a custom resource that depends on it, if it is of this kind.
+func (r *Reconciler) DependencyChanged(user types.UID) { r.wakeOwner(user, 0) }
 
 // KindsChanged retries the actions that failed because the API server did not serve
 // the kind of an object. The caller calls it when a CRD has changed.

@@ -176,6 +176,14 @@ func named(name string) func(*metav1.PartialObjectMetadata) {
 	}
 }
 
+// inNamespace sets the namespace of a record.
+func inNamespace(namespace string) func(*metav1.PartialObjectMetadata) {
+	return func(m *metav1.PartialObjectMetadata) {
+		m.Namespace = namespace
+		m.UID += types.UID(" in " + namespace)
+	}
+}
+
 // annotation sets an annotation of a record.
 func annotation(key, value string) func(*metav1.PartialObjectMetadata) {
 	return func(m *metav1.PartialObjectMetadata) { m.Annotations[key] = value }
@@ -338,6 +346,8 @@ type recordedActions struct {
 	calls  []string
 	err    error
 	signed bool
+	// terminating reports that the namespace is being deleted.
+	terminating bool
 }
 
 var errRecorded = errors.New("the action failed")
@@ -381,5 +391,8 @@ func (a *recordedActions) Restore(context.Context, helm.Request) error    { retu
 func (a *recordedActions) Sign(context.Context, helm.Request) error       { return a.record("Sign") }
 func (a *recordedActions) Tidy(context.Context, helm.Request) error       { return a.record("Tidy") }
 func (a *recordedActions) Prune(context.Context, helm.Request, int) error { return nil }
-func (a *recordedActions) SignedByCurrentKey(release.Record) bool         { return a.signed }
-func (a *recordedActions) Capabilities() *chart.Capabilities              { return chart.NewCapabilities(nil) }
+func (a *recordedActions) Terminating(context.Context, string) (bool, error) {
+	return a.terminating, nil
+}
+func (a *recordedActions) SignedByCurrentKey(release.Record) bool { return a.signed }
+func (a *recordedActions) Capabilities() *chart.Capabilities      { return chart.NewCapabilities(nil) }

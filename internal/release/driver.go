@@ -82,6 +82,9 @@ type DriverConfig struct {
 	Inventory func() Inventory
 	// Lookups returns the annotation with the template lookups of a new revision.
 	Lookups func(*helmrelease.Release) (string, error)
+	// Trust accepts all records without verification, and signs none. It is for plans, which
+	// store no records and have no key.
+	Trust bool
 	// NeverReady reports that the revision that becomes superseded was never ready.
 	NeverReady bool
 }

@@ -85,6 +85,9 @@ func storedText(text string) string {
 
 // sign adds the signature of a release to its Secret.
 func (d *Driver) sign(secret *corev1.Secret, rls *helmrelease.Release) error {
+	if d.Trust {
+		return nil
+	}
 	signature := d.Keys.Sign(SignedContent(d.Namespace, rls))
 	if signature == "" {
 		return ErrNoKey
@@ -95,6 +98,9 @@ func (d *Driver) sign(secret *corev1.Secret, rls *helmrelease.Release) error {
 
 // verify returns nil if this operator signed the content of a record.
 func (d *Driver) verify(secret *corev1.Secret, rls *helmrelease.Release) error {
+	if d.Trust {
+		return nil
+	}
 	if SecretName(rls.Name, rls.Version) != secret.Name || rls.Namespace != d.Namespace {
 		return signing.ErrForged
 	}

@@ -16,7 +16,7 @@ type Position string
 const (
 	// Skipped takes no part in the rollout: it is held, paused or being deleted, or it
 	// cannot be upgraded.
-	Skipped Position = "aside"
+	Skipped Position = "skipped"
 	// Done runs the new chart.
 	Done Position = "done"
 	// Moving is being upgraded, or is upgraded and not ready yet.

@@ -29,6 +29,8 @@ type Allow struct {
 	// SystemNamespaces are the namespaces of the cluster and of the operator that a
 	// template in releaseNamespace may select.
 	SystemNamespaces []string `json:"systemNamespaces,omitempty"`
+	// DependsOn limits the dependencies of custom resources.
+	DependsOn AllowDependsOn `json:"dependsOn,omitzero"`
 
 	// Everything is set for an entry of the operator-sdk without an allow block. Resources
 	// may then be in any namespace, and templates may read everything that the operator may

@@ -7,55 +7,98 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// ValuesFrom is a Secret or ConfigMap whose content becomes values in addition to the spec.
+// ValuesFrom is an object whose content becomes values in addition to the spec.
 type ValuesFrom struct {
-	Kind SourceKind `json:"kind"`
+	// APIVersion is the API version of the object; empty means v1. Kinds other than Secret
+	// and ConfigMap require it.
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind"`
 	// Name is the name of an object in the namespace of the custom resource, or of the
 	// release if the custom resource is cluster-scoped. It may be a template over the
-	// custom resource. It cannot select another namespace.
+	// custom resource. It cannot select another namespace. If the result is empty, the
+	// custom resource does not have the source.
 	Name string `json:"name"`
-	// Key is the key in the object's data; empty means DefaultSourceKey.
+	// Key is the key in the data of a Secret or ConfigMap; empty means DefaultSourceKey.
 	Key string `json:"key,omitempty"`
-	// TargetPath is the value to set to the content of the key, as a path like in helm's
-	// --set. If it is empty, the content is YAML that is merged into the values.
+	// Expression is an expression in CEL over self, the object, in place of Key. Kinds other
+	// than Secret and ConfigMap require it.
+	Expression string `json:"expression,omitempty"`
+	// TargetPath is the value to set to the content of the key, or to the result of the
+	// expression, as a path like in helm's --set. If it is empty, the content is YAML, or
+	// the result a map, that is merged into the values.
 	TargetPath string `json:"targetPath,omitempty"`
-	// Optional: the object may be missing.
+	// Optional: the object, or what the expression reads, may be missing.
 	Optional bool `json:"optional,omitempty"`
 }
 
-// SourceKind is the kind of a source of values.
-type SourceKind string
-
-// Source kinds.
+// Kinds of sources that have keys. Both are in the core group.
 const (
-	SourceSecret    SourceKind = "Secret"
-	SourceConfigMap SourceKind = "ConfigMap"
+	SourceSecret    = "Secret"
+	SourceConfigMap = "ConfigMap"
 )
 
-// DefaultSourceKey is the key of a source without Key.
+// DefaultSourceKey is the key of a source without Key and Expression.
 const DefaultSourceKey = "values.yaml"
 
-// DataKey returns Key or its default.
-func (v ValuesFrom) DataKey() string { return cmp.Or(v.Key, DefaultSourceKey) }
+// DataKey returns Key or its default, empty for a source with an expression.
+func (v ValuesFrom) DataKey() string {
+	if v.Expression != "" {
+		return v.Key
+	}
+	return cmp.Or(v.Key, DefaultSourceKey)
+}
 
-// checkValuesFrom reports invalid sources. The catalog parses the templates.
+// GVK returns the kind of the object.
+func (v ValuesFrom) GVK() schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(cmp.Or(v.APIVersion, "v1"), v.Kind)
+}
+
+// HasKeys reports whether the object is a Secret or a ConfigMap.
+func (v ValuesFrom) HasKeys() bool {
+	return v.GVK().Group == "" && (v.Kind == SourceSecret || v.Kind == SourceConfigMap)
+}
+
+// checkValuesFrom reports invalid sources. The catalog parses the templates and compiles the
+// expressions.
 func (p *parser) checkValuesFrom(w *Watch) {
 	line := w.Lines["valuesFrom"]
 	for i, from := range w.ValuesFrom {
 		at := fmt.Sprintf("valuesFrom[%d]", i)
-		if from.Kind != SourceSecret && from.Kind != SourceConfigMap {
-			p.problemf(line, "%s.kind is %q: expected one of [%s %s]", at, from.Kind, SourceSecret, SourceConfigMap)
-		}
+		p.checkSourceKind(line, at, from)
 		switch {
 		case from.Name == "":
 			p.problemf(line, "%s has no name: add one, for example name: \"{{ .metadata.name }}-values\"", at)
 		case !IsTemplate(from.Name):
 			p.checkName(line, at+".name", from.Name, asError(validation.IsDNS1123Subdomain))
 		}
-		p.checkName(line, at+".key", from.DataKey(), asError(validation.IsConfigMapKey))
+		if from.Expression == "" {
+			p.checkName(line, at+".key", from.DataKey(), asError(validation.IsConfigMapKey))
+		}
+	}
+}
+
+// checkSourceKind reports an invalid kind, and keys that do not match the kind.
+func (p *parser) checkSourceKind(line int, at string, from ValuesFrom) {
+	switch {
+	case from.Kind == "":
+		p.problemf(line, "%s has no kind: add one, for example kind: %s", at, SourceSecret)
+		return
+	case !p.checkKind(line, at, cmp.Or(from.APIVersion, "v1"), from.Kind, "apiVersion: example.com/v1, kind: Database"),
+		!p.checkName(line, at+".kind", from.Kind, CheckKind):
+		return
+	case from.HasKeys() && from.GVK().Version != "v1":
+		p.problemf(line, "%s.apiVersion is %q: expected v1 for the kind %s", at, from.APIVersion, from.Kind)
+	case !from.HasKeys() && from.APIVersion == "":
+		p.problemf(line, "%s has no apiVersion: kinds other than %s and %s require it, for example apiVersion: example.com/v1", at, SourceSecret, SourceConfigMap)
+	case !from.HasKeys() && from.Expression == "":
+		p.problemf(line, "%s has no expression: kinds other than %s and %s require it, for example expression: self.status.host", at, SourceSecret, SourceConfigMap)
+	}
+	if from.Key != "" && from.Expression != "" {
+		p.problemf(line, "%s has both a key and an expression: remove one of them", at)
 	}
 }
 

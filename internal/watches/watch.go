@@ -42,6 +42,9 @@ type Watch struct {
 	// ValuesFrom are sources of values. They take precedence over the spec, later ones over
 	// earlier ones, and OverrideValues over all of them.
 	ValuesFrom []ValuesFrom `json:"valuesFrom,omitempty"`
+	// DependsOn are objects that must be ready before a custom resource is installed or
+	// upgraded.
+	DependsOn []Dependency `json:"dependsOn,omitempty"`
 	// Selector limits the entry to custom resources with these labels.
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 	// ReconcilePeriod is how often all resources of a release are applied again; nil means
@@ -96,6 +99,8 @@ type Watch struct {
 	// Observe names objects that these expressions read in addition to the managed
 	// resources.
 	Observe []Observe `json:"observe,omitempty"`
+	// Outputs are results of a release that other custom resources can use.
+	Outputs []Output `json:"outputs,omitempty"`
 	// Health determines when managed resources are ready, by kind.
 	Health []HealthRule `json:"health,omitempty"`
 	// AdditionalPrinterColumns replace the default columns of kubectl get.
@@ -186,6 +191,8 @@ func (w Watch) BeyondNamespace() string {
 		return "allow.clusterScoped is set"
 	case w.Allow.Lookup == LookupAll:
 		return "allow.lookup is all"
+	case w.Allow.DependsOn.OtherNamespaces:
+		return "allow.dependsOn.otherNamespaces is true"
 	default:
 		return ""
 	}

@@ -24,14 +24,37 @@ type bomb struct {
 // tenants in time.
 func TestBombs(t *testing.T) {
 	a := newArena(t)
-	for _, bomb := range append(specBombs(), objectBombs()...) {
-		a.attack(bomb.name, func(a *arena) {
+	for _, bomb := range specBombs() {
+		a.throw(bomb)
+	}
+	// Actions of custom resources that are gone end, so that the next attacks start at once.
+	a.operator.Stop()
+	a.operator.Start()
+	for _, bomb := range objectBombs() {
+		a.throw(bomb)
+	}
+}
+
+// throw makes an attack, and another attempt if it delays the victim.
+func (a *arena) throw(bomb bomb) {
+	a.attack(bomb.name, func(a *arena) {
+		attempt := func() string {
 			others := a.watchOthers()
 			bomb.throw(a)
-			others.served(few)
-			a.intact()
-		})
-	}
+			return others.late(few)
+		}
+		// Other work of the machine can delay one attempt, and slow down all
+		// that follow, but an attack succeeds twice.
+		if why := attempt(); why != "" {
+			a.t.Logf("tried again, because %s", why)
+			a.clear()
+			a.limit = a.measure()
+			if why = attempt(); why != "" {
+				a.t.Error(why)
+			}
+		}
+		a.intact()
+	})
 }
 
 // specBombs are attacks by an author, who can only write custom resources.

@@ -20,10 +20,12 @@ import (
 // requests.
 func TestShare(t *testing.T) {
 	a := newArena(t)
-	a.attack("OfSlots", (*arena).takeSlots)
-	a.attack("OfSlotsByManyObjects", (*arena).applyManyObjects)
 	a.attack("OfRequestsByPeriod", (*arena).shortPeriods)
 	a.attack("OfRequestsByAnnotation", (*arena).requests)
+	// Their actions last longer than their custom resources, and would delay those of
+	// the attacks above.
+	a.attack("OfSlots", (*arena).takeSlots)
+	a.attack("OfSlotsByManyObjects", (*arena).applyManyObjects)
 	// The last attack, because it replaces the operator.
 	a.attack("OfARollout", (*arena).stopRollout)
 }
@@ -133,6 +135,9 @@ func (a *arena) rate(do func()) float64 {
 // stopRollout makes an upgrade in the first namespace, the attacker's, fail.
 // The victim's resources must still receive the new chart.
 func (a *arena) stopRollout() {
+	// The actions of earlier attacks end.
+	a.operator.Stop()
+	a.operator.Start()
 	bomb := harness.MakeCR(a.plain, "bomb").Set("text", `{{ if ne .Chart.Version "1.0.0" }}{{ fail "no" }}{{ end }}`).Obj()
 	a.author.Create(bomb)
 	a.author.WaitReady(bomb)

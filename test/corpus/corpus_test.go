@@ -76,6 +76,9 @@ type trial struct {
 	operator *harness.Operator
 	cr       *unstructured.Unstructured
 	audit    *harness.Audit
+	// planner plans the edit with the watches file.
+	planner *harness.User
+	watches string
 	// uid is the UID of the custom resource.
 	uid string
 	// remembered are values with which a check of the row compares.
@@ -93,8 +96,11 @@ func (r row) run(t *testing.T) {
 
 	edited := tr.cr.DeepCopy()
 	edited.Object["spec"] = chartvalues.Merge(chartvalues.Merge(values{}, r.spec), r.edit)
+	planned := tr.planner.Plan(edited, tr.watches)
+	audit := tr.env.Audit(tr.operator.User())
 	tr.env.SetSpec(edited)
 	upgraded := tr.ready(installed.Version + 1)
+	planned.Compare(tr.env, audit, !r.public)
 	if upgraded.Manifest == installed.Manifest {
 		t.Fatal("the edit did not change the manifest")
 	}
@@ -150,7 +156,10 @@ func start(t *testing.T, r row) *trial {
 	}
 	options.Watches = env.Watches(entry)
 	operator := env.NewOperator(options).Start()
+	planner := env.NewUser()
+	planner.Grant(everything.ClusterWide...)
 	return &trial{
+		planner: planner, watches: options.Watches,
 		row: r, t: t, env: env, operator: operator,
 		cr: harness.MakeCR(kind, "web").Obj(), audit: env.Audit(operator.User()),
 	}

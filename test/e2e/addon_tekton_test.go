@@ -125,7 +125,7 @@ addon   1.1       %s   True    Deployed
 `, strings.Repeat(" ", len(target)-len("NAMESPACE")), target))
 
 	env.Kubectl("patch", name, "--type=merge", "-p", `{"spec":{"targetNamespace":"`+env.Namespace+`"}}`)
-	expectNotReady(env, name, "it cannot be moved")
+	expectNotReady(env, name, "approval required: move the release from namespace "+target)
 
 	env.KubectlWith("apiVersion: "+kind.Group+"/v1alpha1\nkind: Addon\nmetadata: {name: other}\nspec: {targetNamespace: "+target+"}\n", "apply", "-f", "-")
 	expectNotReady(env, addon.Resource()+"/other", "use a ClusterAddon")

@@ -36,6 +36,16 @@ func definitions(env *harness.Env, group string, fields ...string) string {
 	return dir
 }
 
+// expectFields checks the fields of the first version of a CRD.
+func expectFields(env *harness.Env, crd *unstructured.Unstructured, want ...string) {
+	env.T().Helper()
+	versions, _, _ := unstructured.NestedSlice(env.Get(crd).Object, "spec", "versions")
+	properties, _, _ := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "spec", "properties")
+	if got := sortedKeys(properties); strings.Join(got, " ") != strings.Join(want, " ") {
+		env.T().Errorf("the CRD has fields %v, want %v", got, want)
+	}
+}
+
 // Each step runs another process with another chart or another policy.
 func TestChartCRDs_Policies(t *testing.T) {
 	t.Parallel()
@@ -65,7 +75,7 @@ func TestChartCRDs_Policies(t *testing.T) {
 		{"create", "", []string{"a"}, "Deployed", []string{"a"}},
 		{"create does not change an existing CRD", "Create", []string{"a", "b"}, "Deployed", []string{"a"}},
 		{"replace", "Replace", []string{"a", "c"}, "Deployed", []string{"a", "c"}},
-		{"replace rejects a breaking change", "Replace", []string{"a"}, "UpgradeFailed", []string{"a", "c"}},
+		{"replace waits for the approval of a breaking change", "Replace", []string{"a"}, "ApprovalRequired", []string{"a"}},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			env := env.For(t)
@@ -81,24 +91,23 @@ func TestChartCRDs_Policies(t *testing.T) {
 				env.SetSpec(spec)
 			}
 			first = false
+			audit := env.Audit(operator.User())
 			operator.Start()
-			state := metav1.ConditionTrue
-			if step.reason != "Deployed" {
-				state = metav1.ConditionFalse
-			}
-			status := env.WaitCondition(web, "Ready", state, step.reason)
-			if message := condition(t, status, "Ready").Message; state == metav1.ConditionFalse && !strings.Contains(message, "spec.c: removed") {
-				t.Errorf("the message of Ready is %q", message)
+			if step.reason == "Deployed" {
+				env.WaitCondition(web, "Ready", metav1.ConditionTrue, step.reason)
+			} else {
+				plan := waitApproval(env, web, "replace CustomResourceDefinition "+crd.GetName()+" (spec.c: removed")
+				expectUnwritten(t, audit, web.GetName())
+				expectUnwritten(t, audit, crd.GetName())
+				expectFields(env, crd, "a", "c")
+				env.Annotate(web, "approve", plan.Digest)
+				env.WaitCondition(web, "Ready", metav1.ConditionTrue, "Deployed")
 			}
 			if step.has == nil {
 				env.WaitGone(crd)
 				return
 			}
-			versions, _, _ := unstructured.NestedSlice(env.Get(crd).Object, "spec", "versions")
-			properties, _, _ := unstructured.NestedMap(versions[0].(map[string]any), "schema", "openAPIV3Schema", "properties", "spec", "properties")
-			if got := sortedKeys(properties); strings.Join(got, " ") != strings.Join(step.has, " ") {
-				t.Errorf("the CRD has fields %v, want %v", got, step.has)
-			}
+			expectFields(env, crd, step.has...)
 		})
 	}
 	// No release owns the CRD.

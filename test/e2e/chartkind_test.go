@@ -28,7 +28,7 @@ func TestChartKind_DeliversVersionsByRollout(t *testing.T) {
 	waitChartKind(env, ck, "Pulled", "Pulled", "1.0.0 of oci://"+r.host+"/charts/plain")
 	waitChartKind(env, ck, "CRDEstablished", "Established", "")
 	waitChartKind(env, ck, "PermissionsComplete", "Complete", "")
-	operator.WaitReadyz(200, kind.GroupKind().String()+": serving\n")
+	operator.WaitReadyz(200, kind.GroupKind().String()+": Serving\n")
 
 	var webs []*unstructured.Unstructured
 	for i := range 4 {
@@ -37,6 +37,14 @@ func TestChartKind_DeliversVersionsByRollout(t *testing.T) {
 		env.Create(web)
 	}
 	env.WaitReady(webs...)
+
+	// The plan fetches the chart that the operator serves.
+	user, _ := administrator(env)
+	target := strings.ToLower(kind.Kind) + "." + kind.Group + "/web-0"
+	output := user.ChartwrightWith(`{"message": "planned"}`, "plan", target, "-f", "-", "--plain-http")
+	if want := "revision 2 of release web-0 (plain-1.0.0)"; output.Code != 2 || !strings.Contains(output.Stdout, want) || !strings.Contains(output.Stdout, "data.message: hi -> planned") {
+		t.Errorf("plan exits with %d, want 2 and %q:\n%s%s", output.Code, want, output.Stdout, output.Stderr)
+	}
 
 	began := time.Now()
 	r.push("2.0.0", nil)

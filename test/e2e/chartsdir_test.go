@@ -103,10 +103,10 @@ func TestChartsDir_ServedInAdditionToWatchesFile(t *testing.T) {
 	}
 	var wantText []string
 	for _, kind := range kinds {
-		wantText = append(wantText, kind.GroupKind().String()+": serving\n")
+		wantText = append(wantText, kind.GroupKind().String()+": Serving\n")
 	}
 	for folder, why := range broken {
-		wantText = append(wantText, ": broken, of "+name(folder)+"\n  "+why)
+		wantText = append(wantText, ": Broken, of "+name(folder)+"\n  "+why)
 	}
 	operator.WaitReadyz(http.StatusOK, wantText...)
 
@@ -152,7 +152,7 @@ func TestChartsDir_WithoutValidChart(t *testing.T) {
 	charts.write("typo/kind.yaml", "kind: Typo\nversion: v1\nchart: x\n")
 	charts.write("typo/Chart.yaml", "apiVersion: v2\nname: typo\nversion: 1.0.0\n")
 	operator.Launch()
-	operator.WaitReadyz(http.StatusServiceUnavailable, "not ready: no kind can be served\nTypo: broken, of ", "/kind.yaml:3: chart: a kind.yaml always belongs to the chart in its folder: remove the key\n")
+	operator.WaitReadyz(http.StatusServiceUnavailable, "not ready: no kind can be served\nTypo: Broken, of ", "/kind.yaml:3: chart: a kind.yaml always belongs to the chart in its folder: remove the key\n")
 	if err := operator.Probe(t.Context(), "/healthz"); err != nil {
 		t.Error(err)
 	}

@@ -124,9 +124,9 @@ config   1.30.5    %s   True    Deployed
 		t.Errorf("the ConfigMaps are %s", maps)
 	}
 
-	// The target namespace is immutable, and the existing objects stay.
+	// A move to another namespace waits for approval, and the existing objects stay.
 	env.Kubectl("patch", name, "--type=merge", "-p", `{"spec":{"targetNamespace":"`+env.Namespace+`"}}`)
-	expectNotReady(env, name, "it cannot be moved", target)
+	expectNotReady(env, name, "approval required: move the release from namespace "+target)
 	if deployments := namesIn(env, target, "deployments") + namesIn(env, env.Namespace, "deployments"); deployments != "config-controller" {
 		t.Errorf("the deployments are %s", deployments)
 	}

@@ -57,7 +57,7 @@ func TestManifest_UnusualContents(t *testing.T) {
 	env.Create(web)
 	env.WaitReady(web)
 	expectData(t, env, "web-second", "document", "a: 1\n---\nb: 2\n")
-	if event := env.WaitEvent(web, "ObjectMended"); event.Type != "Warning" || !strings.Contains(event.Note, "Deployment "+env.Namespace+"/web") {
+	if event := env.WaitEvent(web, "ObjectAdjusted"); event.Type != "Warning" || !strings.Contains(event.Note, "Deployment "+env.Namespace+"/web") {
 		t.Errorf("event is %+v", event)
 	}
 	containers, _, _ := unstructured.NestedSlice(env.Get(harness.Deployment("web")).Object, "spec", "template", "spec", "containers")

@@ -146,13 +146,13 @@ func TestHotFolder_RandomChanges(t *testing.T) {
 	}
 	var want []string
 	for _, chart := range all {
-		state := ": removed; only deletions are carried out\n  custom resources left: 2."
+		state := ": Removed; only deletions are carried out\n  custom resources left: 2."
 		if chart.exists {
-			state = ": serving\n"
+			state = ": Serving\n"
 		}
 		want = append(want, chart.kind.GroupKind().String()+state)
 	}
-	operator.WaitReadyz(http.StatusOK, append(want, other.GroupKind().String()+": serving\n")...)
+	operator.WaitReadyz(http.StatusOK, append(want, other.GroupKind().String()+": Serving\n")...)
 	waitVersions(env, all)
 	for _, request := range audit.Requests() {
 		if request.ObjectRef.APIGroup == other.Group && request.ObjectRef.Resource == "others" || strings.Contains(request.ObjectRef.Name, "bystander") {
@@ -172,7 +172,7 @@ func TestHotFolder_RandomChanges(t *testing.T) {
 	env.WaitGone(gone.cr(""))
 	operator.Stop()
 	operator.Start()
-	removed := gone.kind.GroupKind().String() + ": removed; only deletions are carried out\n"
+	removed := gone.kind.GroupKind().String() + ": Removed; only deletions are carried out\n"
 	operator.WaitReadyz(http.StatusOK, append(slices.DeleteFunc(want, func(line string) bool { return strings.HasPrefix(line, gone.kind.GroupKind().String()) }),
 		removed+"  custom resources left: 1.")...)
 	after := strings.Replace(sortedReadyz(env, operator), "left: 1.", "left: 2.", 1)
@@ -271,7 +271,7 @@ func TestHotFolder_VolumeIsSwapped(t *testing.T) {
 	if err := os.Rename(charts.dir, charts.dir+".gone"); err != nil {
 		t.Fatal(err)
 	}
-	operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n", charts.dir+": broken\n  read the folder of charts: ")
+	operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": Serving\n", charts.dir+": Broken\n  read the folder of charts: ")
 	late := harness.MakeCR(kind, "late").Obj()
 	env.Create(late)
 	env.WaitReady(late)

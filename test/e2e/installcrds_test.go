@@ -79,7 +79,7 @@ func TestInstallCRDs(t *testing.T) {
 	pod := harness.Object("v1", "Pod", "operator-0")
 	const some = "Add to the rules of the operator's role: "
 	text := operator.WaitReadyz(http.StatusOK,
-		kind.GroupKind().String()+": waiting for its CustomResourceDefinition\n",
+		kind.GroupKind().String()+": Waiting for its CustomResourceDefinition\n",
 		some+`{apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], resourceNames: ["`+kind.Resource()+`"], verbs: ["get", "patch"]}, `+
 			`{apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["create"]}`,
 		`resourceNames: ["`+foreign.Resource()+`"]`)
@@ -94,7 +94,7 @@ func TestInstallCRDs(t *testing.T) {
 		_, err := env.At(crd).Get(ctx, crd.GetName(), metav1.GetOptions{})
 		return err
 	})
-	operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n")
+	operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": Serving\n")
 	live := env.Get(crd)
 	if got := live.GetLabels()[api.LabelOperator]; got != env.Namespace {
 		t.Errorf("the CRD's operator label is %q", got)
@@ -122,7 +122,7 @@ func TestInstallCRDs(t *testing.T) {
 	} {
 		charts.schema("cup", step.fields...)
 		operator := env.NewOperator(options).Start()
-		text := operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n", step.wantText)
+		text := operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": Serving\n", step.wantText)
 		if step.wantText == "" && strings.Contains(text, "CustomResourceDefinition") {
 			t.Errorf("%s: /readyz reports %s", step.name, text)
 		}
@@ -183,7 +183,7 @@ func TestInstallCRDs_TwoReplicas(t *testing.T) {
 	one.Launch()
 	other.Launch()
 	for _, operator := range []*harness.Operator{one, other} {
-		text := operator.WaitReadyz(http.StatusOK, kinds[0].GroupKind().String()+": serving", kinds[1].GroupKind().String()+": serving", kinds[2].GroupKind().String()+": serving")
+		text := operator.WaitReadyz(http.StatusOK, kinds[0].GroupKind().String()+": Serving", kinds[1].GroupKind().String()+": Serving", kinds[2].GroupKind().String()+": Serving")
 		if strings.Contains(text, "\n  ") {
 			t.Errorf("/readyz reports %s", text)
 		}

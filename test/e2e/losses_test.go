@@ -21,12 +21,19 @@ type losses struct {
 	operator *harness.Operator
 	entry    harness.Entry
 	account  harness.Account
+	// watches is the path of the operator's watches file.
+	watches string
 }
 
 func serveLosses(t *testing.T, keys harness.Entry) *losses {
 	t.Helper()
+	return serveLossesAs(t, "Losses", keys)
+}
+
+func serveLossesAs(t *testing.T, kind string, keys harness.Entry) *losses {
+	t.Helper()
 	env := harness.New(t)
-	l := &losses{Env: env, kind: env.NewKind("Losses"), account: env.NewAccount()}
+	l := &losses{Env: env, kind: env.NewKind(kind), account: env.NewAccount()}
 	env.InstallCRD(l.kind)
 	l.entry = harness.MakeEntry(l.kind, harness.Chart("losses")).With("allow", map[string]any{
 		"otherNamespaces": true,
@@ -39,7 +46,8 @@ func serveLosses(t *testing.T, keys harness.Entry) *losses {
 
 func (l *losses) start() {
 	l.T().Helper()
-	l.operator = l.NewOperator(harness.Options{Watches: l.Watches(l.entry), Account: l.account, AllNamespaces: true}).Start()
+	l.watches = l.Watches(l.entry)
+	l.operator = l.NewOperator(harness.Options{Watches: l.watches, Account: l.account, AllNamespaces: true}).Start()
 }
 
 // cr returns a custom resource with values.
@@ -213,8 +221,10 @@ func TestGuard_StopsNewChart(t *testing.T) {
 	l.WaitReady(web, other)
 	l.operator.Stop()
 	l.entry["chart"] = harness.Chart("plain")
+	audit := l.Audit(l.operator.User())
 	l.start()
 	plan := waitApproval(l.Env, web, "delete PersistentVolumeClaim "+l.Namespace+"/a-web-a")
+	expectUnwritten(t, audit, "a-web")
 	l.WaitRevision(other, 2)
 	if update := harness.Condition(l.Status(web), api.ConditionUpdateAvailable); update == nil || update.Reason != api.ReasonApprovalRequired {
 		t.Errorf("UpdateAvailable is %+v", update)
@@ -286,6 +296,23 @@ func TestGuard_ProtectedObjectStopsUninstall(t *testing.T) {
 	expectUnwritten(t, audit, "web")
 	l.Kubectl("annotate", "configmap", "web", "chartwright.dev/protect-")
 	l.WaitGone(web, harness.ConfigMap("web"))
+}
+
+// A foreground deletion deletes guarded objects only by the operator's uninstall.
+func TestGuard_ForegroundDeletionLeavesClaimToOperator(t *testing.T) {
+	t.Parallel()
+	l := serveLosses(t, nil)
+	web, claim := l.cr("web", map[string]any{"claims": []any{"a"}}), harness.Object("v1", "PersistentVolumeClaim", "web-a")
+	l.Create(web)
+	l.WaitReady(web)
+	l.operator.Stop()
+	l.Kubectl("delete", l.kind.Resource()+"/web", "--cascade=foreground", "--wait=false")
+	l.WaitCollected(harness.ConfigMap("web"))
+	if live := l.Get(claim); live.GetDeletionTimestamp() != nil || len(live.GetOwnerReferences()) > 0 {
+		t.Errorf("the claim has the metadata %v", live.Object["metadata"])
+	}
+	l.operator.Start()
+	l.WaitGone(web, claim)
 }
 
 func TestGuard_TerminatingNamespaceIsNotHeld(t *testing.T) {

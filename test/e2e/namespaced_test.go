@@ -80,7 +80,7 @@ func TestNamespaced_FailuresAffectOnlyOneNamespace(t *testing.T) {
 		e.Create(web("one").Obj())
 	}
 	env.WaitReady(cr)
-	text := about(operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n"), kind)
+	text := about(operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": Serving\n"), kind)
 	for _, wantText := range []string{
 		"not served in namespace " + forbidden.Namespace + ": the operator lacks the permission to list and watch the kind\n",
 		"not served in namespace " + later.Namespace + ": the operator lacks the permission to list and watch the kind\n",
@@ -98,7 +98,7 @@ func TestNamespaced_FailuresAffectOnlyOneNamespace(t *testing.T) {
 	later.Grant(operator)
 	later.Create(web("one").Obj())
 	later.WaitReady(cr)
-	operator.WaitReadyz(http.StatusOK, "ready\n"+kind.GroupKind().String()+": serving\n")
+	operator.WaitReadyz(http.StatusOK, "ready\n"+kind.GroupKind().String()+": Serving\n")
 
 	// The permissions are revoked, also for a process that never had them.
 	forbidden.Kubectl("delete", "rolebinding", "--all")

@@ -73,6 +73,8 @@ var varying = []struct {
 	// Number of occurrences.
 	{regexp.MustCompile(`AGE \(x\d+ over AGE\)`), "AGE"},
 	{regexp.MustCompile(`\b(\d+) times\b`), "N times"},
+	// Digests of plans.
+	{regexp.MustCompile(`\b[0-9a-f]{16}\b`), "DIGEST"},
 	// Pods of Deployments and of Jobs.
 	{regexp.MustCompile(`\bweb-[0-9a-f]{6,10}(-[0-9a-z]{5})?\b`), "web-POD"},
 	{regexp.MustCompile(`\b(web-(pre|post)-[a-z]+)-[0-9a-z]{5}\b`), "$1-POD"},

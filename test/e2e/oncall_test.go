@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,9 +127,13 @@ func (o *onCall) serveShops(env *harness.Env, chart string) {
 // command that only reads, as a user would, because the state may still change.
 func (o *onCall) call(c call) {
 	o.t.Helper()
+	command := c.command
+	if o.shop.Group != "" {
+		command = shopName.ReplaceAllString(command, "${1}shop."+o.shop.Group+"${2}")
+	}
 	if readOnly(c.command) {
 		o.env.WaitLong("line "+strconv.Itoa(c.line)+" to print the output on the page", time.Minute, func(context.Context) error {
-			printed, err := o.run(c.command)
+			printed, err := o.run(command)
 			if printed = o.asInThePage(printed); (err != nil) != c.fails || missing(c.prints, printed) != "" {
 				return errors.Join(err, fmt.Errorf("$ %s\n%s\nthis line of the page is not in the output, or not in this order:\n%s", c.command, printed, missing(c.prints, printed)))
 			}
@@ -137,7 +142,7 @@ func (o *onCall) call(c call) {
 		})
 		return
 	}
-	printed, err := o.run(c.command)
+	printed, err := o.run(command)
 	printed = o.asInThePage(printed)
 	o.t.Logf("$ %s\n%s", c.command, printed)
 	if (err != nil) != c.fails {
@@ -148,10 +153,14 @@ func (o *onCall) call(c call) {
 	}
 }
 
+// shopName matches the kind Shop in a command. Other tests have kinds of this name in other
+// groups.
+var shopName = regexp.MustCompile(`( )shop($|[ /])`)
+
 // readOnly reports whether a command changes nothing.
 func readOnly(command string) bool {
 	return slices.ContainsFunc([]string{
-		"kubectl get ", "kubectl describe ", "kubectl chartwright status ", "kubectl chartwright history ", "kubectl chartwright diff ", "kubectl chartwright rollout ", "helm history ",
+		"kubectl get ", "kubectl describe ", "kubectl chartwright status ", "kubectl chartwright tree ", "kubectl chartwright history ", "kubectl chartwright diff ", "kubectl chartwright plan ", "kubectl chartwright rollout ", "helm history ",
 	}, func(words string) bool { return strings.HasPrefix(command, words) }) && !strings.Contains(command, "rollout pause") && !strings.Contains(command, "rollout resume")
 }
 
@@ -160,5 +169,6 @@ func (o *onCall) asInThePage(printed string) string {
 	return strings.NewReplacer(
 		o.shop.Group, "example.com",
 		o.env.Namespace, "default",
+		"losses-0.1.0", "shop-0.1.0",
 	).Replace(printed)
 }

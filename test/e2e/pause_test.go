@@ -131,7 +131,7 @@ func TestAnnotations_InvalidAreReportedOnce(t *testing.T) {
 		{"take-ownership", "all", `chartwright.dev/take-ownership is "all"`},
 		{"upgrade-disable-hooks", "some", `chartwright.dev/upgrade-disable-hooks is "some"`},
 		{"uninstall-disable-hooks", "some", `chartwright.dev/uninstall-disable-hooks is "some"`},
-		{"rollback", "1", `unknown annotation chartwright.dev/rollback: expected one of abort, approve, deletion-policy, force`},
+		{"rollback", "1", `unknown annotation chartwright.dev/rollback: expected one of abort, approve, deletion-order, deletion-policy, depends-on, force`},
 		{"rollback-to", "yesterday", ""},
 	} {
 		t.Run(bad.key, func(t *testing.T) {

@@ -59,7 +59,7 @@ func TestPermissions_MissingAreReportedAndRecover(t *testing.T) {
 	// The chart renders a Job only with some values.
 	const sometimes = `{apiGroups: ["batch"], resources: ["jobs"], verbs: ["get", "list", "watch", "create", "patch", "delete"]}`
 	web, plain := harness.MakeCR(kind, "web").Obj(), harness.MakeCR(beside, "plain").Obj()
-	if text := about(operator.WaitReadyz(http.StatusOK), kind); !strings.HasSuffix(text, ": serving\n") || strings.Count(text, "\n") != 1 {
+	if text := about(operator.WaitReadyz(http.StatusOK), kind); !strings.HasSuffix(text, ": Serving\n") || strings.Count(text, "\n") != 1 {
 		t.Errorf("before any request was forbidden, /readyz reports for the kind\n%s", text)
 	}
 	env.Create(web, plain)
@@ -69,7 +69,7 @@ func TestPermissions_MissingAreReportedAndRecover(t *testing.T) {
 	if !strings.Contains(first, "  - "+always+" # chart workloads: templates/all.yaml") || !strings.Contains(second, "  - "+sometimes+" # ") {
 		t.Errorf("/readyz reports for the kind\n%s", ours)
 	}
-	if others := about(text, beside); !strings.HasSuffix(others, ": serving\n") || strings.Count(others, "\n") != 1 {
+	if others := about(text, beside); !strings.HasSuffix(others, ": Serving\n") || strings.Count(others, "\n") != 1 {
 		t.Errorf("/readyz reports for the other kind\n%s", others)
 	}
 
@@ -118,7 +118,7 @@ func TestPermissions_MissingAreReportedAndRecover(t *testing.T) {
 	}
 	env.GrantListed(operator, message)
 	env.WaitReady(web)
-	if text := about(operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n"+beside.GroupKind().String()), kind); strings.Count(text, "\n") != 1 {
+	if text := about(operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": Serving\n"+beside.GroupKind().String()), kind); strings.Count(text, "\n") != 1 {
 		t.Errorf("/readyz reports for the kind\n%s", text)
 	}
 
@@ -142,7 +142,7 @@ func TestPermissions_NoReviewsWhileNoneIsMissing(t *testing.T) {
 	if n := reviews(audit); n != 1 {
 		t.Errorf("the operator made %d self-subject reviews, want 1", n)
 	}
-	if _, text, err := operator.Readyz(t.Context()); err != nil || text != "ready\n"+kind.GroupKind().String()+": serving\n" {
+	if _, text, err := operator.Readyz(t.Context()); err != nil || text != "ready\n"+kind.GroupKind().String()+": Serving\n" {
 		t.Errorf("/readyz reports %q, %v", text, err)
 	}
 }
@@ -167,14 +167,14 @@ func TestPermissions_UnwatchableKindDoesNotBlockOthers(t *testing.T) {
 	env.Create(web, plain)
 	env.WaitReady(plain)
 	text := operator.WaitReadyz(http.StatusOK,
-		kind.GroupKind().String()+": watch forbidden: the operator lacks the permission\n",
+		kind.GroupKind().String()+": Forbidden; the operator lacks the permission to watch\n",
 		`  - {apiGroups: ["`+kind.Group+`"], resources: ["secretives"], verbs: ["list", "watch", "patch"]}`,
 		`  - {apiGroups: ["`+kind.Group+`"], resources: ["secretives/status"], verbs: ["patch"]}`,
 		`resources: ["customresourcedefinitions"], verbs: ["list", "watch"]}`,
 	)
 	env.GrantListed(operator, about(text, kind))
 	env.WaitReady(web)
-	operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": serving\n")
+	operator.WaitReadyz(http.StatusOK, kind.GroupKind().String()+": Serving\n")
 }
 
 func TestPermissions_WithoutRecordsNothingIsServed(t *testing.T) {

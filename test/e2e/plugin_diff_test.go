@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,15 +10,15 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// TestPlugin_Diff compares revisions, and the effect of an edit, for a release
-// whose values come from the spec, a Secret and the operator.
+// TestPlugin_Diff compares revisions of a release whose values come from the spec and a
+// Secret.
 func TestPlugin_Diff(t *testing.T) {
 	t.Parallel()
 	const canary = "Canary-5d1-is-no-diff"
 	env := harness.New(t)
 	kind := env.NewKind("Piece")
 	env.InstallCRD(kind)
-	watches := env.Watches(harness.MakeEntry(kind, harness.Chart("pieces")).Override("pieces.fixed", "by the operator").
+	watches := env.Watches(harness.MakeEntry(kind, harness.Chart("pieces")).
 		With("valuesFrom", []from{{"kind": "Secret", "name": "{{ .metadata.name }}-values"}}))
 	env.NewOperator(harness.Options{Watches: watches, Account: env.NewAccount()}).Start()
 	reader := env.NewUser(kind.On("get"), rule("get", "", "secrets"))
@@ -29,7 +27,7 @@ func TestPlugin_Diff(t *testing.T) {
 	values := harness.Secret("web-values")
 	env.Create(holding(values, "values.yaml", "secret: "+canary+"-one"))
 	web := func(a string) harness.CR {
-		return harness.MakeCR(kind, "web").Set("pieces.a", a).Set("pieces.fixed", "by the spec")
+		return harness.MakeCR(kind, "web").Set("pieces.a", a)
 	}
 	env.Create(web("one").Set("pieces.b", "gone").Obj())
 	env.WaitRevision(web("").Obj(), 1)
@@ -121,86 +119,17 @@ func TestPlugin_Diff(t *testing.T) {
 			t.Errorf("the output is %+v", output)
 		}
 	})
-	t.Run("an edit", func(t *testing.T) {
-		// The preview includes what the operator adds to the spec: its
-		// override, and the Secret.
-		file := filepath.Join(t.TempDir(), "web.yaml")
-		edited, err := yaml.Marshal(web("three").Obj())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, edited, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		want := func(name string) string {
-			return strings.ReplaceAll(`
---- ConfigMap web-a, revision 3 (pieces-0.1.0)
-+++ ConfigMap web-a, spec in FILE (pieces-0.1.0)
-@@ -1,6 +1,6 @@
- apiVersion: v1
- data:
--  text: two
-+  text: three
- kind: ConfigMap
- metadata:
-   name: web-a
-`, "FILE", name)
-		}
-		expect(t, diff(reader, "-f", file, "--watches-file", watches), want(file))
-		// --spec is the former name of -f.
-		expect(t, diff(reader, "--spec", file, "--watches-file", watches), want(file))
-		output := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "-f", "-", "--chart", harness.Chart("pieces"))
-		expect(t, output, want("standard input"))
-		// The diff does not change the resource.
-		env.For(t).ExpectRevisions("web", "1 superseded, 2 superseded, 3 deployed")
-	})
-	t.Run("an edit of a held release", func(t *testing.T) {
-		env := env.For(t)
-		env.Annotate(web("").Obj(), "rollback-to", "1")
-		env.WaitRevision(web("").Obj(), 4)
-		// b is in the spec of revision 1, but not in the current spec.
-		output := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "-f", "-", "--watches-file", watches)
-		all.WriteString(output.Stdout + output.Stderr)
-		expectContains(t, "the output", output.Stdout, "- text: one + text: three", "--- ConfigMap web-b, revision 4 (pieces-0.1.0) +++ /dev/null", "- text: '*** (before)' + text: '*** (after)'")
-		if strings.Contains(output.Stdout, "web-fixed") || output.Stderr != "" {
-			t.Errorf("the output is\n%s%s", output.Stdout, output.Stderr)
-		}
-	})
-	t.Run("another chart, and a chart that fails with a secret", func(t *testing.T) {
-		folder := t.TempDir()
-		if err := os.CopyFS(folder, os.DirFS(harness.Chart("pieces"))); err != nil {
-			t.Fatal(err)
-		}
-		template := `{{ if .Values.breaks }}{{ fail (printf "it is %s" .Values.secret) }}{{ end }}` +
-			"\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\ndata: {secret: {{ .Values.secret | len | quote }}}\n"
-		if err := os.WriteFile(filepath.Join(folder, "templates", "more.yaml"), []byte(template), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		output := reader.ChartwrightWith("pieces: {a: three}\n", "diff", "piece/web", "-f", "-", "--chart", folder)
-		expectContains(t, "the note", output.Stderr, "Note: the local chart pieces-0.1.0 renders other objects than revision 4", "from the same values", "ConfigMap more")
-		broken := reader.ChartwrightWith("breaks: true\n", "diff", "piece/web", "-f", "-", "--chart", folder)
-		if broken.Code != 1 {
-			t.Errorf("exit code %d", broken.Code)
-		}
-		expectContains(t, "the error", broken.Stderr, "Error: standard input: the chart cannot be rendered", "it is [redacted]")
-		all.WriteString(output.Stdout + output.Stderr + broken.Stdout + broken.Stderr)
-	})
 	t.Run("refused", func(t *testing.T) {
 		for _, test := range []struct {
 			who      *harness.User
-			stdin    string
 			args     []string
 			wantText string
 		}{
-			{fewer, "", nil, "missing permission to get secrets in namespace " + env.Namespace + ", which is required to read revision 3 of release web; required rule: " + `{apiGroups: [""], resources: ["secrets"], verbs: ["get"]}`},
-			{reader, "", []string{"--revision", "9"}, "revision 9 of release web not found; stored revisions: 1, 2, 3, 4"},
-			{reader, "", []string{"--revision", "one"}, `invalid revision "one"`},
-			{reader, "", []string{"--chart", "."}, "--chart and --watches-file require -f FILE"},
-			{reader, "a: b", []string{"-f", "-"}, "no chart for Piece." + kind.Group + " found"},
-			{reader, "apiVersion: v1\nkind: Pod\n", []string{"-f", "-"}, "found kind Pod: expected Piece." + kind.Group},
+			{fewer, nil, "missing permission to get secrets in namespace " + env.Namespace + ", which is required to read revision 2 of release web; required rule: " + `{apiGroups: [""], resources: ["secrets"], verbs: ["get"]}`},
+			{reader, []string{"--revision", "9"}, "revision 9 of release web not found; stored revisions: 1, 2, 3"},
+			{reader, []string{"--revision", "one"}, `invalid revision "one"`},
 		} {
-			output := test.who.ChartwrightWith(test.stdin, append([]string{"diff", "piece/web"}, test.args...)...)
-			all.WriteString(output.Stdout + output.Stderr)
+			output := diff(test.who, test.args...)
 			if output.Code != 1 || output.Stdout != "" {
 				t.Errorf("%v exits with code %d:\n%s", test.args, output.Code, output.Stdout)
 			}

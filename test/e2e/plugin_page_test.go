@@ -33,6 +33,7 @@ var desks = map[string]func(t *testing.T) desk{
 	"List":                podSetDesk,
 	"Check":               podSetDesk,
 	"Status":              statusDesk,
+	"Tree":                treeDesk,
 	"History":             historyDesk,
 	"Diff":                diffDesk,
 	"Rollback and unhold": podSetDesk,
@@ -83,6 +84,12 @@ func rolloutDesk(t *testing.T) desk {
 			}
 		},
 	}}
+}
+
+// treeDesk has custom resources that wait for each other.
+func treeDesk(t *testing.T) desk {
+	d, _, _ := newChain(t)
+	return desk{env: d.Env, kind: d.shops, called: "shop", user: d.treeReader()}
 }
 
 // TestKubectlPage runs every command of docs/reference/kubectl.md with exactly the

@@ -138,7 +138,7 @@ func TestPlugin_Requests(t *testing.T) {
 			c.does([]string{"pause", target, "--including-deletion", "--wait"})
 			web.env.Delete(web.cr)
 			web.paused(metav1.ConditionFalse)
-			if result := c.reads(0, "resume", target); result.Outcome != "Asked" || result.Value != "" {
+			if result := c.reads(0, "resume", target); result.Outcome != "Requested" || result.Value != "" {
 				web.t.Errorf("the result is %+v", result)
 			}
 			web.env.WaitGone(web.cr, harness.ConfigMap(web.name))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +41,9 @@ func TestRecord_CopyUnderAnotherNameIsIgnored(t *testing.T) {
 			t.Errorf("record %s still exists", secret.Name)
 		}
 	}
-	if requests := audit.Requests(); len(requests) > 12 {
+	// Discovery is not part of the deletion.
+	requests := slices.DeleteFunc(audit.Requests(), func(r harness.Request) bool { return r.ObjectRef.Resource == "" })
+	if len(requests) > 12 {
 		t.Errorf("the deletion took %d requests: %v", len(requests), requests)
 	}
 }

@@ -142,7 +142,7 @@ func (r *rolling) expectPhases(want map[string]int) {
 	r.T().Helper()
 	r.Wait("the metrics to report the numbers", func(context.Context) error {
 		for phase, n := range want {
-			if got := r.metrics.Sum("chartwright_rollout_resources", map[string]string{"standing": phase}); got != float64(n) {
+			if got := r.metrics.Sum("chartwright_rollout_resources", map[string]string{"position": phase}); got != float64(n) {
 				return fmt.Errorf("%v are %s, want %d", got, phase, n)
 			}
 		}
@@ -234,7 +234,7 @@ func TestRollout_StopsAtFailureAndContinues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.expectPhases(map[string]int{"done": counts["0.2.0"] - 1, "moving": 0, "failed": 1, "waiting": all - counts["0.2.0"], "aside": 2})
+	r.expectPhases(map[string]int{"done": counts["0.2.0"] - 1, "moving": 0, "failed": 1, "waiting": all - counts["0.2.0"], "skipped": 2})
 
 	// A user's edit is applied immediately, with the new chart.
 	edited := crs[40]
@@ -257,7 +257,7 @@ func TestRollout_StopsAtFailureAndContinues(t *testing.T) {
 		t.Errorf("%d concurrent upgrades: %v", count, who)
 	}
 
-	r.expectPhases(map[string]int{"done": all, "moving": 0, "failed": 0, "waiting": 0, "aside": 2})
+	r.expectPhases(map[string]int{"done": all, "moving": 0, "failed": 0, "waiting": 0, "skipped": 2})
 
 	if !strings.Contains(r.operator.Log(), "rollout continues") {
 		t.Error("the log does not contain the continuation")
@@ -370,7 +370,7 @@ func TestRollout_AThousandReleases(t *testing.T) {
 	wait := func(version string, n int) {
 		r.T().Helper()
 		r.WaitLong(fmt.Sprintf("%d to be at %s", n, version), 5*time.Minute, func(context.Context) error {
-			if done := r.metrics.Sum("chartwright_rollout_resources", map[string]string{"standing": "done"}); done < float64(n) {
+			if done := r.metrics.Sum("chartwright_rollout_resources", map[string]string{"position": "done"}); done < float64(n) {
 				return fmt.Errorf("%v are", done)
 			}
 			return nil

@@ -58,11 +58,10 @@ func TestClusterScoped_ReleaseNamespaceFromSpec(t *testing.T) {
 		t.Error("the ConfigMap was not deleted")
 	}
 
-	// The release's namespace is immutable: another value changes nothing and
-	// is reported.
+	// Another namespace changes nothing before the approval.
 	env.KubectlWith(strings.ReplaceAll(strings.ReplaceAll(shared, "one", "two"), "target: "+target, "target: "+env.Namespace), "apply", "-f", "-")
 	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
-	if printed := env.Kubectl("get", name, "-o", `jsonpath={.status.release.namespace} {.status.release.revision} {.status.conditions[?(@.type=="Ready")].message}`); !strings.HasPrefix(printed, target+" 1 releaseNamespace is now "+env.Namespace+", but the release is in "+target+", and it cannot be moved") {
+	if printed := env.Kubectl("get", name, "-o", `jsonpath={.status.release.namespace} {.status.release.revision} {.status.conditions[?(@.type=="Ready")].message}`); !strings.HasPrefix(printed, target+" 1 approval required: move the release from namespace "+target+" to "+env.Namespace) {
 		t.Errorf("with another namespace the status is %s", printed)
 	}
 	env.Kubectl("delete", name, "--timeout=30s")

@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,7 +135,7 @@ func TestValuesFrom_MissingSourceKeepsRelease(t *testing.T) {
 	other.SetNamespace(env.NewNamespace("other"))
 	env.Create(other, web)
 	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "ValuesSourceMissing")
-	want := "valuesFrom: Secret " + env.Namespace + "/web-values does not exist: create it with the key values.yaml"
+	want := "valuesFrom[0]: Secret " + env.Namespace + "/web-values does not exist: create it with the key values.yaml"
 	if message := condition(t, status, "Ready").Message; message != want {
 		t.Errorf("the message of Ready is %q, want %q", message, want)
 	}
@@ -186,10 +187,12 @@ func TestValuesFrom_SourcesAreReadOnceAfterRestart(t *testing.T) {
 	kind, operator := serveFrom(env, "plain",
 		from{"kind": "ConfigMap", "name": "{{ .metadata.name }}-values", "optional": true},
 		from{"kind": "Secret", "name": "shared", "optional": true},
+		from{"apiVersion": "v1", "kind": "Service", "name": "port-values", "expression": "self.spec.ports[0].port", "targetPath": "count"},
 	)
 	env.Create(
 		holding(harness.ConfigMap("web-values"), "values.yaml", "message: one"),
 		holding(harness.Secret("shared"), "values.yaml", "nested: {word: hidden}"),
+		portOf("port-values", 1),
 	)
 	web, other := harness.MakeCR(kind, "web").Obj(), harness.MakeCR(kind, "api").Obj()
 	env.Create(web, other)
@@ -219,7 +222,7 @@ func TestValuesFrom_SourcesAreReadOnceAfterRestart(t *testing.T) {
 	if writes := audit.Writes("fence"); len(writes) > 0 {
 		t.Errorf("the operator wrote %v", writes)
 	}
-	if read := reads(audit); fmt.Sprint(read) != "[shared web-values]" && fmt.Sprint(read) != "[web-values shared]" {
+	if read := reads(audit); !slices.Equal(slices.Sorted(slices.Values(read)), []string{"port-values", "shared", "web-values"}) {
 		t.Errorf("the operator read %v, want each source once", read)
 	}
 	env.ExpectRevisions("web", "1 deployed")

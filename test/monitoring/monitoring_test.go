@@ -50,7 +50,7 @@ func expectWords(t *testing.T, e Expression) {
 func TestKnown(t *testing.T) {
 	known := knownMetrics(t)
 	for name, label := range map[string]string{
-		"chartwright_actions_total": "outcome", "chartwright_kind_state": "folder", "chartwright_rollout_resources": "standing",
+		"chartwright_actions_total": "outcome", "chartwright_kind_state": "folder", "chartwright_rollout_resources": "position",
 		"controller_runtime_reconcile_errors_total": "controller", "workqueue_depth": "controller",
 		"leader_election_master_status": "name", "rest_client_requests_total": "code", "process_cpu_seconds_total": "pod",
 	} {

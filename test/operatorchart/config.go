@@ -59,8 +59,8 @@ type builds struct {
 	// chartKinds and certificate are config/default with components, and the latter also
 	// with config/prometheus.
 	chartKinds, certificate []*unstructured.Unstructured
-	// monitoring is config/prometheus.
-	monitoring []*unstructured.Unstructured
+	// monitoring is config/prometheus, and approval is config/approval-policy.
+	monitoring, approval []*unstructured.Unstructured
 	// namespaced is config/namespaced.
 	namespaced []*unstructured.Unstructured
 }
@@ -74,6 +74,7 @@ func buildAll() (b builds, err error) {
 		{&b.chartKinds, []string{"default"}, []string{"chartkinds"}},
 		{&b.certificate, []string{"default", "prometheus"}, []string{"metrics-certificate"}},
 		{&b.monitoring, []string{"prometheus"}, nil},
+		{&b.approval, []string{"approval-policy"}, nil},
 		{&b.namespaced, []string{"namespaced"}, nil},
 	} {
 		if *one.objects, err = build(one.resources, one.components); err != nil {

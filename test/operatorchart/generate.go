@@ -26,7 +26,7 @@ func Generate() (map[string]string, error) {
 		return nil, err
 	}
 	g := generator{builds: b, files: map[string][]string{}}
-	for _, object := range slices.Concat(b.standard, b.monitoring) {
+	for _, object := range slices.Concat(b.standard, b.monitoring, b.approval) {
 		if err := g.add(object, condition(object)); err != nil {
 			return nil, err
 		}

@@ -32,6 +32,8 @@ func condition(object *unstructured.Unstructured) string {
 		return ".Values.serviceAccount.create"
 	case kind == "NetworkPolicy":
 		return ".Values.networkPolicy.enabled"
+	case strings.HasPrefix(kind, "ValidatingAdmissionPolicy"):
+		return ".Values.approvalPolicy.enabled"
 	case kind == "ServiceMonitor":
 		return "and .Values.metrics.enabled .Values.metrics.serviceMonitor.enabled"
 	case kind == "PrometheusRule":

@@ -122,6 +122,7 @@ func TestChart_RendersSameObjectsAsKustomize(t *testing.T) {
 		{"defaults", "", []string{"default"}, nil},
 		{"ChartKinds", "chartKinds: {enabled: true}", []string{"default"}, []string{"chartkinds"}},
 		{"monitoring", "metrics: {" + monitored + "}", []string{"default", "prometheus"}, nil},
+		{"approval policy", "approvalPolicy: {enabled: true}", []string{"default", "approval-policy"}, nil},
 		{
 			"certificate", "metrics: {certificateSecret: " + certificateSecret + ", " + monitored + "}",
 			[]string{"default", "prometheus"}, []string{"metrics-certificate"},

@@ -16,11 +16,15 @@
 //
 // At no time does a release have two pending revisions of the operator.
 //
+// TestGraphs has another model: custom resources that depend on each other. It records every
+// change of them and of their releases, and expects that none precedes a dependency.
+//
 // By default, the tests are a short run with a fixed seed. For longer runs:
 //
 //	CHARTWRIGHT_SOAK_SEEDS=1,2,3  the seeds, each with its own world
 //	CHARTWRIGHT_SOAK_DECKS=4      the number of repetitions of all events
 //	CHARTWRIGHT_SOAK_TIME=30m     the time limit
+//	CHARTWRIGHT_SOAK_GRAPHS=200   the number of graphs, which are then larger
 //
 // A failure prints the seed and the preceding events. The same seed produces
 // the same events; their timing differs, and so may the custom resources that

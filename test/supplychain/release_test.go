@@ -74,9 +74,12 @@ func run(ctx context.Context, t *testing.T, program string, args ...string) stri
 	t.Helper()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = root
-	output, err := cmd.CombinedOutput()
+	// The go command reports downloads to stderr.
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	output, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, output)
+		t.Fatalf("%s %s: %v\n%s%s", program, strings.Join(args, " "), err, output, stderr.String())
 	}
 	return string(output)
 }

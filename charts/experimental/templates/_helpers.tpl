@@ -47,6 +47,17 @@ true
 {{- end -}}
 {{- end }}
 
+{{/* Environment variables of PostgreSQL's clients. */}}
+{{- define "experimental.connection" -}}
+{{- $connection := .Values.connection -}}
+{{- range $variable, $name := dict "PGHOST" "host" "PGPORT" "port" "PGDATABASE" "database" "PGUSER" "username" "PGPASSWORD" "password" }}
+{{- $value := get $connection $name }}
+{{- if and (not (kindIs "invalid" $value)) (ne (toString $value) "") }}
+{{ $variable }}: {{ kindIs "float64" $value | ternary (int64 $value | toString) (toString $value) | quote }}
+{{- end }}
+{{- end }}
+{{- end }}
+
 {{/* The number of replicas. "default" cannot be used: it treats 0 as empty. */}}
 {{- define "experimental.replicas" -}}
 {{- if not (kindIs "invalid" .Values.numberOfReplicas) -}}

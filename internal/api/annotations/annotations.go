@@ -34,6 +34,10 @@ type Annotations struct {
 	UninstallWait   bool
 	// Orphan keeps the release when the custom resource is deleted.
 	Orphan bool
+	// IgnoreDependents deletes the custom resource although others depend on it.
+	IgnoreDependents bool
+	// DependsOn are dependencies in addition to those of the kind.
+	DependsOn []Dependency
 	// ForceUpgrades and ForceRollbacks are settings, whereas Force is a request.
 	ForceUpgrades, ForceRollbacks bool
 
@@ -121,6 +125,20 @@ var readers = map[string]func(*Annotations, string) error{
 		case "", "delete":
 		default:
 			return fmt.Errorf(`expected %q or "delete"`, orphanPolicy)
+		}
+		return nil
+	},
+	api.AnnotationDependsOn: func(a *Annotations, value string) (err error) {
+		a.DependsOn, err = ParseDependsOn(value)
+		return err
+	},
+	api.AnnotationDeletionOrder: func(a *Annotations, value string) error {
+		switch value {
+		case api.DeletionOrderIgnore:
+			a.IgnoreDependents = true
+		case "":
+		default:
+			return fmt.Errorf("expected %q", api.DeletionOrderIgnore)
 		}
 		return nil
 	},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/api"
 )
@@ -73,6 +74,15 @@ func TestParse_ValuesOfEachAnnotation(t *testing.T) {
 			{"10m", period(10 * time.Minute)}, {"0", period(0)}, {"0s", period(0)}, {"100ms", period(100 * time.Millisecond)}, {" 1h30m ", period(90 * time.Minute)},
 		},
 		api.AnnotationDeletionPolicy: {{"", none}, {"delete", none}, {"orphan", Annotations{Orphan: true}}, {" orphan", Annotations{Orphan: true}}},
+		api.AnnotationDeletionOrder: {
+			{"", none}, {"ignore", Annotations{IgnoreDependents: true}}, {" ignore", Annotations{IgnoreDependents: true}},
+			{"true", Annotations{Problems: []string{api.AnnotationDeletionOrder + ` is "true": expected "ignore"`}}},
+		},
+		api.AnnotationDependsOn: {
+			{"", none},
+			{"Database.a.com/b", Annotations{DependsOn: []Dependency{{GroupKind: schema.GroupKind{Group: "a.com", Kind: "Database"}, Name: "b"}}}},
+			{"b", Annotations{Problems: []string{api.AnnotationDependsOn + ` is "b": "b": expected <kind>.<group>/<name> or <kind>.<group>/<namespace>/<name>, separated by commas`}}},
+		},
 
 		api.AnnotationTakeOwnership:         {{"", none}, {"true", Annotations{TakeOwnership: true}}, {"false", none}, {"T", Annotations{TakeOwnership: true}}},
 		api.AnnotationUninstallWait:         {{"", none}, {"true", Annotations{UninstallWait: true}}, {"false", none}},
@@ -97,7 +107,7 @@ func TestParse_ValuesOfEachAnnotation(t *testing.T) {
 // TestParse_EveryAnnotationHasATest fails for a new annotation without values in
 // TestParse_ValuesOfEachAnnotation.
 func TestParse_EveryAnnotationHasATest(t *testing.T) {
-	if got, want := len(readers), 19; got != want {
+	if got, want := len(readers), 21; got != want {
 		t.Errorf("%d annotations have readers, and %d have tests", got, want)
 	}
 }
@@ -284,7 +294,7 @@ func TestParse_ReportsUnknownAnnotations(t *testing.T) {
 		api.AnnotationTakeOwnership:   "what?",
 		api.AnnotationReconcilePeriod: "what?",
 	})
-	known := "abort, approve, deletion-policy, force, install-description, install-disable-hooks, pause, reconcile-period, reconcile-requested-at, " +
+	known := "abort, approve, deletion-order, deletion-policy, depends-on, force, install-description, install-disable-hooks, pause, reconcile-period, reconcile-requested-at, " +
 		"rollback-to, take-ownership, test, uninstall-description, uninstall-disable-hooks, uninstall-wait, upgrade-description, upgrade-disable-hooks"
 	want := Annotations{UninstallWait: true, Problems: []string{
 		"unknown annotation " + api.Domain + "/: expected one of " + known,

@@ -48,7 +48,7 @@ func TestLint_AppliesEntryOfWatchesFile(t *testing.T) {
 			}
 			got := slices.DeleteFunc(run(t, target), func(f string) bool {
 				// Not relevant here: the namespace of releases is missing.
-				return strings.Contains(f, "rights-unresolved")
+				return strings.Contains(f, "permissions-unresolved")
 			})
 			if diff := cmp.Diff(slices.Sorted(slices.Values(test.want)), slices.Sorted(slices.Values(got))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

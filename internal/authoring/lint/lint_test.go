@@ -169,7 +169,7 @@ var hazards = []struct {
 	{"a hook with a fixed name", files{"templates/b.yaml": annotated("Pod", "box", "    helm.sh/hook: pre-install", "    helm.sh/hook-delete-policy: before-hook-creation")}, []string{"error name-ignores-release templates/b.yaml:4"}},
 	{"hooks in a loop", files{"templates/b.yaml": "{{ range list 1 2 }}\n---\n" + strings.ReplaceAll(annotated("Pod", "{{ $.Release.Name }}-{{ . }}", "    helm.sh/hook: pre-install"), "NAME", "") + "{{ end }}"}, []string{"warning hook-delete-policy templates/b.yaml:6"}},
 
-	{"a kind that cannot be determined", files{"templates/b.yaml": "{{ if .Values.name }}\napiVersion: v1\nkind: {{ .Values.name }}\nmetadata: {name: {{ .Release.Name }}}\n{{ end }}"}, []string{"warning rights-unresolved templates/b.yaml:3"}},
+	{"a kind that cannot be determined", files{"templates/b.yaml": "{{ if .Values.name }}\napiVersion: v1\nkind: {{ .Values.name }}\nmetadata: {name: {{ .Release.Name }}}\n{{ end }}"}, []string{"warning permissions-unresolved templates/b.yaml:3"}},
 
 	{"an unknown rule", files{
 		"Chart.yaml":       "apiVersion: v2\nname: box\nversion: 1.0.0\nannotations:\n  chartwright.dev/lint-ignore: no-such\n",

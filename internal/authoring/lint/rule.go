@@ -172,7 +172,7 @@ var (
 		Fix:   "nothing, if the hook always ends; users can skip the hook with the annotation `chartwright.dev/uninstall-disable-hooks`",
 	}
 	rulePermissions = Rule{
-		Name: "rights-unresolved", Severity: Warning,
+		Name: "permissions-unresolved", Severity: Warning,
 		Finds: "a template with an object whose kind cannot be determined",
 		Why:   "`chartwright rbac` cannot derive the permissions, and a release with the object fails",
 		Fix:   "write apiVersion and kind as literals; or add the permissions to the watches entry, see docs/reference/rbac.md",

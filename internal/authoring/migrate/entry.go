@@ -122,7 +122,7 @@ func variablesOf(text string) []string {
 
 // reportedElsewhere lists lint rules whose problems other findings report in more
 // detail.
-var reportedElsewhere = map[string]bool{"not-allowed": true, "lookup-elsewhere": true, "rights-unresolved": true, "schema-missing": true}
+var reportedElsewhere = map[string]bool{"not-allowed": true, "lookup-elsewhere": true, "permissions-unresolved": true, "schema-missing": true}
 
 // chartFindings adds the lint findings and other problems of the chart.
 func (p *Project) chartFindings(f *finder, kind catalog.Kind) error {
@@ -169,7 +169,7 @@ func (p *Project) allowFindings(f *finder, kind catalog.Kind, given []map[string
 	case len(missing) > 0:
 		found := f.addf(ToDo, where, "the chart needs access beyond the release's namespace. An entry that has only keys of the operator-sdk allows everything, with a warning at startup; with any other key, Chartwright rejects everything that is not in the allow block")
 		found.Do, found.Lines = "add this block to the entry, without access that the chart should not have", lines
-	case lines == "":
+	case lines == "" && kind.Allow.Everything:
 		found := f.addf(Works, where, "the chart only needs the release's namespace. An entry that has only keys of the operator-sdk allows everything, which matters if values change the namespace of objects")
 		found.Do, found.Lines = "allow only the release's namespace", "  allow: {}\n"
 	default:

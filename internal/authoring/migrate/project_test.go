@@ -76,6 +76,25 @@ func TestFindings_TutorialProjectDoesNotBreak(t *testing.T) {
 	})
 }
 
+// A second report does not repeat a step that is done.
+func TestFindings_AllowBlockWritten(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "nginx"))); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "watches.yaml")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const chart = "  chart: helm-charts/nginx\n"
+	data = []byte(strings.Replace(string(data), chart, chart+"  allow: {}\n", 1))
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, findings(t, dir, nil), nil, []want{{migrate.Works, "watches.yaml:2", "the entry allows what the chart needs", ""}})
+}
+
 func TestFindings_OfProjectWithHazards(t *testing.T) {
 	expanded := map[string]string{}
 	found := findings(t, filepath.Join("testdata", "hazards"), func(environment map[string]string) error {

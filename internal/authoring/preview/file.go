@@ -3,7 +3,6 @@ package preview
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -12,11 +11,13 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -30,7 +31,8 @@ type File struct {
 
 	kinds     []catalog.Kind
 	namespace string
-	sources   map[valuesfrom.Ref]map[string][]byte
+	// sources are the objects that custom resources can take values from.
+	sources map[valuesfrom.Ref]*unstructured.Unstructured
 }
 
 // Resource is a custom resource in a file.
@@ -49,7 +51,7 @@ func (r Resource) String() string {
 // NewFile returns an empty File. Objects without a namespace are in the given one, like
 // with kubectl.
 func NewFile(kinds []catalog.Kind, namespace string) *File {
-	return &File{kinds: kinds, namespace: namespace, sources: map[valuesfrom.Ref]map[string][]byte{}}
+	return &File{kinds: kinds, namespace: namespace, sources: map[valuesfrom.Ref]*unstructured.Unstructured{}}
 }
 
 // Parse adds the documents of a file. The error names the document.
@@ -122,6 +124,7 @@ func (f *File) add(place string, object *unstructured.Unstructured) error {
 		return nil
 	}
 	gvk := object.GroupVersionKind()
+	isSource, cluster := f.isSource(gvk)
 	for _, kind := range f.kinds {
 		if kind.GVK().GroupKind() != gvk.GroupKind() {
 			continue
@@ -130,29 +133,59 @@ func (f *File) add(place string, object *unstructured.Unstructured) error {
 			object.SetNamespace(f.namespace)
 		}
 		f.Resources = append(f.Resources, Resource{Place: place, Kind: kind, Object: object})
+		if isSource {
+			f.addSource(&unstructured.Unstructured{Object: object.Object})
+		}
 		return nil
 	}
-	if gvk.Group == "" && (gvk.Kind == string(watches.SourceSecret) || gvk.Kind == string(watches.SourceConfigMap)) {
-		return f.source(object)
+	if !isSource {
+		f.Others = append(f.Others, fmt.Sprintf("%s: %s %s is ignored: the watches file does not have its kind", place, object.GetKind(), object.GetName()))
+		return nil
 	}
-	f.Others = append(f.Others, fmt.Sprintf("%s: %s %s is ignored: the watches file does not have its kind", place, object.GetKind(), object.GetName()))
-	return nil
+	if object.GetNamespace() == "" && !cluster {
+		object.SetNamespace(f.namespace)
+	}
+	f.addSource(object)
+	return normalizeData(object)
 }
 
-// source adds a Secret or a ConfigMap.
-func (f *File) source(object *unstructured.Unstructured) error {
-	isSecret := object.GetKind() == string(watches.SourceSecret)
-	keys := map[string][]byte{}
+// addSource adds an object that custom resources can take values from. Its numbers become
+// those that an API server returns.
+func (f *File) addSource(object *unstructured.Unstructured) {
+	object.Object = values.Normalize(object.Object)
+	// The store ignores objects without a version.
+	object.SetResourceVersion("1")
+	f.sources[valuesfrom.Ref{Kind: object.GroupVersionKind(), Namespace: object.GetNamespace(), Name: object.GetName()}] = object
+}
+
+// isSource reports whether objects of a kind may be sources of values, and whether the kind
+// is known to be cluster-scoped.
+func (f *File) isSource(gvk schema.GroupVersionKind) (is, cluster bool) {
+	for _, kind := range f.kinds {
+		for _, source := range kind.Sources {
+			if source.GVK() == gvk {
+				return true, source.ClusterScoped
+			}
+		}
+	}
+	return gvk == valuesfrom.SecretKind || gvk == valuesfrom.ConfigMapKind, false
+}
+
+// normalizeData checks the data of a Secret or a ConfigMap, and adds the stringData of a
+// Secret, as the API server does.
+func normalizeData(object *unstructured.Unstructured) error {
+	gvk := object.GroupVersionKind()
+	isSecret := gvk == valuesfrom.SecretKind
+	if !isSecret && gvk != valuesfrom.ConfigMapKind {
+		return nil
+	}
 	data, _, err := unstructured.NestedStringMap(object.Object, "data")
-	if err != nil {
+	if err != nil || !isSecret {
 		return err
 	}
 	for key, text := range data {
-		keys[key] = []byte(text)
-		if isSecret {
-			if keys[key], err = base64.StdEncoding.DecodeString(text); err != nil {
-				return fmt.Errorf("data.%s: want base64; use stringData for plain text", key)
-			}
+		if _, err := base64.StdEncoding.DecodeString(text); err != nil {
+			return fmt.Errorf("data.%s: want base64; use stringData for plain text", key)
 		}
 	}
 	plain, _, err := unstructured.NestedStringMap(object.Object, "stringData")
@@ -160,11 +193,10 @@ func (f *File) source(object *unstructured.Unstructured) error {
 		return err
 	}
 	for key, text := range plain {
-		if isSecret {
-			keys[key] = []byte(text)
+		if err := unstructured.SetNestedField(object.Object, base64.StdEncoding.EncodeToString([]byte(text)), "data", key); err != nil {
+			return err
 		}
 	}
-	namespace := cmp.Or(object.GetNamespace(), f.namespace)
-	f.sources[valuesfrom.Ref{Kind: watches.SourceKind(object.GetKind()), Namespace: namespace, Name: object.GetName()}] = keys
+	unstructured.RemoveNestedField(object.Object, "stringData")
 	return nil
 }

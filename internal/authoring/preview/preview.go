@@ -135,13 +135,11 @@ func (f *File) given(ctx context.Context, r Resource, preview *Preview) (map[str
 // store returns the operator's store of sources, which reads from the file instead of the
 // cluster.
 func (f *File) store() *valuesfrom.Store {
-	store := valuesfrom.NewStore(func(_ context.Context, ref valuesfrom.Ref) (valuesfrom.Data, error) {
-		return valuesfrom.Data{ResourceVersion: "1", Keys: f.sources[ref]}, nil
+	store := valuesfrom.NewStore(func(_ context.Context, ref valuesfrom.Ref) (*unstructured.Unstructured, error) {
+		return f.sources[ref], nil
 	}, func(types.UID) {})
-	for ref := range f.sources {
-		store.Handler(ref.Kind).OnAdd(&metav1.PartialObjectMetadata{
-			ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name, ResourceVersion: "1"},
-		}, true)
+	for ref, object := range f.sources {
+		store.Handler(ref.Kind).OnAdd(object, true)
 	}
 	return store
 }

@@ -66,6 +66,9 @@ func TestRender_Values(t *testing.T) {
 		fromMap    = "  valuesFrom:\n  - {kind: ConfigMap, name: '{{ .metadata.name }}-values'}\n"
 		fromSecret = "  valuesFrom:\n  - {kind: Secret, name: shared, key: word, targetPath: word, optional: true}\n"
 		configMap  = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: web.one-values}\ndata: {values.yaml: 'free: {a: [1]}'}\n"
+		fromObject = "  valuesFrom:\n  - {apiVersion: example.com/v2, kind: Database, name: db, expression: 'self.status.size + 1', targetPath: size}\n"
+		database   = "---\napiVersion: example.com/v2\nkind: Database\nmetadata: {name: db}\n"
+		fromBox    = "  valuesFrom:\n  - {apiVersion: example.com/v1, kind: Box, name: web.one, expression: '{\"word\": self.status.word}', optional: true}\n"
 		secret     = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: shared, namespace: shop}\n"
 	)
 	for _, test := range []struct {
@@ -95,8 +98,13 @@ func TestRender_Values(t *testing.T) {
 			name: "an optional Secret in another namespace", entry: fromSecret, file: box("{}") + strings.Replace(secret, "shop", "other", 1) + "stringData: {word: other}\n", data: `{"free":{},"in":"shop","size":1,"word":"hello"}`,
 			warnings: []string{"the optional source of values Secret shop/shared is not in the file"},
 		},
-		{name: "a ConfigMap that does not exist", entry: fromMap, file: box("{}"), fails: "valuesFrom: ConfigMap shop/web.one-values does not exist: create it with the key values.yaml; for a preview, add it to the file as a separate document"},
-		{name: "a ConfigMap without the key", entry: fromMap, file: box("{}") + strings.Replace(configMap, "values.yaml", "values.yml", 1), fails: "valuesFrom: ConfigMap shop/web.one-values has no key values.yaml"},
+		{name: "a ConfigMap that does not exist", entry: fromMap, file: box("{}"), fails: "valuesFrom[0]: ConfigMap shop/web.one-values does not exist: create it with the key values.yaml; for a preview, add it to the file as a separate document"},
+		{name: "a ConfigMap without the key", entry: fromMap, file: box("{}") + strings.Replace(configMap, "values.yaml", "values.yml", 1), fails: "valuesFrom[0]: ConfigMap shop/web.one-values has no key values.yaml"},
+		{name: "an object of another kind", entry: fromObject, file: box("{}") + database + "status: {size: 2}\n", data: `{"free":{},"in":"shop","size":3,"word":"hello"}`},
+		{name: "an object without the field", entry: fromObject, file: box("{}") + database, fails: "valuesFrom[0]: Database shop/db: the expression self.status.size + 1 has no value: no such key: status; for a preview, add it to the file as a separate document"},
+		{name: "a custom resource with a status", entry: fromBox, file: box("{}\nstatus: {word: own}"), data: `{"free":{},"in":"shop","size":1,"word":"own"}`},
+		{name: "a custom resource without a status", entry: fromBox, file: box("{}"), data: `{"free":{},"in":"shop","size":1,"word":"hello"}`},
+		{name: "an expression over a Secret", entry: "  valuesFrom:\n  - {kind: Secret, name: shared, expression: self.data.word.upperAscii(), targetPath: word}\n", file: box("{}") + secret + "stringData: {word: plain}\n", data: `{"free":{},"in":"shop","size":1,"word":"PLAIN"}`},
 		{name: "a release namespace from the spec", entry: "  releaseNamespace: '{{ .spec.place }}'\n", file: box("{place: there}"), data: `{"free":{},"in":"there","size":1,"word":"hello"}`},
 		{name: "a release namespace missing in the spec", entry: "  releaseNamespace: '{{ .spec.place }}'\n", file: box("{}"), fails: "releaseNamespace: "},
 		{name: "a release namespace from the status, which is not applied", entry: "  releaseNamespace: '{{ .status.place }}'\n", file: box("{}\nstatus: {place: there}"), fails: "releaseNamespace: "},

@@ -147,6 +147,7 @@ func (p *Plan) widen(a Add, have watches.Watch, need Need, fields entry) (entry,
 	need.Lookup = cmp.Or(need.Lookup, have.Allow.Lookup)
 	// Without changes of the other keys.
 	need.LookupInValues, need.TakeOwnership, need.SystemNamespaces = have.Allow.LookupInValues, have.Allow.TakeOwnership, have.Allow.SystemNamespaces
+	need.DependsOn = have.Allow.DependsOn
 	data, err := json.Marshal(need.Allow)
 	if err != nil {
 		return nil, err

@@ -187,6 +187,10 @@ func TestAdd_Allow(t *testing.T) {
 			want: watches.Allow{OtherNamespaces: true, ClusterScoped: needed.ClusterScoped, Lookup: watches.LookupAll, LookupInValues: true}, note: "now also allows"},
 		{name: "an existing kind with a block", allow: "\n    clusterScoped:\n      - Namespace\n    lookup: all", flag: new(true),
 			want: watches.Allow{OtherNamespaces: true, ClusterScoped: []string{"ClusterRole.rbac.authorization.k8s.io", "Namespace"}, Lookup: watches.LookupAll}},
+		{name: "an existing kind with dependencies", allow: "{dependsOn: {annotation: [{apiVersion: a.com/v1, kind: Database}], otherNamespaces: true}}", flag: new(true),
+			want: watches.Allow{OtherNamespaces: true, ClusterScoped: needed.ClusterScoped, Lookup: watches.LookupAll, DependsOn: watches.AllowDependsOn{
+				Annotation: []watches.DependencyKind{{APIVersion: "a.com/v1", Kind: "Database"}}, OtherNamespaces: true,
+			}}},
 		{name: "an existing kind without the permissions", allow: "{}", flag: new(false)},
 		{name: "an existing kind that allows it", allow: "{otherNamespaces: true, clusterScoped: [ClusterRole.rbac.authorization.k8s.io], lookup: all}", want: needed},
 	} {

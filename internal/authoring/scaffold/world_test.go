@@ -19,7 +19,7 @@ import (
 const repository = "../../.."
 
 // folders are the folders in config that kustomize builds.
-var folders = []string{"crd", "rbac", "manager", "default", "samples", "prometheus", "network-policy", "namespaced", "scorecard", "manifests"}
+var folders = []string{"crd", "rbac", "manager", "default", "samples", "prometheus", "network-policy", "approval-policy", "namespaced", "scorecard", "manifests"}
 
 // newProject creates a project named shop and returns its folder.
 func newProject(t *testing.T) string {

@@ -1,6 +1,7 @@
 package kindstatus
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,8 +25,12 @@ type field struct {
 	shape   Shape
 	// values: the expression reads values.
 	values bool
-	// observed are the entries of observe that the expression reads.
+	// observed are the entries of observe that the expression reads, and objects the kinds
+	// of the release's objects.
 	observed []string
+	objects  []string
+	// valuePaths are the paths of the values that the expression reads.
+	valuePaths [][]string
 }
 
 // Error is an error in the expression of a field, or in its evaluation.
@@ -34,10 +39,20 @@ type Error = expression.Error
 // Compile compiles the expression of each field. observed are the names of the entries of
 // observe. It returns nil Fields without expressions, and all errors, sorted by field.
 func Compile(expressions map[string]string, observed []string) (Fields, []expression.Error) {
+	return compileAll(environment, expressions, observed)
+}
+
+// CompileOutputs compiles the expression of each output, like Compile. These expressions
+// may also read objects.
+func CompileOutputs(expressions map[string]string, observed []string) (Fields, []expression.Error) {
+	return compileAll(outputEnvironment, expressions, observed)
+}
+
+func compileAll(environment func() (*cel.Env, error), expressions map[string]string, observed []string) (Fields, []expression.Error) {
 	var problems []expression.Error
 	var compiled Fields
 	for _, name := range slices.Sorted(maps.Keys(expressions)) {
-		f, err := compile(name, expressions[name], observed)
+		f, err := compile(environment, name, expressions[name], observed)
 		if err != nil {
 			problems = append(problems, expression.Error{Field: name, Message: err.Error()})
 			continue
@@ -50,24 +65,14 @@ func Compile(expressions map[string]string, observed []string) (Fields, []expres
 	return compiled, nil
 }
 
-func compile(name, text string, observed []string) (field, error) {
-	env, err := environment()
-	if err != nil {
-		return field{}, fmt.Errorf("set up CEL: %w", err)
-	}
-	ast, err := expression.Check(env, text)
-	if err != nil {
-		return field{}, err
-	}
-	f := field{name: name, shape: shapeOf(ast.OutputType())}
-	if f.values, f.observed, err = uses(ast, observed); err != nil {
-		return field{}, err
-	}
-	f.program, err = expression.Program(env, ast)
-	if err != nil {
-		return field{}, err
-	}
-	return f, nil
+func compile(environment func() (*cel.Env, error), name, text string, observed []string) (field, error) {
+	f := field{name: name}
+	var err error
+	f.program, err = expression.Compile(environment, text, func(ast *cel.Ast) error {
+		f.shape = shapeOf(ast.OutputType())
+		return f.findUses(ast, observed)
+	})
+	return f, err
 }
 
 // Names returns the names of the fields, sorted.
@@ -88,6 +93,49 @@ func (f Fields) Shape(name string) (Shape, bool) {
 	return f[i].shape, true
 }
 
+// Split returns the fields that a function accepts by name, and the others.
+func (f Fields) Split(accept func(name string) bool) (accepted, others Fields) {
+	for _, field := range f {
+		if accept(field.name) {
+			accepted = append(accepted, field)
+		} else {
+			others = append(others, field)
+		}
+	}
+	return accepted, others
+}
+
+// Objects returns the kinds of the release's objects that any expression reads, sorted, as
+// they are written: Secret or Ingress.networking.k8s.io.
+func (f Fields) Objects() (kinds []string) {
+	for _, field := range f {
+		kinds = append(kinds, field.objects...)
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+// ReadsObjects reports whether the expression of a field reads objects of a kind.
+func (f Fields) ReadsObjects(name string, is func(kind string) bool) bool {
+	return slices.ContainsFunc(f, func(f field) bool { return f.name == name && slices.ContainsFunc(f.objects, is) })
+}
+
+// ReadsValue reports whether the expression of a field may read the value at a path, a part
+// of it, or a value that contains it. The empty path means all values.
+func (f Fields) ReadsValue(name string, at []string) bool {
+	return slices.ContainsFunc(f, func(f field) bool {
+		return f.name == name && slices.ContainsFunc(f.valuePaths, func(read []string) bool {
+			n := min(len(read), len(at))
+			return slices.Equal(read[:n], at[:n])
+		})
+	})
+}
+
+// UseObserved reports whether any expression reads entries of observe.
+func (f Fields) UseObserved() bool {
+	return slices.ContainsFunc(f, func(f field) bool { return len(f.observed) > 0 })
+}
+
 // UseValues reports whether any expression reads values.
 func (f Fields) UseValues() bool {
 	return slices.ContainsFunc(f, func(f field) bool { return f.values })
@@ -99,45 +147,76 @@ const (
 	varValues    = "values"
 	varResources = "resources"
 	varObserved  = "observed"
+	varObjects   = "objects"
 )
 
-// environment is the CEL environment of all expressions.
-var environment = sync.OnceValues(func() (*cel.Env, error) {
-	return expression.Environment(
+// environment is the CEL environment of the expressions of status fields, and
+// outputEnvironment that of outputs.
+var (
+	environment       = sync.OnceValues(func() (*cel.Env, error) { return newEnvironment() })
+	outputEnvironment = sync.OnceValues(func() (*cel.Env, error) {
+		return newEnvironment(cel.Variable(varObjects, cel.MapType(cel.StringType, cel.MapType(cel.StringType, cel.DynType))))
+	})
+)
+
+func newEnvironment(more ...cel.EnvOption) (*cel.Env, error) {
+	return expression.Environment(append([]cel.EnvOption{
 		withStructs,
 		cel.Variable(varRelease, cel.ObjectType(typeRelease)),
 		cel.Variable(varValues, cel.MapType(cel.StringType, cel.DynType)),
 		cel.Variable(varResources, cel.ListType(cel.ObjectType(typeResource))),
 		cel.Variable(varObserved, cel.MapType(cel.StringType, cel.ListType(cel.DynType))),
-	)
-})
+	}, more...)...)
+}
 
-// uses reports whether an expression reads values, and which entries of observe it reads.
-// It returns an error for an unknown entry. An expression that computes the name of an
-// entry counts as reading all of them.
-func uses(compiled *cel.Ast, names []string) (values bool, observed []string, err error) {
+// findUses finds out what an expression reads. It returns an error for an unknown entry of
+// observe. An expression that computes the name of an entry counts as reading all of them.
+func (f *field) findUses(compiled *cel.Ast, names []string) error {
 	root := ast.NavigateAST(compiled.NativeRep())
 	for _, ident := range ast.MatchDescendants(root, ast.KindMatcher(ast.IdentKind)) {
 		switch ident.AsIdent() {
 		case varValues:
-			values = true
+			f.values = true
+			f.valuePaths = append(f.valuePaths, path(ident))
 		case varObserved:
 			name, known := entry(ident)
 			switch {
 			case !known:
-				observed = append(observed, names...)
+				f.observed = append(f.observed, names...)
 			case !slices.Contains(names, name):
-				return false, nil, fmt.Errorf("observe has no entry %s: expected one of %s", name, listed(names))
+				return fmt.Errorf("observe has no entry %s: expected one of %s", name, listed(names))
 			default:
-				observed = append(observed, name)
+				f.observed = append(f.observed, name)
 			}
+		case varObjects:
+			name, known := entry(ident)
+			if !known {
+				return errors.New("objects is read without a kind: expected objects.<kind>['<name>'], for example objects.Service[release.name]")
+			}
+			f.objects = append(f.objects, name)
 		}
 	}
-	slices.Sort(observed)
-	return values, slices.Compact(observed), nil
+	slices.Sort(f.observed)
+	f.observed = slices.Compact(f.observed)
+	slices.Sort(f.objects)
+	f.objects = slices.Compact(f.objects)
+	return nil
 }
 
-// entry returns the name in observed.<name> or observed['<name>'].
+// path returns the names in values.a.b or values['a']['b'], as far as they are fixed.
+func path(ident ast.NavigableExpr) (names []string) {
+	for at := ident; ; {
+		name, known := entry(at)
+		if !known {
+			return names
+		}
+		names = append(names, name)
+		at, _ = at.Parent()
+	}
+}
+
+// entry returns the name in observed.<name>, observed['<name>'], observed.?<name> or
+// observed[?'<name>'], for any expression in place of observed.
 func entry(ident ast.NavigableExpr) (string, bool) {
 	parent, ok := ident.Parent()
 	if !ok {
@@ -148,7 +227,8 @@ func entry(ident ast.NavigableExpr) (string, bool) {
 		return parent.AsSelect().FieldName(), true
 	case ast.CallKind:
 		args := parent.AsCall().Args()
-		if parent.AsCall().FunctionName() != operators.Index || len(args) != 2 || args[1].Kind() != ast.LiteralKind {
+		selects := []string{operators.Index, operators.OptIndex, operators.OptSelect}
+		if !slices.Contains(selects, parent.AsCall().FunctionName()) || len(args) != 2 || args[1].Kind() != ast.LiteralKind {
 			return "", false
 		}
 		name, isString := args[1].AsLiteral().(types.String)

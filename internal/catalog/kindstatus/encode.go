@@ -31,6 +31,13 @@ type encoder struct {
 	redact func(string) string
 }
 
+// Encode returns the JSON value of an expression's result, nil for null. It drops the keys of
+// maps whose value is null.
+func Encode(value ref.Val) (any, error) {
+	e := &encoder{left: maxFieldSize, redact: func(text string) string { return text }}
+	return e.encode(value, Shape{})
+}
+
 // encode returns nil for null, which is not part of a status.
 func (e *encoder) encode(value ref.Val, as Shape) (any, error) {
 	e.left--

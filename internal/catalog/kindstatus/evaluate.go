@@ -3,6 +3,7 @@ package kindstatus
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/chartwright/chartwright/internal/watches/expression"
 )
@@ -14,6 +15,18 @@ type Result struct {
 	// available now.
 	Values   map[string]any
 	Failures []expression.Error
+}
+
+// Unknown returns the names of the fields that failed, or that must be left unchanged.
+func (r Result) Unknown(of Fields) (names []string) {
+	for _, name := range of.Names() {
+		_, computed := r.Values[name]
+		failed := slices.ContainsFunc(r.Failures, func(e expression.Error) bool { return e.Field == name })
+		if !computed || failed {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Evaluate computes all fields. A field that fails does not affect the others.
@@ -52,5 +65,9 @@ func (f field) evaluate(in Input, variables map[string]any) (value any, err erro
 	if err != nil {
 		return nil, err
 	}
-	return (&encoder{left: maxFieldSize, redact: in.Redact}).encode(given, f.shape)
+	redact := in.Redact
+	if in.Sensitive {
+		redact = func(text string) string { return text }
+	}
+	return (&encoder{left: maxFieldSize, redact: redact}).encode(given, f.shape)
 }

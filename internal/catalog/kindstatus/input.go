@@ -24,8 +24,13 @@ type Input struct {
 	Observed map[string]any
 	// Unobserved is the reason if the objects of an entry are not available.
 	Unobserved map[string]string
+	// Objects holds the objects of the release by kind, as the expressions name it, and by
+	// name. Only outputs read them. They must not be changed.
+	Objects map[string]any
 	// Redact removes secrets from a text; nil removes nothing.
 	Redact func(string) string
+	// Sensitive results keep their secrets. Redact then applies to failures only.
+	Sensitive bool
 }
 
 // Resource is one managed resource.
@@ -63,7 +68,7 @@ func (in Input) variables() map[string]any {
 	for i, r := range in.Resources {
 		resources[i] = r.fields()
 	}
-	found := map[string]any{varRelease: releaseFields(in.Release), varResources: resources, varObserved: in.Observed}
+	found := map[string]any{varRelease: releaseFields(in.Release), varResources: resources, varObserved: in.Observed, varObjects: in.Objects}
 	if in.Values != nil {
 		// CEL calls it when an expression reads it.
 		found[varValues] = sync.OnceValue(func() any { return in.Values() })

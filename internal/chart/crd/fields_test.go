@@ -134,3 +134,18 @@ func testOwnFields(t *testing.T, c client.Client) {
 		}
 	}
 }
+
+func TestStatus_HasOutputs(t *testing.T) {
+	const written = "outputs: [{name: host, value: release.name}, {name: port, value: '5432'}, {name: password, value: objects.Secret.a.data.b}]"
+	fields := generate(t, boxWith(t, written)).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties
+	outputs := fields["outputs"].Properties
+	if typeName(outputs["host"]) != "string" || typeName(outputs["port"]) != "integer int64" || len(outputs) != 2 {
+		t.Errorf("the outputs are %v", outputs)
+	}
+	if want := "Computed by the expression: release.name"; outputs["host"].Description != want {
+		t.Errorf("got description %q, want %q", outputs["host"].Description, want)
+	}
+	if fields := generate(t, boxWith(t, "timeout: 1m")).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties; typeName(fields["outputsSecret"]) != "" {
+		t.Error("a kind without outputs has status.outputsSecret")
+	}
+}

@@ -53,6 +53,15 @@ func status(kind catalog.Kind) apiextensionsv1.JSONSchemaProps {
 			"force":                text("Value of chartwright.dev/force."),
 			"test":                 text("Value of chartwright.dev/test."),
 		}),
+		"outputs":       outputs(kind),
+		"outputsSecret": text("Name of the Secret with the sensitive outputs."),
+		"dependencies": list("Objects that the custom resource depends on. They must be ready before an install or upgrade.", object("Object, or all objects that the selector matches.", props{
+			"apiVersion": text("API version of the object."),
+			"kind":       text("Kind of the object."),
+			"namespace":  text("Namespace of the object."),
+			"name":       text("Name of the object."),
+			"selector":   text("Label selector."),
+		})),
 		"resources": object("Readiness of the release's resources.", props{
 			"total": integer("Number of resources."),
 			"ready": integer("Number of ready resources."),
@@ -73,6 +82,10 @@ func status(kind catalog.Kind) apiextensionsv1.JSONSchemaProps {
 			"description":  text("Helm's description of the revision."),
 		})),
 	})
+	if !kind.Outputs.Exist() {
+		delete(s.Properties, "outputs")
+		delete(s.Properties, "outputsSecret")
+	}
 	addFields(kind, &s)
 	s.XPreserveUnknownFields = new(true)
 	return s
@@ -132,9 +145,26 @@ func addFields(kind catalog.Kind, status *apiextensionsv1.JSONSchemaProps) {
 	for _, name := range kind.Fields.Names() {
 		shape, _ := kind.Fields.Shape(name)
 		schema := shaped(shape)
-		schema.Description = "Computed by the expression: " + strings.Join(strings.Fields(kind.Status[name]), " ")
+		schema.Description = computedBy(kind.Status[name])
 		status.Properties[name] = schema
 	}
+}
+
+// outputs returns the schema of the outputs that are published in the status.
+func outputs(kind catalog.Kind) apiextensionsv1.JSONSchemaProps {
+	s := object("Outputs of the release that are not sensitive.", props{})
+	for _, output := range kind.Watch.Outputs {
+		if shape, public := kind.Outputs.Public.Shape(output.Name); public {
+			schema := shaped(shape)
+			schema.Description = computedBy(output.Value)
+			s.Properties[output.Name] = schema
+		}
+	}
+	return s
+}
+
+func computedBy(expression string) string {
+	return "Computed by the expression: " + strings.Join(strings.Fields(expression), " ")
 }
 
 // shaped returns the schema of an expression's result. A result whose type is only

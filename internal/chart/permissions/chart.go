@@ -153,10 +153,7 @@ func (c *chartNeeds) addUses() {
 			c.unresolvedf(u.sources[0], u.sources[0], 0, "%s is cluster-scoped, which no Role can allow: disable it in the chart's values, or serve the kind with a ClusterRole, without --namespaced", kind.Kind)
 			continue
 		}
-		why := c.why(u.sources)
-		if r.guessed {
-			why += fmt.Sprintf(" (%s is not a kind of Kubernetes: its resource is assumed to be %s)", kind.Kind, r.Resource)
-		}
+		why := c.why(u.sources) + r.assumption(kind.Kind)
 		if verbs := c.verbs(kind, u); len(verbs) > 0 {
 			c.add(why, r.GroupResource, verbs...)
 		}

@@ -221,6 +221,14 @@ func TestDerive(t *testing.T) {
 			want:  []string{"configmaps: get list watch", "statefulsets.apps: list watch"},
 		},
 		{
+			name: "dependsOn and its annotation",
+			entry: []string{
+				"allow: {dependsOn: {annotation: [{apiVersion: apps/v1, kind: StatefulSet}, {apiVersion: a.test/v1, kind: Queue}]}}",
+				"dependsOn: [{apiVersion: a.test/v1, kind: Database, name: a}, {apiVersion: a.test/v1, kind: Database, name: b}, {apiVersion: v1, kind: Node, name: c}]",
+			},
+			want: []string{"databases.a.test: get list watch", "nodes: get list watch", "queues.a.test: get list watch", "statefulsets.apps: get list watch"},
+		},
+		{
 			name:  "createNamespace",
 			entry: []string{"releaseNamespace: a", `createNamespace: "{{ .spec.create }}"`},
 			want:  []string{"namespaces: get create delete"},

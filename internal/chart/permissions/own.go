@@ -11,13 +11,11 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart/crd"
-	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // Resources that the operator works with itself.
 var (
 	secrets         = schema.GroupResource{Resource: "secrets"}
-	configMaps      = schema.GroupResource{Resource: "configmaps"}
 	events          = schema.GroupResource{Resource: "events"}
 	pods            = schema.GroupResource{Resource: "pods"}
 	podLogs         = schema.GroupResource{Resource: "pods/log"}
@@ -89,17 +87,16 @@ func (n *needs) chartKinds(installCRDs bool) {
 // entry adds the permissions on the resources in a watches entry.
 func (n *needs) entry(kind catalog.Kind, served resources) {
 	for _, from := range kind.Sources {
-		resource := configMaps
-		if from.Kind == watches.SourceSecret {
-			resource = secrets
-		}
-		n.add("valuesFrom of "+kind.Kind, resource, "get", "list", "watch")
+		n.read(kind, "valuesFrom", "source", from.GVK().GroupKind(), served)
 	}
 	for _, o := range kind.Observe {
 		if r := served.of(o.GVK().GroupKind()); !r.cluster {
 			// The operator does not observe cluster-scoped resources.
 			n.add("observe of "+kind.Kind, r.GroupResource, "list", "watch")
 		}
+	}
+	for _, gvk := range kind.DependencyKinds() {
+		n.read(kind, "dependsOn", "dependency", gvk.GroupKind(), served)
 	}
 	if kind.CreateNamespace != nil {
 		n.namespaces(kind)
@@ -114,6 +111,18 @@ func (n *needs) entry(kind catalog.Kind, served resources) {
 		return
 	}
 	n.addNamed(fmt.Sprintf("%s impersonates this service account", kind.Kind), serviceAccounts, []string{kind.ServiceAccountName}, "get", "impersonate")
+}
+
+// read adds the permissions to read and watch the objects of a key in a watches entry. An
+// item of the key is what a user can remove if no Role can allow them.
+func (n *needs) read(kind catalog.Kind, key, item string, gk schema.GroupKind, served resources) {
+	r := served.of(gk)
+	if r.cluster && n.namespaced {
+		n.addUnresolved(Unresolved{Kind: kind.Kind, Where: entryOf(kind), What: fmt.Sprintf(
+			"%s: %s is cluster-scoped, which no Role can allow: remove the %s, or serve the kind with a ClusterRole, without --namespaced", key, gk.Kind, item)})
+		return
+	}
+	n.add(key+" of "+kind.Kind+r.assumption(gk.Kind), r.GroupResource, "get", "list", "watch")
 }
 
 // namespaces adds the permissions to create and delete the namespace of a release.

@@ -24,6 +24,14 @@ type resource struct {
 	guessed bool
 }
 
+// assumption returns a note that the resource of a kind is guessed, empty if it is known.
+func (r resource) assumption(kind string) string {
+	if !r.guessed {
+		return ""
+	}
+	return fmt.Sprintf(" (%s is not a kind of Kubernetes: its resource is assumed to be %s)", kind, r.Resource)
+}
+
 // resources holds the known resources of kinds that are not part of Kubernetes.
 type resources map[schema.GroupKind]resource
 

@@ -125,6 +125,31 @@ func TestDerive_Unresolved(t *testing.T) {
 	}
 }
 
+// TestDerive_DependsOn expects the entry in the reason of each rule.
+func TestDerive_DependsOn(t *testing.T) {
+	kind := kindOf(t, nil, "dependsOn: [{apiVersion: shop.example.com/v1, kind: Shop, name: a}, {apiVersion: a.test/v1, kind: Database, name: b}, {apiVersion: v1, kind: Node, name: c}]")
+	whys := map[string]string{}
+	report := derive(t, permissions.Options{Namespaced: true}, kind)
+	for _, rule := range report.Rules {
+		for _, resource := range rule.Resources {
+			whys[resource] = rule.Why
+		}
+	}
+	want := map[string]string{
+		"shops":     "served kinds; patch sets the finalizer; dependsOn of Shop",
+		"databases": "dependsOn of Shop (Database is not a kind of Kubernetes: its resource is assumed to be databases)",
+		"nodes":     "",
+	}
+	for resource, why := range want {
+		if whys[resource] != why {
+			t.Errorf("%s: the reason is %q, want %q", resource, whys[resource], why)
+		}
+	}
+	if found := report.Unresolved; len(found) != 1 || !strings.HasPrefix(found[0].What, "dependsOn: Node is cluster-scoped, which no Role can allow") || found[0].Where != "watches.yaml:1" {
+		t.Errorf("unresolved: %v", found)
+	}
+}
+
 func TestDerive_ClusterScopedKindWithRole(t *testing.T) {
 	kind := kindOf(t, nil, "scope: Cluster", "releaseNamespace: shop")
 	report := derive(t, permissions.Options{Namespaced: true}, kind)

@@ -1,36 +1,102 @@
 package valuesfrom
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 	"github.com/chartwright/chartwright/internal/chart/values"
-	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// content is the content of one key of an object. It must not be changed.
+// content is the part of an object that a source uses. It must not be changed.
 type content struct {
-	// found: the object has the key.
-	found bool
-	text  string
-	// values is the decoded YAML, and invalid the reason if it cannot be decoded.
+	// missing is why the object does not have the part, empty if it has.
+	missing string
+	// failed is why the expression failed.
+	failed string
+	// value is the text of a key, or the result of an expression.
+	value any
+	// values is the value to merge, and invalid the reason if it cannot be merged.
 	values  map[string]any
 	invalid string
 	secrets Secrets
 }
 
-// newContent decodes a text, so that reconciliations need not.
-func newContent(kind watches.SourceKind, text string) content {
-	c := content{found: true, text: text}
+// newContent returns the part of an object that a source uses. It decodes the part, so that
+// reconciliations need not.
+func newContent(o *unstructured.Unstructured, source Source) (content, error) {
+	object := o.Object
+	if source.isSecret() {
+		data, err := DecodeSecret(object)
+		if err != nil {
+			return content{}, err
+		}
+		object = maps.Clone(object)
+		object["data"] = data
+	}
+	if source.Expression != nil {
+		return evaluate(object, source), nil
+	}
+	data, _ := object["data"].(map[string]any)
+	text, found := data[source.Key].(string)
+	if !found {
+		return content{missing: "has no key " + source.Key + ": add it"}, nil
+	}
+	c := content{value: text}
 	c.values, c.invalid = parse(text)
-	if kind == watches.SourceSecret {
+	if source.isSecret() {
 		c.secrets = secretsOf(text, c.values)
+	}
+	return c, nil
+}
+
+// DecodeSecret returns the data of a Secret as texts.
+func DecodeSecret(secret map[string]any) (map[string]any, error) {
+	encoded, _ := secret["data"].(map[string]any)
+	data := make(map[string]any, len(encoded))
+	for key, value := range encoded {
+		text, _ := value.(string)
+		decoded, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return nil, fmt.Errorf("data.%s: want base64", key)
+		}
+		data[key] = string(decoded)
+	}
+	return data, nil
+}
+
+// evaluate returns the result of the expression of a source. Errors of CEL can quote the
+// object, so that those about a Secret are not reported.
+func evaluate(object map[string]any, source Source) content {
+	value, err := source.Expression.evaluate(object)
+	switch hidden := source.isSecret(); {
+	case errors.Is(err, errNoValue) && hidden:
+		return content{missing: errNoValue.Error() + ": it reads a field that does not exist, or the result is null"}
+	case errors.Is(err, errNoValue):
+		return content{missing: err.Error()}
+	case err != nil && hidden:
+		return content{failed: "failed; the error is not reported, because it may contain a part of the Secret"}
+	case err != nil:
+		return content{failed: "failed: " + err.Error()}
+	}
+	c := content{value: value}
+	merged, isMap := value.(map[string]any)
+	if c.values = merged; !isMap {
+		c.invalid = "has a result that is not a map: add targetPath, or use an expression whose result is a map"
+	}
+	if source.isSecret() {
+		// The expression can take a text apart, and the chart can join the parts.
+		c.secrets = slices.Concat(secretsOf("", value), secretsOf("", object["data"]))
 	}
 	return c
 }
@@ -70,19 +136,29 @@ func parse(text string) (map[string]any, string) {
 // onto merges the content into values, or sets it at its path, and returns the values.
 func (c content) onto(over map[string]any, from Source) (map[string]any, error) {
 	switch {
-	case !c.found:
-		return nil, failf(api.ReasonValuesSourceMissing, "valuesFrom: %s has no key %s: add it", from.Ref, from.Key)
+	case c.failed != "":
+		return nil, from.failf(api.ReasonValuesSourceInvalid, "%s: %s %s", from.Ref, from.part(), c.failed)
 	case from.TargetPath != "":
-		if chart.SetText(over, from.TargetPath, c.text) != nil {
-			return nil, failf(api.ReasonValuesSourceInvalid,
-				"valuesFrom: cannot set the value %s from key %s of %s: the spec or an earlier source has a value on the path that is not a map or list", from.TargetPath, from.Key, from.Ref)
+		if chart.SetValue(over, from.TargetPath, runtime.DeepCopyJSONValue(c.value)) != nil {
+			return nil, from.failf(api.ReasonValuesSourceInvalid,
+				"cannot set the value %s from %s of %s: the spec or an earlier source has a value on the path that is not a map or list", from.TargetPath, from.part(), from.Ref)
 		}
 		return over, nil
+	case c.invalid != "" && from.Expression != nil:
+		return nil, from.failf(api.ReasonValuesSourceInvalid, "%s: %s %s", from.Ref, from.part(), c.invalid)
 	case c.invalid != "":
-		return nil, failf(api.ReasonValuesSourceInvalid, "valuesFrom: key %s of %s %s: expected values as in a spec", from.Key, from.Ref, c.invalid)
+		return nil, from.failf(api.ReasonValuesSourceInvalid, "key %s of %s %s: expected values as in a spec", from.Key, from.Ref, c.invalid)
 	default:
 		return values.Merge(over, c.values), nil
 	}
+}
+
+// absent returns the problem of a source whose object does not have the part.
+func (c content) absent(from Source) error {
+	if from.Expression != nil {
+		return from.failf(api.ReasonValuesSourceMissing, "%s: %s %s", from.Ref, from.part(), c.missing)
+	}
+	return from.failf(api.ReasonValuesSourceMissing, "%s %s", from.Ref, c.missing)
 }
 
 // maxPart is the maximum length of a part that counts as secret. For short secrets it is

@@ -74,7 +74,7 @@ func SecretsBeside(stored map[string]any, plain ...map[string]any) Secrets {
 
 // secretsOf returns the secrets in a text: the whole text, each line, because errors can
 // quote a line, and each value that it contains as YAML.
-func secretsOf(text string, decoded map[string]any) Secrets {
+func secretsOf(text string, decoded any) Secrets {
 	found := sets.New[string]()
 	add := func(text string) {
 		for _, part := range append(strings.Split(text, "\n"), text) {

@@ -8,8 +8,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chartwright/chartwright/internal/watches"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
+
+// secretsIn returns the secrets in a text of an object.
+func secretsIn(t *testing.T, ref Ref, text string) Secrets {
+	t.Helper()
+	c := newCluster()
+	c.put(ref, map[string]string{"text": text})
+	found, err := newContent(c.objects[ref], at(ref, "text", "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found.secrets
+}
 
 func TestRedact(t *testing.T) {
 	const password, pem = "p<a'\"ss\\word", "-----BEGIN-----\nMIIBwords\nlikethat\n-----END-----"
@@ -17,7 +30,7 @@ func TestRedact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := slices.Concat(newContent(watches.SourceSecret, string(document)).secrets, newContent(watches.SourceSecret, pem).secrets)
+	secrets := slices.Concat(secretsIn(t, secret, string(document)), secretsIn(t, secret, pem))
 	inJSON, err := json.Marshal(password)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +68,36 @@ func TestRedact(t *testing.T) {
 	if got := Secrets(nil).Redact(harmless); got != harmless {
 		t.Errorf("without secrets: %q", got)
 	}
-	if public := newContent(watches.SourceConfigMap, string(document)).secrets; public != nil {
+	if public := secretsIn(t, configMap, string(document)); public != nil {
 		t.Errorf("a ConfigMap has the secrets %q", public)
+	}
+}
+
+// TestMerge_ReturnsLastSecretsWithError: the running release contains the secrets of the last
+// usable sources.
+func TestMerge_ReturnsLastSecretsWithError(t *testing.T) {
+	c := newCluster()
+	ref := Ref{Kind: SecretKind, Namespace: "shop", Name: "web"}
+	from := []Source{{Ref: ref, Key: "values.yaml"}}
+	c.putAndSend(ref, map[string]string{"values.yaml": "word: canary"})
+	whole, want := []Secrets{}, Secrets{"canary", "word: canary"}
+	merge := func() error {
+		_, secrets, err := c.Merge(t.Context(), "uid", from, map[string]any{})
+		whole = append(whole, secrets)
+		return err
+	}
+	if err := merge(); err != nil {
+		t.Fatal(err)
+	}
+	c.putAndSend(ref, map[string]string{"values.yml": "word: other"})
+	if err := merge(); err == nil {
+		t.Error("a source without its key is usable")
+	}
+	c.Forget("uid")
+	if err := merge(); err == nil {
+		t.Error("a source without its key is usable")
+	}
+	if diff := cmp.Diff([]Secrets{want, want, {}}, whole, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("secrets (-want +got):\n%s", diff)
 	}
 }

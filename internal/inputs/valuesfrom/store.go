@@ -8,13 +8,15 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/inputs"
-	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // Store caches the content of the sources of custom resources, as far as it is used. The
@@ -28,23 +30,22 @@ type Store struct {
 	// versions are the resourceVersions of the existing objects.
 	versions map[Ref]string
 	objects  map[Ref]*object
+	// kinds are the watched kinds.
+	kinds map[schema.GroupVersionKind]*watched
 	// lastSecrets are the Secrets of a user's values when all sources were last usable.
 	lastSecrets map[types.UID]Secrets
 }
 
-// Reader reads the data of an object from the API server.
-type Reader func(context.Context, Ref) (Data, error)
-
-// Data is the data of an object and its resourceVersion.
-type Data struct {
-	ResourceVersion string
-	Keys            map[string][]byte
-}
+// Reader reads an object from the API server.
+type Reader func(context.Context, Ref) (*unstructured.Unstructured, error)
 
 // NewStore returns an empty Store. It calls changed, without holding a lock, for each user
 // of an object that was added, changed or deleted.
 func NewStore(read Reader, changed func(types.UID)) *Store {
-	return &Store{read: read, users: inputs.NewTracker[Ref](changed), versions: map[Ref]string{}, objects: map[Ref]*object{}, lastSecrets: map[types.UID]Secrets{}}
+	return &Store{
+		read: read, users: inputs.NewTracker[Ref](changed), versions: map[Ref]string{}, objects: map[Ref]*object{},
+		kinds: map[schema.GroupVersionKind]*watched{}, lastSecrets: map[types.UID]Secrets{},
+	}
 }
 
 // Merge merges the sources of a custom resource into values, in their order. It returns the
@@ -55,7 +56,7 @@ func NewStore(read Reader, changed func(types.UID)) *Store {
 // server, and the call may be retried. With an error, the secrets include those of the last
 // usable sources, because the running release still contains them.
 func (s *Store) Merge(ctx context.Context, user types.UID, from []Source, over map[string]any) (map[string]any, Secrets, error) {
-	s.use(user, from)
+	from = s.use(user, from)
 	over, secrets, err := s.merge(ctx, from, over)
 	s.users.Mu.Lock()
 	defer s.users.Mu.Unlock()
@@ -72,11 +73,13 @@ func (s *Store) merge(ctx context.Context, from []Source, over map[string]any) (
 	var secrets Secrets
 	for _, source := range from {
 		found, err := s.content(ctx, source)
-		if errors.Is(err, errGone) {
-			if source.Optional {
-				continue
-			}
-			return nil, secrets, failf(api.ReasonValuesSourceMissing, "valuesFrom: %s does not exist: create it with the key %s", source.Ref, source.Key)
+		missing := isMissingObject(err)
+		if err == nil && found.missing != "" {
+			// An optional object must have the key, which may be misspelled.
+			missing, err = source.Expression != nil, found.absent(source)
+		}
+		if missing && source.Optional {
+			continue
 		}
 		if err != nil {
 			return nil, secrets, err
@@ -96,9 +99,19 @@ func (s *Store) Versions(from []Source) string {
 	defer s.users.Mu.Unlock()
 	var text strings.Builder
 	for _, source := range from {
-		fmt.Fprintf(&text, "%s %s %s %s\n", source.Ref, source.Key, source.TargetPath, s.versions[source.Ref])
+		source = s.scoped(source)
+		fmt.Fprintf(&text, "%s %s %q %s %s\n", source.Kind, source.Ref, source.partID(), source.TargetPath, s.versions[source.Ref])
 	}
 	return text.String()
+}
+
+// Saw records that an object has a resourceVersion that another watch has delivered.
+func (s *Store) Saw(ref Ref, resourceVersion string) {
+	s.users.Mu.Lock()
+	defer s.users.Mu.Unlock()
+	if known, exists := s.versions[ref]; exists && api.IsNewer(resourceVersion, known) {
+		s.versions[ref] = resourceVersion
+	}
 }
 
 // Forget removes a custom resource.
@@ -110,24 +123,23 @@ func (s *Store) Forget(user types.UID) {
 }
 
 // use records the sources of a custom resource, and drops the content of objects that are
-// no longer used.
-func (s *Store) use(user types.UID, from []Source) {
+// no longer used. It returns the sources with the namespaces of their objects.
+func (s *Store) use(user types.UID, from []Source) []Source {
 	s.users.Mu.Lock()
 	defer s.users.Mu.Unlock()
-	refs := make([]Ref, len(from))
+	refs, scoped := make([]Ref, len(from)), make([]Source, len(from))
 	for i, source := range from {
-		refs[i] = source.Ref
+		scoped[i] = s.scoped(source)
+		refs[i] = scoped[i].Ref
 	}
 	for _, unused := range s.users.Set(user, refs) {
 		delete(s.objects, unused)
 	}
+	return scoped
 }
 
-// errGone marks an object that does not exist.
-var errGone = errors.New("not found")
-
-// content returns the content of a source's key. It reads the object if the watch has seen
-// a newer version.
+// content returns the part of an object that a source uses. It reads the object if the watch
+// has seen a newer version.
 func (s *Store) content(ctx context.Context, source Source) (content, error) {
 	s.users.Mu.Lock()
 	version, exists := s.versions[source.Ref]
@@ -139,22 +151,32 @@ func (s *Store) content(ctx context.Context, source Source) (content, error) {
 			s.objects[source.Ref] = known
 		}
 	}
-	s.users.Mu.Unlock()
+	var absent error
 	if !exists {
-		return content{}, errGone
+		absent = s.kinds[source.Kind].notFound(source)
 	}
-	found, err := known.get(ctx, s.read, source.Ref, source.Key, version)
+	s.users.Mu.Unlock()
+	if absent != nil {
+		return content{}, absent
+	}
+	found, err := known.get(ctx, s.read, source, version)
 	switch {
 	case apierrors.IsNotFound(err):
-		return content{}, errGone
+		return content{}, (*watched)(nil).notFound(source)
 	case apierrors.IsForbidden(err):
-		return content{}, failf(api.ReasonValuesSourceForbidden, "valuesFrom: %s: the operator lacks the permission to get it: add a rule to the operator's role", source.Ref)
+		return content{}, source.failf(api.ReasonValuesSourceForbidden, "%s: the operator lacks the permission to get it: add a rule to the operator's role", source.Ref)
 	case errors.Is(err, errSigningKey):
-		return content{}, failf(api.ReasonValuesSourceForbidden, "valuesFrom: %s holds the signing key of an operator and cannot be a source of values: use another Secret", source.Ref)
+		return content{}, source.failf(api.ReasonValuesSourceForbidden, "%s holds the signing key of an operator and cannot be a source of values: use another Secret", source.Ref)
 	case err != nil:
 		return content{}, fmt.Errorf("read %s: %w", source.Ref, err)
 	}
 	return found, nil
+}
+
+// isMissingObject reports whether the object of a source does not exist.
+func isMissingObject(err error) bool {
+	problem, ok := errors.AsType[*Error](err)
+	return ok && problem.Reason == api.ReasonValuesSourceMissing
 }
 
 // errSigningKey marks a Secret that is never a source of values.
@@ -162,29 +184,26 @@ var errSigningKey = errors.New("the Secret holds the signing key of an operator"
 
 // FromServer returns a Reader that reads from the API server as the operator. It refuses
 // Secrets that hold the signing key of an operator; signingKey is that of this operator.
-func FromServer(client typedcorev1.CoreV1Interface, signingKey types.NamespacedName) Reader {
-	return func(ctx context.Context, ref Ref) (Data, error) {
-		if ref.Kind == watches.SourceSecret {
-			if signingKey == (types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}) {
-				return Data{}, errSigningKey
-			}
-			secret, err := client.Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
-			if err != nil {
-				return Data{}, err
-			}
-			if _, marked := secret.Labels[api.LabelSigningKey]; marked {
-				return Data{}, errSigningKey
-			}
-			return Data{ResourceVersion: secret.ResourceVersion, Keys: secret.Data}, nil
+func FromServer(client dynamic.Interface, mapper meta.RESTMapper, signingKey types.NamespacedName) Reader {
+	return func(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
+		if ref.isSecret() && signingKey == ref.namespacedName() {
+			return nil, errSigningKey
 		}
-		configMap, err := client.ConfigMaps(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+		mapping, err := mapper.RESTMapping(ref.Kind.GroupKind(), ref.Kind.Version)
 		if err != nil {
-			return Data{}, err
+			return nil, err
 		}
-		keys := make(map[string][]byte, len(configMap.Data))
-		for key, text := range configMap.Data {
-			keys[key] = []byte(text)
+		var objects dynamic.ResourceInterface = client.Resource(mapping.Resource)
+		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+			objects = client.Resource(mapping.Resource).Namespace(ref.Namespace)
 		}
-		return Data{ResourceVersion: configMap.ResourceVersion, Keys: keys}, nil
+		object, err := objects.Get(ctx, ref.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		if _, marked := object.GetLabels()[api.LabelSigningKey]; marked && ref.isSecret() {
+			return nil, errSigningKey
+		}
+		return object, nil
 	}
 }

@@ -2,6 +2,7 @@ package valuesfrom
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"maps"
 	"slices"
@@ -11,23 +12,22 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/inputs"
-	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // cluster is a Store with a fake API server. Tests send the events of its watch.
 type cluster struct {
 	*Store
 	mu      sync.Mutex
-	objects map[Ref]Data
+	objects map[Ref]*unstructured.Unstructured
 	version int
 	reads   []Ref
 	fails   error
@@ -36,35 +36,48 @@ type cluster struct {
 }
 
 func newCluster() *cluster {
-	c := &cluster{objects: map[Ref]Data{}, version: 8}
-	c.Store = NewStore(func(_ context.Context, ref Ref) (Data, error) {
+	c := &cluster{objects: map[Ref]*unstructured.Unstructured{}, version: 8}
+	c.Store = NewStore(func(_ context.Context, ref Ref) (*unstructured.Unstructured, error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.reads = append(c.reads, ref)
 		if c.fails != nil {
-			return Data{}, c.fails
+			return nil, c.fails
 		}
 		found, ok := c.objects[ref]
 		if !ok {
-			return Data{}, apierrors.NewNotFound(schema.GroupResource{}, ref.Name)
+			return nil, apierrors.NewNotFound(schema.GroupResource{}, ref.Name)
 		}
 		return found, nil
 	}, func(user types.UID) { c.notified = append(c.notified, user) })
 	return c
 }
 
-// put stores an object and returns its metadata, without an event.
+// put stores a Secret or ConfigMap and returns its metadata, without an event.
 func (c *cluster) put(ref Ref, keys map[string]string) *metav1.PartialObjectMetadata {
-	c.version++
-	data := Data{ResourceVersion: strconv.Itoa(c.version), Keys: map[string][]byte{}}
+	data := map[string]any{}
 	for key, text := range keys {
-		data.Keys[key] = []byte(text)
+		if ref.isSecret() {
+			text = base64.StdEncoding.EncodeToString([]byte(text))
+		}
+		data[key] = text
 	}
-	c.objects[ref] = data
-	return meta(ref, data.ResourceVersion)
+	return c.putObject(ref, map[string]any{"data": data})
 }
 
-func meta(ref Ref, version string) *metav1.PartialObjectMetadata {
+// putObject stores an object and returns its metadata, without an event.
+func (c *cluster) putObject(ref Ref, content map[string]any) *metav1.PartialObjectMetadata {
+	c.version++
+	object := &unstructured.Unstructured{Object: maps.Clone(content)}
+	object.SetGroupVersionKind(ref.Kind)
+	object.SetNamespace(ref.Namespace)
+	object.SetName(ref.Name)
+	object.SetResourceVersion(strconv.Itoa(c.version))
+	c.objects[ref] = object
+	return metadataOf(ref, object.GetResourceVersion())
+}
+
+func metadataOf(ref Ref, version string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name, ResourceVersion: version}}
 }
 
@@ -104,14 +117,16 @@ func (c *cluster) expectNotified(t *testing.T, users ...types.UID) {
 }
 
 var (
-	secret    = Ref{watches.SourceSecret, "apps", "web"}
-	configMap = Ref{watches.SourceConfigMap, "apps", "web"}
-	elsewhere = Ref{watches.SourceSecret, "other", "web"}
+	secret    = Ref{SecretKind, "apps", "web"}
+	configMap = Ref{ConfigMapKind, "apps", "web"}
+	elsewhere = Ref{SecretKind, "other", "web"}
 )
 
-func whole(ref Ref) Source { return Source{Ref: ref, Key: "values.yaml"} }
+func whole(ref Ref) Source { return Source{At: "valuesFrom[0]", Ref: ref, Key: "values.yaml"} }
 
-func at(ref Ref, key, path string) Source { return Source{Ref: ref, Key: key, TargetPath: path} }
+func at(ref Ref, key, path string) Source {
+	return Source{At: "valuesFrom[1]", Ref: ref, Key: key, TargetPath: path}
+}
 
 func TestStore_MergesSourcesInOrder(t *testing.T) {
 	c := newCluster()
@@ -181,6 +196,30 @@ func TestStore_UsesNewerReadThanWatch(t *testing.T) {
 	c.expectNotified(t)
 }
 
+// Another watch can be faster, see Store.Saw.
+func TestStore_UsesVersionOfAnotherWatch(t *testing.T) {
+	c := newCluster()
+	c.Saw(secret, "20")
+	if _, _, err := c.Merge(t.Context(), "u", []Source{whole(secret)}, map[string]any{}); err == nil {
+		t.Error("the object exists before its own watch delivers it")
+	}
+	c.putAndSend(secret, map[string]string{"values.yaml": "a: 1"})
+	c.merge(t, "u", whole(secret))
+	before := c.Versions([]Source{whole(secret)})
+	newer := c.put(secret, map[string]string{"values.yaml": "a: 2"})
+	c.Saw(secret, "1")
+	if after := c.Versions([]Source{whole(secret)}); after != before {
+		t.Errorf("an older version changes the versions to %s", after)
+	}
+	c.Saw(secret, newer.ResourceVersion)
+	if after := c.Versions([]Source{whole(secret)}); after == before {
+		t.Error("a newer version does not change the versions")
+	}
+	if got := c.merge(t, "u", whole(secret)); got["a"] != int64(2) {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestStore_NotifiesUsersOfChangedSources(t *testing.T) {
 	c := newCluster()
 	c.putAndSend(secret, map[string]string{"values.yaml": ""})
@@ -197,9 +236,9 @@ func TestStore_NotifiesUsersOfChangedSources(t *testing.T) {
 	c.putAndSend(elsewhere, nil)
 	c.expectNotified(t, "c")
 	// A deleted object, with and without a delete event.
-	c.Handler(secret.Kind).OnDelete(meta(secret, "20"))
+	c.Handler(secret.Kind).OnDelete(metadataOf(secret, "20"))
 	c.expectNotified(t, "a", "b")
-	c.Handler(configMap.Kind).OnDelete(cache.DeletedFinalStateUnknown{Obj: meta(configMap, "20")})
+	c.Handler(configMap.Kind).OnDelete(cache.DeletedFinalStateUnknown{Obj: metadataOf(configMap, "20")})
 	c.expectNotified(t, "b", "c")
 	c.reads = nil
 	if _, _, err := c.Merge(t.Context(), "a", []Source{whole(secret)}, map[string]any{}); err == nil {
@@ -220,7 +259,7 @@ func TestStore_DropsUnusedContent(t *testing.T) {
 	c.putAndSend(secret, map[string]string{"values.yaml": "a: 1", "unused": "canary"})
 	c.putAndSend(configMap, map[string]string{"values.yaml": ""})
 	c.merge(t, "a", whole(secret), whole(configMap))
-	if keys := slices.Collect(maps.Keys(c.Store.objects[secret].keys)); !slices.Equal(keys, []string{"values.yaml"}) {
+	if keys := slices.Collect(maps.Keys(c.Store.objects[secret].parts)); !slices.Equal(keys, []partID{{key: "values.yaml"}}) {
 		t.Errorf("the keys in memory are %v", keys)
 	}
 	c.merge(t, "a", whole(configMap))
@@ -337,14 +376,14 @@ func TestStore_Concurrency(t *testing.T) {
 	}
 	wait.Go(func() {
 		for i := range 50 {
-			c.send(secret, meta(secret, strconv.Itoa(i)))
+			c.send(secret, metadataOf(secret, strconv.Itoa(i)))
 		}
 	})
 	wait.Wait()
 }
 
 func TestCompact_KeepsIdentity(t *testing.T) {
-	m := meta(secret, "7")
+	m := metadataOf(secret, "7")
 	m.UID = "u"
 	want := m.DeepCopy()
 	m.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{data: canary}"}
@@ -356,34 +395,5 @@ func TestCompact_KeepsIdentity(t *testing.T) {
 	}
 	if diff := cmp.Diff(any(want), got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// TestMerge_ReturnsLastSecretsWithError: the running release contains the secrets of the last
-// usable sources.
-func TestMerge_ReturnsLastSecretsWithError(t *testing.T) {
-	c := newCluster()
-	ref := Ref{Kind: watches.SourceSecret, Namespace: "shop", Name: "web"}
-	from := []Source{{Ref: ref, Key: "values.yaml"}}
-	c.putAndSend(ref, map[string]string{"values.yaml": "word: canary"})
-	whole, want := []Secrets{}, Secrets{"canary", "word: canary"}
-	merge := func() error {
-		_, secrets, err := c.Merge(t.Context(), "uid", from, map[string]any{})
-		whole = append(whole, secrets)
-		return err
-	}
-	if err := merge(); err != nil {
-		t.Fatal(err)
-	}
-	c.putAndSend(ref, map[string]string{"values.yml": "word: other"})
-	if err := merge(); err == nil {
-		t.Error("a source without its key is usable")
-	}
-	c.Forget("uid")
-	if err := merge(); err == nil {
-		t.Error("a source without its key is usable")
-	}
-	if diff := cmp.Diff([]Secrets{want, want, {}}, whole, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("secrets (-want +got):\n%s", diff)
 	}
 }

@@ -3,27 +3,137 @@ package valuesfrom
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/inputs"
-	"github.com/chartwright/chartwright/internal/watches"
 )
+
+// watched is the state of the watch of a kind.
+type watched struct {
+	// cluster: the kind is cluster-scoped.
+	cluster bool
+	// synced: the watch has listed all existing objects.
+	synced bool
+	// failed is why the watch fails before it has synced.
+	failed string
+}
+
+// Feed passes the objects of a watched kind to a Store, which therefore distinguishes objects
+// that do not exist from objects that were not listed yet. Without a Feed, the objects that
+// Handler has received are all that exist.
+type Feed struct {
+	store *Store
+	kind  schema.GroupVersionKind
+}
+
+// Feed returns the feed of a kind.
+func (s *Store) Feed(kind schema.GroupVersionKind) Feed {
+	s.users.Mu.Lock()
+	defer s.users.Mu.Unlock()
+	if s.kinds[kind] == nil {
+		s.kinds[kind] = &watched{}
+	}
+	return Feed{s, kind}
+}
+
+// Handler returns the event handler of an informer on the metadata of the kind.
+func (f Feed) Handler() cache.ResourceEventHandler { return f.store.Handler(f.kind) }
+
+// Scoped records whether the kind is cluster-scoped.
+func (f Feed) Scoped(cluster bool) {
+	f.update(func(w *watched) { w.cluster = cluster })
+}
+
+// Synced records that the watch has listed all existing objects.
+func (f Feed) Synced() {
+	f.update(func(w *watched) { w.synced, w.failed = true, "" })
+}
+
+// Failed records why the watch fails, and reports whether the reason is new. It ignores
+// failures after Synced, because watches end and restart regularly.
+func (f Feed) Failed(reason string) (isNew bool) {
+	return f.update(func(w *watched) {
+		if !w.synced {
+			w.failed = reason
+		}
+	})
+}
+
+// update changes the state of the kind, and notifies the users of its objects if it is
+// another state.
+func (f Feed) update(change func(*watched)) (changed bool) {
+	f.store.users.Update(func() []types.UID {
+		w := f.store.kinds[f.kind]
+		before := *w
+		change(w)
+		if *w == before {
+			return nil
+		}
+		changed = true
+		var refs []Ref
+		for ref := range f.store.users.All() {
+			if ref.Kind == f.kind {
+				refs = append(refs, ref)
+			}
+		}
+		return f.store.users.Users(refs...)
+	})
+	return changed
+}
+
+// forbidden is the beginning of the reason for a watch that the operator lacks the permission
+// for.
+const forbidden = "the operator lacks the permission to get, list and watch the kind: add to the rules of the operator's role: "
+
+// Forbidden returns the reason for Failed if the operator lacks a rule.
+func Forbidden(rule string) string { return forbidden + rule }
+
+// notFound returns the problem of a source whose object the watch has not reported, or an
+// error that may go away by itself.
+func (w *watched) notFound(source Source) error {
+	switch {
+	case w == nil || w.synced:
+		what := "create it"
+		if source.Expression == nil {
+			what += " with the key " + source.Key
+		}
+		return source.failf(api.ReasonValuesSourceMissing, "%s does not exist: %s", source.Ref, what)
+	case strings.HasPrefix(w.failed, forbidden):
+		return source.failf(api.ReasonValuesSourceForbidden, "%s cannot be read: %s", source.Ref, w.failed)
+	case w.failed != "":
+		return source.failf(api.ReasonValuesSourceMissing, "%s cannot be read: %s", source.Ref, w.failed)
+	default:
+		return fmt.Errorf("%s: objects of the kind %s are not listed yet", source.Ref, source.Kind.Kind)
+	}
+}
+
+// scoped returns the source with the namespace of its object, which is empty for a
+// cluster-scoped kind. It requires the lock.
+func (s *Store) scoped(source Source) Source {
+	if w := s.kinds[source.Kind]; w != nil && w.cluster {
+		source.Namespace = ""
+	}
+	return source
+}
 
 // Handler returns the event handler of an informer on the metadata of a kind. It feeds the
 // Store.
-func (s *Store) Handler(kind watches.SourceKind) cache.ResourceEventHandler {
+func (s *Store) Handler(kind schema.GroupVersionKind) cache.ResourceEventHandler {
 	return inputs.EventHandler(s.users,
 		func(m metav1.Object) []types.UID { return s.observe(refOf(kind, m), m.GetResourceVersion()) },
 		func(m metav1.Object) []types.UID { return s.remove(refOf(kind, m)) },
 	)
 }
 
-func refOf(kind watches.SourceKind, m metav1.Object) Ref {
+func refOf(kind schema.GroupVersionKind, m metav1.Object) Ref {
 	return Ref{Kind: kind, Namespace: m.GetNamespace(), Name: m.GetName()}
 }
 
@@ -56,72 +166,49 @@ func Compact(obj any) (any, error) {
 	}, nil
 }
 
+// partID identifies a part of an object.
+type partID struct{ key, expression string }
+
+func (s Source) partID() partID {
+	id := partID{key: s.Key}
+	if s.Expression != nil {
+		id.expression = s.Expression.text
+	}
+	return id
+}
+
 // object is the content of one object, as far as it is used. The zero object was never
 // read.
 type object struct {
 	mu      sync.Mutex
 	version string
-	keys    map[string]content
+	parts   map[partID]content
+	// sources are any sources with these parts.
+	sources map[partID]Source
 }
 
-// get returns the content of a key. It reads the object if the given version is newer than
-// the one in memory, or if the key was not read before. Concurrent callers share one
-// request.
-func (o *object) get(ctx context.Context, read Reader, ref Ref, key, version string) (content, error) {
+// get returns the part of the object that a source uses. It reads the object if the given
+// version is newer than the one in memory, or if the part was not read before. Concurrent
+// callers share one request.
+func (o *object) get(ctx context.Context, read Reader, source Source, version string) (content, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	found, asked := o.keys[key]
+	id := source.partID()
+	found, asked := o.parts[id]
 	if asked && !api.IsNewer(version, o.version) {
 		return found, nil
 	}
-	data, err := read(ctx, ref)
+	whole, err := read(ctx, source.Ref)
 	if err != nil {
 		return content{}, err
 	}
-	keys := map[string]content{key: {}}
-	for asked := range o.keys {
-		keys[asked] = content{}
-	}
-	for asked := range keys {
-		if text, found := data.Keys[asked]; found {
-			keys[asked] = newContent(ref.Kind, string(text))
+	parts, sources := map[partID]content{}, map[partID]Source{id: source}
+	maps.Copy(sources, o.sources)
+	for id, source := range sources {
+		if parts[id], err = newContent(whole, source); err != nil {
+			return content{}, err
 		}
 	}
-	o.version, o.keys = data.ResourceVersion, keys
-	return keys[key], nil
-}
-
-// Ref identifies an object.
-type Ref struct {
-	Kind            watches.SourceKind
-	Namespace, Name string
-}
-
-// String returns the kind, namespace and name.
-func (r Ref) String() string { return fmt.Sprintf("%s %s/%s", r.Kind, r.Namespace, r.Name) }
-
-// Source is a key of an object that a custom resource takes values from.
-type Source struct {
-	Ref
-	// Key is the key in the object's data.
-	Key string
-	// TargetPath is the value to set to the content of the key, as a string. If it is
-	// empty, the content is YAML that is merged into the values.
-	TargetPath string
-	// Optional: the object may be missing.
-	Optional bool
-}
-
-// Error is a problem of a source.
-type Error struct {
-	// Reason is a condition reason, see package api.
-	Reason  string
-	Message string
-}
-
-// Error returns the message, which never contains content of the source.
-func (e *Error) Error() string { return e.Message }
-
-func failf(reason, format string, args ...any) error {
-	return &Error{Reason: reason, Message: fmt.Sprintf(format, args...)}
+	o.version, o.parts, o.sources = whole.GetResourceVersion(), parts, sources
+	return parts[id], nil
 }

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,8 @@ func TestWhy_FindsEventsByUID(t *testing.T) {
 		t.Fatal(err)
 	}
 	earlier := warning("earlier", "Odd", "of its predecessor", 9)
+	// The server sets the time of creation in full seconds.
+	earlier.LastTimestamp = metav1.NewTime(pod.CreationTimestamp.Add(time.Hour))
 	earlier.InvolvedObject = corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web", UID: "earlier"}
 	own := warning("own", "FailedMount", "of its own", 1)
 	own.InvolvedObject = corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web", UID: pod.UID}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -23,13 +22,6 @@ type Rule struct {
 	// ownGeneration is true if the rule itself reads observedGeneration.
 	ownGeneration bool
 }
-
-// self is the CEL variable that holds the object, as in the validation rules of a CRD.
-const self = "self"
-
-var environment = sync.OnceValues(func() (*cel.Env, error) {
-	return expression.Environment(cel.Variable(self, cel.MapType(cel.StringType, cel.DynType)))
-})
 
 // Compile compiles the expressions of a rule and checks their types. The arguments failed
 // and message may be empty. It returns all errors.
@@ -55,19 +47,13 @@ func Compile(ready, failed, message string) (*Rule, []expression.Error) {
 }
 
 func compile(text string, resultType *cel.Type) (cel.Program, error) {
-	env, err := environment()
-	if err != nil {
-		return nil, fmt.Errorf("set up CEL: %w", err)
-	}
-	ast, err := expression.Check(env, text)
-	if err != nil {
-		return nil, err
-	}
-	// CEL does not know the types of the fields of an object.
-	if actual := ast.OutputType(); !actual.IsExactType(resultType) && !actual.IsExactType(cel.DynType) {
-		return nil, fmt.Errorf("got an expression of type %s, want %s", actual, resultType)
-	}
-	return expression.Program(env, ast)
+	return expression.Compile(expression.ObjectEnvironment, text, func(ast *cel.Ast) error {
+		// CEL does not know the types of the fields of an object.
+		if actual := ast.OutputType(); !actual.IsExactType(resultType) && !actual.IsExactType(cel.DynType) {
+			return fmt.Errorf("got an expression of type %s, want %s", actual, resultType)
+		}
+		return nil
+	})
 }
 
 // evaluate evaluates the rule. An expression that cannot be evaluated, usually because a
@@ -76,7 +62,7 @@ func (r *Rule) evaluate(s subject) Result {
 	if behind := s.outdated(); behind.decided() && !r.ownGeneration {
 		return behind
 	}
-	variables := map[string]any{self: s.Object}
+	variables := map[string]any{expression.Self: s.Object}
 	if r.failed != nil {
 		if has, err := boolean(r.failed, variables); err == nil && has {
 			return failed(ReasonRuleFailed, cmp.Or(r.explanation(variables), "health rule: failed is true"))

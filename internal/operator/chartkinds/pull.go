@@ -258,7 +258,7 @@ func (c *Controller) fetch(ctx context.Context, ck chartkind.ChartKind, known st
 	if err != nil {
 		return source.Chart{}, err
 	}
-	result, err := c.Fetch(ctx, reference(from), source.Options{
+	result, err := c.Fetch(ctx, from.Reference(), source.Options{
 		Username: credentials.Username, Password: credentials.Password, DockerConfig: credentials.DockerConfig, CA: credentials.CA,
 		PlainHTTP: plain, Keyring: c.Keyring.Path, PublicOnly: true, AllowHosts: c.allowedHosts(),
 		Known: known, BeforeDownload: beforeDownload,
@@ -268,13 +268,6 @@ func (c *Controller) fetch(ctx context.Context, ck chartkind.ChartKind, known st
 		return result, nil
 	}
 	return source.Chart{}, credentials.redactError(err)
-}
-
-// reference returns where a chart comes from.
-func reference(from chartkind.Chart) source.Reference {
-	return source.Reference{
-		OCI: strings.TrimPrefix(from.OCI, "oci://"), URL: from.URL, Repo: from.Repo, Name: from.Name, Version: from.Version, Digest: from.Digest,
-	}
 }
 
 // plainHTTP reports whether the host of a chart may be used without TLS. It returns an

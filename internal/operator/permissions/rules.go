@@ -173,6 +173,13 @@ func Text(missing []Rule) string {
 	return strings.Join(texts, ", ")
 }
 
+// WatchRule formats the rule for reading and watching a resource on one line.
+func WatchRule(resource schema.GroupVersionResource) string {
+	return permissions.RuleText(rbacv1.PolicyRule{
+		APIGroups: []string{resource.Group}, Resources: []string{resource.Resource}, Verbs: []string{"get", "list", "watch"},
+	})
+}
+
 // Lines formats rules as a list that can be copied into a Role, with the reasons as
 // comments.
 func Lines(missing []Rule) (lines []string) {

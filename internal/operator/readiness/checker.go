@@ -280,12 +280,10 @@ func (k *Kind) lines() []string {
 	return append(lines, permissions.Lines(k.Missing)...)
 }
 
+// stateTexts are the texts of states that need more than their name.
 var stateTexts = map[State]string{
-	Waiting:   "waiting for its CustomResourceDefinition",
-	Starting:  "starting",
-	Serving:   "serving",
-	Forbidden: "watch forbidden: the operator lacks the permission",
-	Failed:    "watch failed, retrying",
-	Removed:   "removed; only deletions are carried out",
-	Broken:    "broken",
+	Waiting:   "Waiting for its CustomResourceDefinition",
+	Forbidden: "Forbidden; the operator lacks the permission to watch",
+	Failed:    "Failed; the operator retries",
+	Removed:   "Removed; only deletions are carried out",
 }

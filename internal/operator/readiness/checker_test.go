@@ -50,7 +50,7 @@ func TestReport(t *testing.T) {
 	}{
 		{
 			"at start", []catalog.Kind{kindOf("A")}, nil, func(*Checker) {}, false,
-			lines("not ready: the operator is starting", "A.shop.example.com: waiting for its CustomResourceDefinition",
+			lines("not ready: the operator is starting", "A.shop.example.com: Waiting for its CustomResourceDefinition",
 				"  the API server does not serve shop.example.com/v1 yet: its CustomResourceDefinition is missing or lacks the version"),
 		},
 		{
@@ -62,8 +62,8 @@ func TestReport(t *testing.T) {
 					b.Update(groupKind(kind), func(r *Kind) { r.Unserved = "it is missing" })
 				}
 			}, true,
-			lines("ready", "A.shop.example.com: waiting for its CustomResourceDefinition", "  it is missing",
-				"B.shop.example.com: waiting for its CustomResourceDefinition", "  it is missing"),
+			lines("ready", "A.shop.example.com: Waiting for its CustomResourceDefinition", "  it is missing",
+				"B.shop.example.com: Waiting for its CustomResourceDefinition", "  it is missing"),
 		},
 		{
 			"a kind is starting", []catalog.Kind{kindOf("A"), kindOf("B")}, nil, func(b *Checker) {
@@ -71,18 +71,18 @@ func TestReport(t *testing.T) {
 				b.SetState(groupKind("A"), Serving, "")
 				b.SetState(groupKind("B"), Starting, "")
 			}, false,
-			lines("not ready: 1 of 2 kinds are starting", "A.shop.example.com: serving", "B.shop.example.com: starting"),
+			lines("not ready: 1 of 2 kinds are starting", "A.shop.example.com: Serving", "B.shop.example.com: Starting"),
 		},
 		{
 			"all kinds are served", []catalog.Kind{kindOf("A")}, nil, func(b *Checker) {
 				b.SetNotReady("")
 				b.SetState(groupKind("A"), Serving, "")
 			}, true,
-			lines("ready", "A.shop.example.com: serving"),
+			lines("ready", "A.shop.example.com: Serving"),
 		},
 		{
 			"a kind is waiting", []catalog.Kind{kindOf("A")}, nil, func(b *Checker) { b.SetNotReady("") }, true,
-			lines("ready", "A.shop.example.com: waiting for its CustomResourceDefinition",
+			lines("ready", "A.shop.example.com: Waiting for its CustomResourceDefinition",
 				"  the API server does not serve shop.example.com/v1 yet: its CustomResourceDefinition is missing or lacks the version"),
 		},
 		{
@@ -93,17 +93,17 @@ func TestReport(t *testing.T) {
 				// The state of a broken kind does not change.
 				b.SetState(groupKind("Bad"), Serving, "")
 			}, true,
-			lines("ready", "A.shop.example.com: serving", "B.shop.example.com: watch forbidden: the operator lacks the permission",
-				"Bad.shop.example.com: broken, of /charts/bad", "  /charts/bad/kind.yaml:3: unknown key", "  /charts/bad: no chart",
-				"/charts/odd: broken", "  odd"),
+			lines("ready", "A.shop.example.com: Serving", "B.shop.example.com: Forbidden; the operator lacks the permission to watch",
+				"Bad.shop.example.com: Broken, of /charts/bad", "  /charts/bad/kind.yaml:3: unknown key", "  /charts/bad: no chart",
+				"/charts/odd: Broken", "  odd"),
 		},
 		{
 			"no kind can be served", []catalog.Kind{kindOf("A")}, []catalog.Broken{broken}, func(b *Checker) {
 				b.SetNotReady("")
 				b.SetState(groupKind("A"), Forbidden, "")
 			}, false,
-			lines("not ready: no kind can be served", "A.shop.example.com: watch forbidden: the operator lacks the permission",
-				"Bad.shop.example.com: broken, of /charts/bad", "  /charts/bad/kind.yaml:3: unknown key", "  /charts/bad: no chart"),
+			lines("not ready: no kind can be served", "A.shop.example.com: Forbidden; the operator lacks the permission to watch",
+				"Bad.shop.example.com: Broken, of /charts/bad", "  /charts/bad/kind.yaml:3: unknown key", "  /charts/bad: no chart"),
 		},
 		{
 			"a kind is replaced, another removed, a third added", []catalog.Kind{kindOf("A"), kindOf("B")}, []catalog.Broken{broken}, func(b *Checker) {
@@ -117,8 +117,8 @@ func TestReport(t *testing.T) {
 				b.SetState(groupKind("C"), Serving, "")
 				b.SetBroken(nil)
 			}, true,
-			lines("ready", "A.shop.example.com: starting", "B.shop.example.com: removed; only deletions are carried out",
-				"  1 custom resource left", "C.shop.example.com: serving"),
+			lines("ready", "A.shop.example.com: Starting", "B.shop.example.com: Removed; only deletions are carried out",
+				"  1 custom resource left", "C.shop.example.com: Serving"),
 		},
 		{
 			"a removed kind is forbidden", []catalog.Kind{kindOf("A")}, nil, func(b *Checker) {
@@ -126,7 +126,7 @@ func TestReport(t *testing.T) {
 				b.SetState(groupKind("A"), Removed, "")
 				b.SetState(groupKind("A"), Forbidden, "")
 			}, true,
-			lines("ready", "A.shop.example.com: watch forbidden: the operator lacks the permission"),
+			lines("ready", "A.shop.example.com: Forbidden; the operator lacks the permission to watch"),
 		},
 		{
 			"a removed kind is defined again and forbidden", []catalog.Kind{kindOf("A")}, nil, func(b *Checker) {
@@ -135,7 +135,7 @@ func TestReport(t *testing.T) {
 				b.Add(kindOf("A"))
 				b.SetState(groupKind("A"), Forbidden, "")
 			}, false,
-			lines("not ready: no kind can be served", "A.shop.example.com: watch forbidden: the operator lacks the permission"),
+			lines("not ready: no kind can be served", "A.shop.example.com: Forbidden; the operator lacks the permission to watch"),
 		},
 		{
 			"no kind is left", []catalog.Kind{kindOf("A")}, nil, func(b *Checker) {
@@ -157,12 +157,12 @@ func TestReport(t *testing.T) {
 				})
 				b.Update(groupKind("B"), func(r *Kind) { r.Unknown = "a webhook decides" })
 			}, true,
-			lines("ready", "A.shop.example.com: serving", "  its CRD is old",
+			lines("ready", "A.shop.example.com: Serving", "  its CRD is old",
 				"  rules missing from the operator's role",
 				`  - {apiGroups: ["apps"], resources: ["deployments"], verbs: ["get", "list"]} # chart a: templates/all.yaml`,
 				"  rules missing from the operator's role that only some values need",
 				`  - {apiGroups: ["batch"], resources: ["jobs"], verbs: ["create"]} # in one, other; chart a: templates/job.yaml`,
-				"B.shop.example.com: serving", "  missing rules unknown: a webhook decides"),
+				"B.shop.example.com: Serving", "  missing rules unknown: a webhook decides"),
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -31,7 +31,9 @@ type Pool struct {
 	mu      sync.Mutex
 	closed  bool
 	running map[types.NamespacedName]task
-	tasks   sync.WaitGroup
+	// releases are the releases in running by the UIDs of their custom resources.
+	releases map[types.UID]types.NamespacedName
+	tasks    sync.WaitGroup
 }
 
 // task is a running or queued action with the UID of its custom resource.
@@ -53,7 +55,7 @@ func NewPool(slots int, single bool, now func() time.Time, m *metrics.Metrics) *
 		stop:    stop,
 		now:     now,
 		metrics: m,
-		running: map[types.NamespacedName]task{},
+		running: map[types.NamespacedName]task{}, releases: map[types.UID]types.NamespacedName{},
 	}
 }
 
@@ -88,6 +90,14 @@ func (p *Pool) Taken(release types.NamespacedName, owner types.UID) bool {
 	return ok && task.owner != owner
 }
 
+// ReleaseOf returns the release on which a custom resource has an action.
+func (p *Pool) ReleaseOf(owner types.UID) (release types.NamespacedName, acts bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	release, acts = p.releases[owner]
+	return release, acts
+}
+
 // Task is an action on a release for a custom resource.
 type Task struct {
 	Release types.NamespacedName
@@ -119,6 +129,7 @@ func (p *Pool) Run(t Task) bool {
 		return false
 	}
 	p.running[t.Release] = task{Running: plan.Running{Step: t.Step, Queued: true, Since: p.now(), Inputs: t.Inputs}, owner: t.Owner}
+	p.releases[t.Owner] = t.Release
 	p.metrics.ActionWaiting()
 	p.tasks.Go(func() {
 		// The release is free before Done calls for another reconciliation.
@@ -210,6 +221,9 @@ func (p *Pool) Interrupt(release types.NamespacedName, owner types.UID, change p
 func (p *Pool) free(release types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if owner := p.running[release].owner; p.releases[owner] == release {
+		delete(p.releases, owner)
+	}
 	delete(p.running, release)
 }
 

@@ -68,6 +68,9 @@ func TestRun_OneActionPerRelease(t *testing.T) {
 	if pool.Taken(web, "one") || !pool.Taken(web, "two") || pool.Taken(releaseOf("db"), "two") {
 		t.Error("the release must be taken only for other custom resources")
 	}
+	if release, acts := pool.ReleaseOf("one"); !acts || release != web {
+		t.Errorf("the custom resource acts on %v", release)
+	}
 	other := make(chan struct{})
 	if !run(pool, releaseOf("db"), "three", plan.StepInstall, plan.Inputs{}, Key{}, func(context.Context, Slot) {}, func() { close(other) }) {
 		t.Error("an action on another release is refused")
@@ -77,6 +80,9 @@ func TestRun_OneActionPerRelease(t *testing.T) {
 	<-done
 	if pool.Running(web, "one") != nil {
 		t.Error("the action still counts as running when Done is called")
+	}
+	if release, acts := pool.ReleaseOf("one"); acts {
+		t.Errorf("the custom resource still acts on %v", release)
 	}
 }
 

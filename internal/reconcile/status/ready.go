@@ -49,6 +49,15 @@ func health(v *Snapshot, d plan.Decision) summary {
 	if d.State == plan.StateAborted {
 		return aborted(v)
 	}
+	switch d.State {
+	case plan.StateWaiting:
+		// An earlier failure may be the reason why the dependency was changed.
+		return summary{status: metav1.ConditionFalse, reason: api.ReasonDependencyNotReady, message: Cut(o.Dependency.Message), reconciling: true}
+	case plan.StateInUse:
+		// Only dependents that are being deleted end the wait without a user.
+		ends := o.Dependents.After > 0
+		return summary{status: metav1.ConditionFalse, reason: api.ReasonInUse, message: Cut(o.Dependents.Message), reconciling: ends, stalled: !ends}
+	}
 	if f := v.failing(); f != nil {
 		return summary{
 			status: metav1.ConditionFalse, reason: f.Reason, message: f.Message,
@@ -292,6 +301,8 @@ func updateMessage(v *Snapshot) string {
 		return what + " when the hold ends"
 	case api.ReasonApprovalRequired:
 		return what + " when its plan is approved; the condition Ready has the plan"
+	case api.ReasonDependencyNotReady:
+		return what + " when the objects that the custom resource depends on are ready; the condition Ready names the first that is not"
 	case api.ReasonDowngradeRefused:
 		return fmt.Sprintf("The operator has chart %s, which is older than %s, and rollout.allowDowngrade is false: run an operator that has the newer chart, or allow it", to.Chart, from)
 	default:

@@ -47,12 +47,16 @@ type Snapshot struct {
 	Health    inventory.Summary
 	Overdue   bool
 	Diagnosis string
+	// DependsOn is what the custom resource depends on.
+	DependsOn []api.DependencyStatus
 	// Update is the chart that a rollout delivers later, and UpdateReason the reason of
 	// the delay.
 	Update       *api.UpdateStatus
 	UpdateReason string
 	// Fields are the kind's own status fields.
 	Fields Fields
+	// Outputs are the outputs of the release.
+	Outputs Outputs
 	// MissingRules are the RBAC rules that the operator lacks. They are valid if
 	// RulesKnown.
 	MissingRules string
@@ -100,6 +104,9 @@ type Fields struct {
 	Refused bool
 }
 
+// messageRefused explains why the API server rejects fields of the status.
+const messageRefused = "the CRD in the cluster rejects the type: install the CRD that chartwright crd prints"
+
 // Refuse drops the fields, so that the rest of the status can be written, and
 // returns false if it had none.
 func (f *Fields) Refuse() bool {
@@ -109,12 +116,12 @@ func (f *Fields) Refuse() bool {
 	names := strings.Join(slices.Sorted(maps.Keys(f.Values)), ", status.")
 	f.Refused = true
 	f.Result = kindstatus.Result{Failures: []kindstatus.Error{{
-		Field: names, Message: "the CRD in the cluster rejects the type: install the CRD that chartwright crd prints",
+		Field: names, Message: messageRefused,
 	}}}
 	return true
 }
 
-// failure describes the fields that could not be computed.
-func (f *Fields) failure() string {
-	return Cut(list(f.Failures, "; ", func(failure kindstatus.Error) string { return "status." + failure.Error() }))
+// fieldFailures describes the fields and outputs that could not be computed.
+func (v *Snapshot) fieldFailures() string {
+	return Cut(list(slices.Concat(v.Fields.Failures, v.Outputs.Failures), "; ", func(failure kindstatus.Error) string { return "status." + failure.Error() }))
 }

@@ -58,6 +58,7 @@ func Compute(v *Snapshot, d plan.Decision, conditions []metav1.Condition) api.St
 	s.Rollback = rollback(v)
 	s.Answered = answered(v, d)
 	s.Resources = resources(v)
+	s.Dependencies = v.DependsOn
 	reason, hold := held(v)
 	setWhile(hold != "", api.ConditionHeld, reason, hold)
 	if f := v.failing(); f != nil {
@@ -76,7 +77,8 @@ func Compute(v *Snapshot, d plan.Decision, conditions []metav1.Condition) api.St
 	}
 	meta.RemoveStatusCondition(&s.Conditions, formerPermissionsMissing)
 	setWhile(v.Unwatched != "", api.ConditionUnwatched, api.ReasonWatchFailed, v.Unwatched)
-	setWhile(len(v.Fields.Failures) > 0, api.ConditionStatusFieldsFailed, api.ReasonExpressionFailed, v.Fields.failure())
+	failures := v.fieldFailures()
+	setWhile(failures != "", api.ConditionStatusFieldsFailed, api.ReasonExpressionFailed, failures)
 	switch {
 	case len(v.History) == 0 || v.History[0].Tested == nil:
 		meta.RemoveStatusCondition(&s.Conditions, api.ConditionTested)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"strings"
+	"sync"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -22,9 +23,25 @@ type Error struct {
 // Error returns the field and the message.
 func (e Error) Error() string { return e.Field + ": " + e.Message }
 
-// Check parses an expression and checks its types. The error is one line that starts with
-// the column, and with the line if the expression has several.
-func Check(env *cel.Env, expression string) (*cel.Ast, error) {
+// Compile parses an expression, checks its types, and compiles it for Evaluate if accept
+// returns no error. The error is one line that starts with the column, and with the line if
+// the expression has several.
+func Compile(environment func() (*cel.Env, error), expression string, accept func(*cel.Ast) error) (cel.Program, error) {
+	env, err := environment()
+	if err != nil {
+		return nil, fmt.Errorf("set up CEL: %w", err)
+	}
+	ast, err := check(env, expression)
+	if err != nil {
+		return nil, err
+	}
+	if err := accept(ast); err != nil {
+		return nil, err
+	}
+	return program(env, ast)
+}
+
+func check(env *cel.Env, expression string) (*cel.Ast, error) {
 	ast, issues := env.Compile(expression)
 	if issues.Err() != nil {
 		return nil, fmt.Errorf("%s", explain(expression, issues))
@@ -84,12 +101,20 @@ func Environment(options ...cel.EnvOption) (*cel.Env, error) {
 	return cel.NewEnv(append(shared, options...)...)
 }
 
+// Self is the CEL variable that holds the object in ObjectEnvironment, as in the validation
+// rules of a CRD.
+const Self = "self"
+
+// ObjectEnvironment returns the environment of expressions that read one object.
+var ObjectEnvironment = sync.OnceValues(func() (*cel.Env, error) {
+	return Environment(cel.Variable(Self, cel.MapType(cel.StringType, cel.DynType)))
+})
+
 // costLimit limits one evaluation of an expression. Sorting the names of a thousand objects
 // takes a fifth of it, and the whole limit takes well under a second.
 const costLimit = 250_000
 
-// Program compiles a checked expression for Evaluate.
-func Program(env *cel.Env, ast *cel.Ast) (cel.Program, error) {
+func program(env *cel.Env, ast *cel.Ast) (cel.Program, error) {
 	sorted := []*cel.Type{cel.IntType, cel.UintType, cel.DoubleType, cel.BoolType, cel.DurationType, cel.TimestampType, cel.StringType, cel.BytesType}
 	trackers := make([]interpreter.CostTrackerOption, 0, 2*len(sorted))
 	// By default CEL counts n² steps for a sort.

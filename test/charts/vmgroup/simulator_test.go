@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -213,10 +214,16 @@ func (s *simulator) set(variables ...string) {
 	s.env = append(s.env, variables...)
 }
 
-// run runs the script with its arguments.
+// run runs the script with its arguments. Like the deadline of the chart's Jobs, it ends a
+// run that takes too long: vcsim sometimes never answers a request.
 func (s *simulator) run(words string) (int, string) {
-	cmd := exec.CommandContext(s.t.Context(), "sh", append([]string{script}, strings.Fields(words)...)...)
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", append([]string{script}, strings.Fields(words)...)...)
 	cmd.Env = s.env
+	// With the programs that the script has started.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	output, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		s.t.Error(err)

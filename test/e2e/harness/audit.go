@@ -56,6 +56,15 @@ type Audit struct {
 	env    *Env
 	user   string
 	offset int64
+	// about is a part of the names of the objects.
+	about string
+}
+
+// About returns the requests for objects whose names contain a text.
+func (a *Audit) About(text string) *Audit {
+	about := *a
+	about.about = text
+	return &about
 }
 
 // Audit starts to collect the requests of a user. All tests share the audit
@@ -72,7 +81,7 @@ func (a *Audit) Requests() []Request {
 	a.env.syncAudit()
 	var found []Request
 	err := a.env.readAudit(a.offset, func(r Request, _ int64) {
-		if r.User.Username == a.user && !r.background() {
+		if r.User.Username == a.user && !r.background() && strings.Contains(r.ObjectRef.Name, a.about) {
 			found = append(found, r)
 		}
 	})

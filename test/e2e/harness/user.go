@@ -44,6 +44,13 @@ func (e *Env) NewUser(rules ...rbacv1.PolicyRule) *User {
 	return p
 }
 
+// For returns the user for a part of a test.
+func (p *User) For(e *Env) *User {
+	sub := *p
+	sub.env = e
+	return &sub
+}
+
 // Account returns the account with which the user authenticates.
 func (p *User) Account() Account { return p.account }
 
@@ -89,7 +96,13 @@ func (p *User) ChartwrightWith(stdin string, args ...string) Output {
 // Kubectl runs kubectl, which finds the plugin.
 func (p *User) Kubectl(args ...string) Output {
 	p.env.t.Helper()
-	return p.run(shared.kubectl, "", args)
+	return p.KubectlWith("", args...)
+}
+
+// KubectlWith is Kubectl with a standard input.
+func (p *User) KubectlWith(stdin string, args ...string) Output {
+	p.env.t.Helper()
+	return p.run(shared.kubectl, stdin, args)
 }
 
 func (p *User) run(program, stdin string, args []string) Output {

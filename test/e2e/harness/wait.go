@@ -3,6 +3,8 @@ package harness
 import (
 	"context"
 	"errors"
+	"os"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -11,8 +13,20 @@ import (
 const (
 	// deadline is much longer than any wait takes, even on a busy machine.
 	deadline = 2 * time.Minute
-	interval = 50 * time.Millisecond
+	// CollectorDeadline is the deadline for the garbage collector, see WaitCollected.
+	CollectorDeadline = 10 * time.Minute
+	interval          = 50 * time.Millisecond
 )
+
+// TimeLimit returns a limit of a test multiplied by $CHARTWRIGHT_TIME_SCALE (default 1),
+// which is for machines that are slow or do other work.
+func TimeLimit(limit time.Duration) time.Duration {
+	scale, err := strconv.Atoi(os.Getenv("CHARTWRIGHT_TIME_SCALE"))
+	if err != nil || scale < 1 {
+		return limit
+	}
+	return time.Duration(scale) * limit
+}
 
 // Wait waits until check returns nil. If the deadline passes, the test fails
 // with the last error of check.

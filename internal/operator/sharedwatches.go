@@ -1,0 +1,231 @@
+package operator
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// sharedTimeout is how long a kind waits for the objects of shared watches. The API server
+// may never list them.
+const sharedTimeout = 5 * time.Second
+
+// discoveryPeriod is the time between two attempts to discover a resource.
+const discoveryPeriod = 5 * time.Second
+
+// feed receives the objects of a watch.
+type feed interface {
+	Handler() toolscache.ResourceEventHandler
+	// Synced records that the watch has listed all existing objects.
+	Synced()
+	// Failed records why the watch fails, and reports whether the reason is new.
+	Failed(reason string) (isNew bool)
+}
+
+// sharedWatch describes the watch of one kind of objects.
+type sharedWatch struct {
+	kind schema.GroupVersionKind
+	feed feed
+	// object is the type of the objects in the cache.
+	object client.Object
+	// options completes the options of the cache. It may be nil.
+	options func(*cache.Options) error
+	// check rejects resources that cannot be watched. It may be nil.
+	check func(*meta.RESTMapping) error
+	// forbidden returns the reason if the operator lacks the permission for the watch.
+	forbidden func(*meta.RESTMapping) string
+}
+
+// sharedWatches watches objects that reconciliations read in addition to the managed
+// resources. Kinds share watches with equal keys.
+type sharedWatches[K comparable] struct {
+	informers
+	// purpose of the objects is part of log messages.
+	purpose string
+	// describe returns the watch of a key.
+	describe func(K) sharedWatch
+	// until ends the watches. It is a field because a kind that starts a watch may end
+	// before other kinds that use the watch.
+	until context.Context
+
+	mu      sync.Mutex
+	running map[K]runningWatch
+	// unserved are the watches whose kind the API server does not serve.
+	unserved map[K]bool
+}
+
+// runningWatch is a started watch. The channel is closed when the watch has listed all
+// existing objects, or cannot.
+type runningWatch struct {
+	settled <-chan struct{}
+	stop    context.CancelFunc
+}
+
+func newSharedWatches[K comparable](caches informers, purpose string, describe func(K) sharedWatch) sharedWatches[K] {
+	return sharedWatches[K]{
+		informers: caches, purpose: purpose, describe: describe,
+		running: map[K]runningWatch{}, unserved: map[K]bool{},
+	}
+}
+
+// await waits until started watches have listed all objects or failed, so that the first
+// reconciliations do not write an incomplete status. A failed watch does not delay the kind.
+func await(ctx context.Context, started []<-chan struct{}) {
+	timeout := time.After(sharedTimeout)
+	for _, settled := range started {
+		select {
+		case <-settled:
+		case <-timeout:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// start returns the channel of a watch. It starts the watch if no kind has started it.
+func (s *sharedWatches[K]) start(key K) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, started := s.running[key]; !started {
+		s.running[key] = s.watch(key)
+	}
+	return s.running[key].settled
+}
+
+// stop ends the watches whose keys the function accepts.
+func (s *sharedWatches[K]) stop(ends func(K) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.running, func(key K, w runningWatch) bool {
+		if ends(key) {
+			w.stop()
+			delete(s.unserved, key)
+			return true
+		}
+		return false
+	})
+}
+
+// retryUnserved starts the watches whose kind was not served. It is called after a change
+// of a CRD.
+func (s *sharedWatches[K]) retryUnserved() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range slices.Collect(maps.Keys(s.unserved)) {
+		delete(s.unserved, key)
+		s.running[key].stop()
+		s.running[key] = s.watch(key)
+	}
+}
+
+// watch starts a watch and does not wait for the API server.
+func (s *sharedWatches[K]) watch(key K) runningWatch {
+	ctx, stop := context.WithCancel(s.until)
+	settled := newLatch()
+	w := s.describe(key)
+	s.tasks.Go(func() {
+		defer settled.set()
+		mapping, err := s.mapping(ctx, w, settled)
+		switch {
+		case err != nil:
+			s.mu.Lock()
+			if ctx.Err() == nil {
+				s.unserved[key] = true
+			}
+			s.mu.Unlock()
+		case w.check != nil:
+			err = w.check(mapping)
+		}
+		if err != nil {
+			s.fail(w, err.Error())
+			return
+		}
+		all := s.scopes
+		if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+			// One watch, which does not depend on the release records of any namespace.
+			cluster := newScope("")
+			cluster.ready.set()
+			all = scopes{cluster}
+		}
+		var failed atomic.Bool
+		all.each(ctx, s.tasks, func(scope *namespaceScope) {
+			if err := s.watchScope(ctx, scope, w, mapping, settled); err != nil && ctx.Err() == nil {
+				failed.Store(true)
+				s.fail(w, err.Error())
+				settled.set()
+			}
+		})
+		if !failed.Load() && ctx.Err() == nil {
+			w.feed.Synced()
+		}
+	})
+	return runningWatch{settled: settled.done, stop: stop}
+}
+
+// mapping returns the resource of a watch. If the API server cannot tell, it reports the
+// error and asks again until the context ends.
+func (s *sharedWatches[K]) mapping(ctx context.Context, w sharedWatch, settled latch) (*meta.RESTMapping, error) {
+	for {
+		mapping, err := s.manager.GetRESTMapper().RESTMapping(w.kind.GroupKind(), w.kind.Version)
+		if err == nil || meta.IsNoMatchError(err) {
+			return mapping, err
+		}
+		s.fail(w, err.Error())
+		settled.set()
+		select {
+		case <-time.After(discoveryPeriod):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+// watchScope watches a scope, and returns when all existing objects are listed.
+func (s *sharedWatches[K]) watchScope(ctx context.Context, scope *namespaceScope, w sharedWatch, mapping *meta.RESTMapping, settled latch) error {
+	options := s.cacheOptions(scope)
+	if w.options != nil {
+		if err := w.options(&options); err != nil {
+			return err
+		}
+	}
+	options.DefaultWatchErrorHandler = func(ctx context.Context, reflector *toolscache.Reflector, err error) {
+		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
+		switch {
+		case apierrors.IsForbidden(err):
+			s.fail(w, w.forbidden(mapping))
+		case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+			s.fail(w, err.Error())
+		default:
+			// The API server is unavailable, and the watch is retried.
+			return
+		}
+		settled.set()
+	}
+	started, err := s.informers.watch(ctx, w.object, options, w.feed.Handler())
+	if err != nil {
+		return err
+	}
+	select {
+	case <-started.synced:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *sharedWatches[K]) fail(w sharedWatch, reason string) {
+	if w.feed.Failed(reason) {
+		s.logger.Info("failed to watch objects", "purpose", s.purpose, "kind", w.kind.Kind, "group", w.kind.Group, "version", w.kind.Version, "reason", reason)
+	}
+}
