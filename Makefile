@@ -42,11 +42,16 @@ D2_VERSION            := $(call module-version,test/tools/d2,oss.terrastruct.com
 # only release binaries use it.
 export CGO_ENABLED := 0
 
+# Nothing reads debug information (DWARF): compiling without it takes an eighth less time.
+# Stack traces and profiles do not need it.
+NO_DWARF       := -gcflags=all=-dwarf=false
+export GOFLAGS := $(strip $(filter-out $(NO_DWARF),$(GOFLAGS)) $(NO_DWARF))
+
 # The compiler collects garbage only if it needs more than 1.5 GB: this saves a
 # quarter of the time. The setting must not reach programs that tests measure.
 COMPILER := GOGC=off GOMEMLIMIT=1536MiB
 
-# Programs have no debug information: they are a third smaller and link faster.
+# Programs have no symbol table either: they are smaller and link faster.
 BUILD   := env $(COMPILER) go build -v -buildvcs=false
 LDFLAGS := -s -w
 
@@ -96,11 +101,11 @@ run: run-programs ## Start a cluster, the operator and the samples; run until Ct
 demo: run-programs ## Show install, edit, drift correction and deletion, then exit.
 	@$(BIN)/local demo --cluster $(DEMO_CLUSTER)
 
-# The download of Kubernetes overlaps with the build of the operator.
+# The download of Kubernetes or of its sources overlaps with the build of the operator.
 .PHONY: run-programs
 run-programs:
 	@$(MAKE) --no-print-directory -j2 build $(if $(filter cluster-binaries,$(CLUSTER_PROGRAMS)),download-kubernetes)
-	@$(MAKE) --no-print-directory $(BIN)/local $(CLUSTER_PROGRAMS)
+	@$(MAKE) --no-print-directory -j2 $(BIN)/local $(CLUSTER_PROGRAMS)
 
 ##@ Change the code
 
@@ -669,6 +674,8 @@ KUBE_SERVER    ?= https://dl.k8s.io/release
 KUBE_CHECKSUMS := test/cluster/kubernetes.sha512
 CONTROL_PLANE  := kube-apiserver kube-controller-manager kube-scheduler kubectl
 NODE_PROCESSES := kube-proxy kubelet
+ETCD           := go.etcd.io/etcd/server/v3
+KWOK           := sigs.k8s.io/kwok/cmd/kwok
 
 # Without pinned checksums, there is nothing to download.
 KUBE_BUILD := $(or $(filter build,$(KUBE_BINARIES)),$(if $(shell grep -v '^\#' $(KUBE_CHECKSUMS)),,$(filter auto,$(KUBE_BINARIES))))
@@ -702,7 +709,8 @@ $(CONTROL_PLANE:%=$(BIN)/kube/%): | $(BIN)/kube/.control-plane ;
 # are needed.
 .PHONY: download-kubernetes
 download-kubernetes: | $(DOWNLOAD)
-	@$(if $(KUBE_BUILD),:,$(MAKE) --no-print-directory --silent KUBE_BINARIES=download $(BIN)/kube/.control-plane 2>/dev/null || true)
+	@$(if $(KUBE_BUILD),cd test/cluster && go list -deps ./cmd/... $(ETCD) $(KWOK) >/dev/null 2>&1, \
+	  $(MAKE) --no-print-directory --silent KUBE_BINARIES=download $(BIN)/kube/.control-plane 2>/dev/null) || true
 
 .PHONY: pin-kubernetes
 pin-kubernetes: $(BIN)/download ## Update the checksums of Kubernetes from KUBE_SERVER, after a change of its version.
@@ -714,15 +722,17 @@ $(BIN)/kube/.node: test/cluster/go.mod test/cluster/go.sum $(KUBE_CHECKSUMS) | $
 	  $(call building,kubelet and kube-proxy $(KUBERNETES_VERSION)) -ldflags '$(KUBE_LDFLAGS)' -o ../../$(@D)/ $(NODE_PROCESSES:%=k8s.io/kubernetes/cmd/%); }
 	@touch $@
 
+# These programs share packages with the control plane, which are compiled once if it is
+# built before them.
 $(BIN)/kube/etcd: test/cluster/go.mod test/cluster/go.sum | $(BIN)/kube/.control-plane
-	@cd test/cluster && $(call building,etcd $(ETCD_VERSION)) -ldflags '$(LDFLAGS)' -o ../../$@ go.etcd.io/etcd/server/v3
+	@cd test/cluster && $(call building,etcd $(ETCD_VERSION)) -ldflags '$(LDFLAGS)' -o ../../$@ $(ETCD)
 
 $(BIN)/download: test/cluster/go.mod $(call sources,test/cluster/cmd/download test/cluster/internal/download)
 	@mkdir -p $(@D)
 	@cd test/cluster && $(call building,the download command) -ldflags '$(LDFLAGS)' -o ../../$@ ./cmd/download
 
 $(BIN)/kwok: test/cluster/go.mod test/cluster/go.sum | $(BIN)/kube/.control-plane
-	@cd test/cluster && $(call building,kwok $(KWOK_VERSION)) -ldflags '$(LDFLAGS) -X sigs.k8s.io/kwok/pkg/consts.Version=$(KWOK_VERSION)' -o ../../$@ sigs.k8s.io/kwok/cmd/kwok
+	@cd test/cluster && $(call building,kwok $(KWOK_VERSION)) -ldflags '$(LDFLAGS) -X sigs.k8s.io/kwok/pkg/consts.Version=$(KWOK_VERSION)' -o ../../$@ $(KWOK)
 
 # The stages (behavior of nodes, pods and volumes) come from kwok's own module.
 STAGES := pod/fast node/fast node/heartbeat-with-lease volume/fast
@@ -757,7 +767,7 @@ $(BIN)/vcsim: $(VSPHERE_SOURCES)
 	@mkdir -p $(@D)
 	@cd test/tools/vsphere && $(call building,vcsim $(GOVMOMI_VERSION) (about 1 minute the first time)) -ldflags '$(LDFLAGS)' -o ../../../$@ ./vcsim
 
-$(BIN)/cluster: test/cluster/go.mod test/cluster/go.sum $(call sources,test/cluster/cmd/cluster test/cluster/internal)
+$(BIN)/cluster: test/cluster/go.mod test/cluster/go.sum $(call sources,test/cluster/cmd/cluster test/cluster/internal) | $(BIN)/kube/.control-plane
 	@mkdir -p $(@D)
 	@cd test/cluster && $(call building,the cluster command (about 1 minute the first time)) -ldflags '$(LDFLAGS)' -o ../../$@ ./cmd/cluster
 
