@@ -128,7 +128,7 @@ func (o *onCall) serveShops(env *harness.Env, chart string) {
 func (o *onCall) call(c call) {
 	o.t.Helper()
 	command := c.command
-	if o.shop.Group != "" {
+	if o.shops != nil {
 		command = shopName.ReplaceAllString(command, "${1}shop."+o.shop.Group+"${2}")
 	}
 	if readOnly(c.command) {
