@@ -24,6 +24,9 @@ type Dependencies interface {
 	Set(user dependencies.User, refs []dependencies.Ref)
 	// Check returns which dependency of a custom resource is not ready.
 	Check(user types.UID, now time.Time) dependencies.Verdict
+	// Begin is Check before the release changes. If nothing waits, the custom resource delays
+	// the deletion of its dependencies from now on.
+	Begin(user types.UID, now time.Time) dependencies.Verdict
 	// Rest ends the notifications about readiness until the next Check.
 	Rest(user types.UID)
 	// Dependents returns the custom resources that must be uninstalled before this one, and
@@ -151,13 +154,25 @@ func (r *Reconciler) dependentsOf(ctx context.Context, v *snapshot) (*plan.Obsta
 }
 
 // recheckDependencies returns an error that wraps release.ErrStale if the release must not
-// follow the spec yet. Dependencies may have changed while the action was queued.
+// follow the spec or be deleted yet. Dependencies and dependents may have changed since the
+// decision. Each side first makes itself known to the other, with Begin or Hold, and then
+// checks the other, so that an install and the deletion of its dependency never both start.
 //
 // If a user edits a dependency and then this custom resource, the second watch may be
 // faster. Therefore an upgrade after an edit compares the objects that it depends on by name
 // with the API server. Two later edits have no order that anyone could observe.
 func (r *Reconciler) recheckDependencies(ctx context.Context, v *snapshot, d plan.Decision) error {
-	if r.Dependencies == nil || len(v.dependencies) == 0 || !followsSpec(d) {
+	if r.Dependencies == nil {
+		return nil
+	}
+	if d.State == plan.StateDeleting && d.Step == plan.StepUninstall && v.Observation.Dependents == nil {
+		waits, err := r.dependentsOf(ctx, v)
+		if waits != nil {
+			return fmt.Errorf("%w: %s", release.ErrStale, waits.Message)
+		}
+		return err
+	}
+	if len(v.dependencies) == 0 || !followsSpec(d) {
 		return nil
 	}
 	if d.Step == plan.StepUpgrade && requested(v) {
@@ -177,7 +192,7 @@ func (r *Reconciler) recheckDependencies(ctx context.Context, v *snapshot, d pla
 			}
 		}
 	}
-	if waits := r.Dependencies.Check(v.CR.GetUID(), r.Now()).Waits; waits != nil {
+	if waits := r.Dependencies.Begin(v.CR.GetUID(), r.Now()).Waits; waits != nil {
 		return fmt.Errorf("%w: %s", release.ErrStale, waitMessage(*waits, v.CR.GetNamespace()))
 	}
 	return nil

@@ -84,6 +84,35 @@ func TestDependents_NotifiesWhenNothingBlocks(t *testing.T) {
 	}
 }
 
+func TestDependents_ReleaseBegins(t *testing.T) {
+	r := newRecordingStore()
+	r.settled(newObject(dbGVK, "d"))
+	unreleased := app("u")
+	unreleased.Released = false
+	r.Set(unreleased, []Ref{ref(dbGVK, "d")})
+	r.Set(app("x"), []Ref{ref(dbGVK, "d")})
+	if got := r.blocking(t, "d", 0); got != "x" {
+		t.Errorf("blocked by %q", got)
+	}
+	r.Hold("Database-d", "changing")
+	r.expectNotified(t, "App-u", "App-x")
+	if waits := r.Begin("App-u", r.time).Waits; waits == nil || waits.Message != "changing" {
+		t.Errorf("waits for %v", waits)
+	}
+	if got := r.blocking(t, "d", 0); got != "x" {
+		t.Errorf("while the user waits, blocked by %q", got)
+	}
+	r.settled(newObject(dbGVK, "d"))
+	r.notified = nil
+	if waits := r.Begin("App-u", r.time).Waits; waits != nil {
+		t.Errorf("waits for %v", waits)
+	}
+	r.expectNotified(t, "Database-d")
+	if got := r.blocking(t, "d", 0); got != "u, x" {
+		t.Errorf("blocked by %q", got)
+	}
+}
+
 func TestDependents_MembersOfACycleDoNotBlock(t *testing.T) {
 	r := newRecordingStore()
 	r.Set(app("a"), []Ref{ref(appGVK, "b")})

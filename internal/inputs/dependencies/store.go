@@ -217,6 +217,27 @@ func (s *Store) forget(uid types.UID) []types.UID {
 func (s *Store) Check(uid types.UID, now time.Time) Verdict {
 	s.users.Mu.Lock()
 	defer s.users.Mu.Unlock()
+	return s.report(uid, now)
+}
+
+// Begin is Check for a user whose release is about to change. A user that does not wait
+// counts as Released from now on, so that no dependency is deleted in between.
+func (s *Store) Begin(uid types.UID, now time.Time) (result Verdict) {
+	s.users.Update(func() []types.UID {
+		if result = s.report(uid, now); result.Waits != nil {
+			return nil
+		}
+		if u := s.byUID[uid]; u != nil && !u.Released {
+			u.Released = true
+			s.doubt(u.refs)
+		}
+		return s.notify(nil)
+	})
+	return result
+}
+
+// report computes what a user waits for and stores that the user knows it.
+func (s *Store) report(uid types.UID, now time.Time) Verdict {
 	u := s.byUID[uid]
 	if u == nil {
 		return Verdict{}

@@ -124,6 +124,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		"hold":       do(w.doHold),
 		"settle":     do(w.doSettle),
 		"check":      do(w.doCheck),
+		"begin":      do(w.doBegin),
 		"rest":       do(w.doRest),
 		"dependents": do(w.doDependents),
 		"kind":       do(w.doKind),
@@ -264,6 +265,19 @@ func (w *world) doCheck() {
 		return
 	}
 	v := w.Check(u.UID, w.time)
+	w.checked[u.UID] = received[string]{key: key, result: text(v), until: w.end(v.Next)}
+	w.resting.Delete(u.UID)
+}
+
+func (w *world) doBegin() {
+	_, key := w.drawKey(appGVK, dbGVK)
+	u, known := w.users[key]
+	if !known {
+		return
+	}
+	v := w.Begin(u.UID, w.time)
+	u.Released = u.Released || v.Waits == nil
+	w.users[key] = u
 	w.checked[u.UID] = received[string]{key: key, result: text(v), until: w.end(v.Next)}
 	w.resting.Delete(u.UID)
 }
