@@ -89,8 +89,10 @@ func (e *env) installOperator(reference string) {
 // lasts from the last renewal of one leader until the next one has the lease.
 func (e *env) longestTimeWithoutLeader(action func()) time.Duration {
 	e.Helper()
-	ctx, stop := context.WithCancel(e.Context())
-	longest := make(chan time.Duration)
+	// The old leader may still be terminating when the action ends.
+	ctx, stop := context.WithTimeout(e.Context(), operatorTimeout+time.Minute)
+	defer stop()
+	ended, longest := make(chan struct{}), make(chan time.Duration)
 	go func() {
 		var before coordinationv1.LeaseSpec
 		var gap time.Duration
@@ -104,12 +106,17 @@ func (e *env) longestTimeWithoutLeader(action func()) time.Duration {
 				gap = max(gap, lease.AcquireTime.Sub(before.RenewTime.Time))
 			}
 			before = *lease
-			return false, nil
+			select {
+			case <-ended:
+				return gap > 0, nil
+			default:
+				return false, nil
+			}
 		})
 		longest <- gap
 	}()
 	action()
-	stop()
+	close(ended)
 	gap := <-longest
 	if gap == 0 {
 		e.Error("no other replica became the leader")
