@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +21,10 @@ import (
 
 // ErrForeign reports that the release does not own the object.
 var ErrForeign = errors.New("the object is not owned by this release")
+
+// ErrReplaced reports an apply that changed nothing, because another client has created,
+// deleted or replaced the object since it was read.
+var ErrReplaced = errors.New("another client has created, deleted or replaced the object")
 
 // Object is an object with the mapping of its kind to a resource.
 type Object struct {
@@ -38,6 +43,10 @@ type Client struct {
 
 // Options are the options of one apply.
 type Options struct {
+	// UID is the UID of the live object, which the caller has checked to be one that it may
+	// change. If it is empty, the object must not exist. Otherwise the error is ErrReplaced.
+	// Dry runs and plans change nothing, and ignore it.
+	UID types.UID
 	// DryRun sends the apply as a dry run.
 	DryRun bool
 	// LeaveReplicas omits spec.replicas, because an autoscaler sets it.
@@ -52,7 +61,8 @@ type Options struct {
 const maxAttempts = 20
 
 // Apply creates or changes the object, and takes over conflicting fields. It returns the
-// metadata of the result.
+// metadata of the result. The error is ErrReplaced if the live object is not the one that
+// the options name, and also for other conflicts, for example about a resource quota.
 //
 // Server-side apply rejects some objects that Helm's own patches can write. Apply changes
 // such objects and sends them again: see normalize, dropNulls, clearLeftovers and
@@ -66,8 +76,43 @@ func (c Client) Apply(ctx context.Context, o Object, options Options) (*metav1.P
 		return c.planApply(ctx, o, options)
 	}
 	return persist(ctx, c, o, options, func(o Object) (*metav1.PartialObjectMetadata, error) {
-		return c.patch(ctx, o, api.FieldManager, options.DryRun)
+		return c.patch(ctx, o, api.FieldManager, options)
 	})
+}
+
+// expects reports whether an apply may change a live object.
+func (options Options) expects(live metav1.Object) bool {
+	return options.DryRun || live.GetUID() == options.UID
+}
+
+// impossibleVersion is a resourceVersion that no object has: the first revision that etcd
+// assigns to a write is 2.
+const impossibleVersion = "1"
+
+// conditional returns the content of an apply with the precondition of the options. With a
+// UID, the API server rejects the apply if the object is gone or is another one. With a
+// resourceVersion that no object has, it rejects the apply if the object exists. Unlike a
+// POST, such an apply adds an Apply entry of the field manager.
+func (options Options) conditional(object map[string]any) map[string]any {
+	if options.DryRun {
+		return object
+	}
+	metadata, _ := object["metadata"].(map[string]any)
+	object, metadata = maps.Clone(object), maps.Clone(metadata)
+	object["metadata"] = metadata
+	if options.UID == "" {
+		metadata["resourceVersion"] = impossibleVersion
+	} else {
+		metadata["uid"] = string(options.UID)
+	}
+	return object
+}
+
+// isReplaced reports whether the API server rejected an apply because of its precondition, or
+// because another client changed the object at the same time.
+func isReplaced(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) ||
+		apierrors.IsInvalid(err) && slices.ContainsFunc(causesOf(err), func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
 }
 
 // DryRun returns the object as an apply would change it.
@@ -104,12 +149,15 @@ func persist[T any](ctx context.Context, c Client, o Object, options Options, se
 		if err == nil {
 			return applied, nil
 		}
+		if !options.DryRun && isReplaced(err) {
+			return nil, fmt.Errorf("apply %s: %w: %w", Describe(o), ErrReplaced, err)
+		}
 		if hasDuplicateItems(err) && !forced {
 			if options.DryRun {
 				return nil, nil
 			}
 			forced = true
-			if err := c.forceOwnership(ctx, o); err != nil {
+			if err := c.forceOwnership(ctx, o, options); err != nil {
 				return nil, err
 			}
 			continue
@@ -129,7 +177,7 @@ func persist[T any](ctx context.Context, c Client, o Object, options Options, se
 				clearLeftovers = c.omitLeftovers
 			}
 			var clearErr error
-			again, clearErr = clearLeftovers(ctx, o, err)
+			again, clearErr = clearLeftovers(ctx, o, options, err)
 			switch {
 			case errors.Is(clearErr, errInconclusive):
 				return nil, nil
@@ -154,16 +202,16 @@ func hasDuplicateItems(err error) bool {
 }
 
 // patch sends a server-side apply request.
-func (c Client) patch(ctx context.Context, o Object, manager string, dryRun bool) (*metav1.PartialObjectMetadata, error) {
-	data, err := json.Marshal(o.Object)
+func (c Client) patch(ctx context.Context, o Object, manager string, options Options) (*metav1.PartialObjectMetadata, error) {
+	data, err := json.Marshal(options.conditional(o.Object))
 	if err != nil {
 		return nil, err
 	}
-	options := metav1.PatchOptions{FieldManager: manager, Force: new(true)}
-	if dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
+	patch := metav1.PatchOptions{FieldManager: manager, Force: new(true)}
+	if options.DryRun {
+		patch.DryRun = []string{metav1.DryRunAll}
 	}
-	return c.metadata(o).Patch(ctx, o.GetName(), types.ApplyPatchType, data, options)
+	return c.metadata(o).Patch(ctx, o.GetName(), types.ApplyPatchType, data, patch)
 }
 
 // Create creates the object, and fails if it exists. Hooks are created rather than applied,

@@ -130,9 +130,22 @@ func configMap(t *testing.T, of apply.Owner, value string) apply.Object {
 	return object(t, of, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: "+value+"}}")
 }
 
+// over returns the options to apply an object over the live object, if there is one.
+func over(t *testing.T, o apply.Object) apply.Options {
+	t.Helper()
+	live, err := apiServer.client.Get(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if live == nil {
+		return apply.Options{}
+	}
+	return apply.Options{UID: live.GetUID()}
+}
+
 func mustApply(t *testing.T, o apply.Object) *metav1.PartialObjectMetadata {
 	t.Helper()
-	applied, err := apiServer.client.Apply(t.Context(), o, apply.Options{})
+	applied, err := apiServer.client.Apply(t.Context(), o, over(t, o))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +188,7 @@ func TestApply_ReturnsErrors(t *testing.T) {
 	o := namespace(t)
 	wrong := configMap(t, o, "one")
 	wrong.SetName("Not_a_name")
-	_, err := apiServer.client.Apply(t.Context(), wrong, apply.Options{})
+	_, err := apiServer.client.Apply(t.Context(), wrong, over(t, wrong))
 	if !apierrors.IsInvalid(err) {
 		t.Errorf("got error %v, want Invalid", err)
 	}
@@ -215,16 +228,14 @@ func TestWaitGone_WaitsForFinalizers(t *testing.T) {
 	held := configMap(t, o, "one")
 	held.SetFinalizers([]string{"example.com/hold"})
 	mustApply(t, held)
-	if err := apiServer.client.Delete(t.Context(), held, o, metav1.DeletePropagationBackground); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, o)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := apiServer.client.WaitGone(ctx, held); !errors.Is(err, context.DeadlineExceeded) {
+	if err := apiServer.client.WaitGone(ctx, held, ""); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("with a finalizer: %v, want DeadlineExceeded", err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- apiServer.client.WaitGone(t.Context(), held) }()
+	go func() { done <- apiServer.client.WaitGone(t.Context(), held, "") }()
 	patch := []byte(`{"metadata": {"finalizers": null}}`)
 	if _, err := apiServer.plain.CoreV1().ConfigMaps(o.Namespace).Patch(t.Context(), "a", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)

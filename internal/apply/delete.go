@@ -19,19 +19,6 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// Delete deletes the object. It succeeds if the object does not exist. The error is
-// ErrForeign if the object has another owner.
-func (c Client) Delete(ctx context.Context, o Object, owner Owner, policy metav1.DeletionPropagation) error {
-	live, err := c.Get(ctx, o)
-	if err != nil || live == nil {
-		return err
-	}
-	if err := CheckOwnership(live, owner); err != nil {
-		return fmt.Errorf("delete %s: %w", Describe(o), err)
-	}
-	return c.DeleteUID(ctx, o, live.GetUID(), policy)
-}
-
 // DeleteUID deletes the object if it still has the given UID. Otherwise the object has been
 // deleted already and another object has its name.
 func (c Client) DeleteUID(ctx context.Context, o Object, uid types.UID, policy metav1.DeletionPropagation) error {
@@ -58,14 +45,15 @@ func (c Client) DeleteUID(ctx context.Context, o Object, uid types.UID, policy m
 // pollInterval is the interval between reads of an object that is being deleted.
 const pollInterval = 200 * time.Millisecond
 
-// WaitGone waits until the object no longer exists or the context ends.
-func (c Client) WaitGone(ctx context.Context, o Object) error {
+// WaitGone waits until the object no longer exists or the context ends. With a UID, it waits
+// for no other object of that name.
+func (c Client) WaitGone(ctx context.Context, o Object, uid types.UID) error {
 	if c.Plan != nil {
 		return nil
 	}
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		live, err := c.Get(ctx, o)
-		return live == nil && err == nil, err
+		return err == nil && (live == nil || uid != "" && live.GetUID() != uid), err
 	})
 	if err != nil {
 		return fmt.Errorf("wait for the deletion of %s: %w", Describe(o), err)
@@ -102,7 +90,7 @@ func (c Client) DryRunCreate(ctx context.Context, o Object) error {
 	name := o.GetName()
 	probe.SetName(strings.TrimRight(name[:min(len(name), 40)], "-.") + "-" + rand.String(5))
 	clearNodePorts(probe.Object)
-	_, err := c.patch(ctx, probe, api.FieldManager, true)
+	_, err := c.patch(ctx, probe, api.FieldManager, Options{DryRun: true})
 	if refusal, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		refusal.ErrStatus.Message = strings.ReplaceAll(refusal.ErrStatus.Message, probe.GetName(), name)
 	}
@@ -125,10 +113,10 @@ func clearNodePorts(service map[string]any) {
 	}
 }
 
-// Replace deletes the object and creates it again. Dependents are deleted too, except the
-// pods of a StatefulSet, which the new StatefulSet adopts. The error is ErrForeign if the
-// object has another owner.
-func (c Client) Replace(ctx context.Context, o Object, owner Owner, options Options) (*metav1.PartialObjectMetadata, error) {
+// Replace deletes the object with the UID in the options and creates it again. Dependents
+// are deleted too, except the pods of a StatefulSet, which the new StatefulSet adopts. The
+// error is ErrReplaced if another client creates the object after the deletion.
+func (c Client) Replace(ctx context.Context, o Object, options Options) (*metav1.PartialObjectMetadata, error) {
 	if planned, err := c.planned(ctx, Recreate, o, o.Unstructured); planned {
 		return metadataOf(o.Unstructured), err
 	}
@@ -136,12 +124,13 @@ func (c Client) Replace(ctx context.Context, o Object, owner Owner, options Opti
 	if o.GetKind() == "StatefulSet" {
 		policy = metav1.DeletePropagationOrphan
 	}
-	if err := c.Delete(ctx, o, owner, policy); err != nil {
+	if err := c.DeleteUID(ctx, o, options.UID, policy); err != nil {
 		return nil, err
 	}
-	if err := c.WaitGone(ctx, o); err != nil {
+	if err := c.WaitGone(ctx, o, options.UID); err != nil {
 		return nil, err
 	}
+	options.UID = ""
 	applied, err := c.Apply(ctx, o, options)
 	if err != nil {
 		return nil, fmt.Errorf("recreate: deleted, but not created again: %w", err)

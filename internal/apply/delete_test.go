@@ -11,14 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
 
-	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 )
 
-func TestDelete_ChecksOwnershipAndUID(t *testing.T) {
+func TestDeleteUID_DeletesOnlyThatObject(t *testing.T) {
 	o := namespace(t)
-	another := o
-	another.UID, another.Name = "another-uid", "other"
+	first := mustApply(t, configMap(t, o, "one"))
+	remove := func() error {
+		return apiServer.client.DeleteUID(t.Context(), configMap(t, o, "one"), first.UID, metav1.DeletePropagationBackground)
+	}
 	there := func() bool {
 		t.Helper()
 		live, err := apiServer.client.Get(t.Context(), configMap(t, o, "one"))
@@ -27,25 +28,14 @@ func TestDelete_ChecksOwnershipAndUID(t *testing.T) {
 		}
 		return live != nil
 	}
-	remove := func(of apply.Owner) error {
-		return apiServer.client.Delete(t.Context(), configMap(t, o, "one"), of, metav1.DeletePropagationBackground)
+	if err := remove(); err != nil || there() {
+		t.Errorf("existing object: %v", err)
 	}
-	if err := remove(o); err != nil {
+	if err := remove(); err != nil {
 		t.Errorf("missing object: %v", err)
 	}
 	mustApply(t, configMap(t, o, "one"))
-	if err := remove(another); !errors.Is(err, apply.ErrForeign) || !there() {
-		t.Errorf("object of another owner: %v", err)
-	}
-	if err := remove(o); err != nil || there() {
-		t.Errorf("owned object: %v", err)
-	}
-	old := mustApply(t, configMap(t, o, "one"))
-	if err := remove(o); err != nil {
-		t.Fatal(err)
-	}
-	mustApply(t, configMap(t, o, "one"))
-	if err := apiServer.client.DeleteUID(t.Context(), configMap(t, o, "one"), old.UID, metav1.DeletePropagationBackground); err != nil || !there() {
+	if err := remove(); err != nil || !there() {
 		t.Errorf("successor with the same name: %v", err)
 	}
 }
@@ -125,20 +115,5 @@ func remove(t *testing.T, of apply.Owner) {
 	t.Helper()
 	if err := apiServer.plain.CoreV1().ConfigMaps(of.Namespace).Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestDelete_RefusesHookOfOtherOwner(t *testing.T) {
-	o := namespace(t)
-	another := o
-	another.UID, another.Name = "another-uid", "other"
-	hook := configMap(t, o, "one")
-	hook.Unstructured = apply.PrepareHook(hook.Unstructured, another)
-	hook.SetLabels(map[string]string{api.LabelHookOwnerUID: "another-uid"})
-	if _, err := apiServer.client.Create(t.Context(), hook); err != nil {
-		t.Fatal(err)
-	}
-	if err := apiServer.client.Delete(t.Context(), hook, o, metav1.DeletePropagationBackground); !errors.Is(err, apply.ErrForeign) {
-		t.Errorf("got error %v, want ErrForeign", err)
 	}
 }

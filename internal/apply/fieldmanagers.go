@@ -27,19 +27,26 @@ func (c Client) TakeOverFields(ctx context.Context, o Object, live *metav1.Parti
 		return upgraded, err
 	}
 	// Another client has changed the object since it was read.
-	if live, err = c.Get(ctx, o); err != nil || live == nil {
+	now, err := c.Get(ctx, o)
+	if err != nil || now == nil {
 		return nil, err
 	}
-	return c.takeManagedFields(ctx, o, live, names)
+	if now.GetUID() != live.GetUID() {
+		return nil, fmt.Errorf("take over the fields of %s: %w", Describe(o), ErrReplaced)
+	}
+	return c.takeManagedFields(ctx, o, now, names)
 }
 
 // forceOwnership takes over all fields that other managers have written by updates, so that
 // the next apply removes those that it does not set. It excludes subresources and
 // Kubernetes' own controllers.
-func (c Client) forceOwnership(ctx context.Context, o Object) error {
+func (c Client) forceOwnership(ctx context.Context, o Object, options Options) error {
 	live, err := c.Get(ctx, o)
 	if err != nil || live == nil {
 		return err
+	}
+	if !options.expects(live) {
+		return fmt.Errorf("take over the fields of %s: %w", Describe(o), ErrReplaced)
 	}
 	managers := sets.New[string]()
 	for _, e := range live.GetManagedFields() {
@@ -66,37 +73,41 @@ func (c Client) takeManagedFields(ctx context.Context, o Object, live *metav1.Pa
 
 // HandOver assigns the fields at the paths to the manager api.FieldManagerInitial, with
 // their live values, if the operator's field manager owns them. It creates the object
-// first if it does not exist.
-func (c Client) HandOver(ctx context.Context, o Object, paths [][]string) error {
+// first if the options have no UID. It returns the UID of the object.
+func (c Client) HandOver(ctx context.Context, o Object, paths [][]string, options Options) (types.UID, error) {
 	if c.Plan != nil {
 		// The fields keep their values.
-		return nil
+		return options.UID, nil
+	}
+	if options.UID == "" {
+		created, err := c.Apply(ctx, o, options)
+		if err != nil {
+			return "", err
+		}
+		return created.GetUID(), c.applyInitial(ctx, o, o.Unstructured, paths, created.GetUID())
 	}
 	live, err := c.Read(ctx, o)
 	switch {
 	case err != nil:
-		return err
-	case live == nil:
-		if _, err := c.Apply(ctx, o, Options{}); err != nil {
-			return err
-		}
-		return c.applyInitial(ctx, o, o.Unstructured, paths)
+		return "", err
+	case live == nil || live.GetUID() != options.UID:
+		return "", fmt.Errorf("hand over fields of %s: %w", Describe(o), ErrReplaced)
 	}
 	entry := ownEntry(live.GetManagedFields())
 	if entry == nil {
-		return nil
+		return options.UID, nil
 	}
 	held, err := parseFields(entry.FieldsV1.GetRawBytes())
 	if err != nil {
-		return fmt.Errorf("read the managed fields of %s: %w", Describe(o), err)
+		return "", fmt.Errorf("read the managed fields of %s: %w", Describe(o), err)
 	}
 	paths = slices.DeleteFunc(slices.Clone(paths), func(path []string) bool { return !containsPath(held, path) })
-	return c.applyInitial(ctx, o, live, paths)
+	return options.UID, c.applyInitial(ctx, o, live, paths, options.UID)
 }
 
 // applyInitial applies only the fields at the paths, with the values that they have in the
-// object from.
-func (c Client) applyInitial(ctx context.Context, o Object, from *unstructured.Unstructured, paths [][]string) error {
+// object from, to the object with the UID.
+func (c Client) applyInitial(ctx context.Context, o Object, from *unstructured.Unstructured, paths [][]string, uid types.UID) error {
 	handed := &unstructured.Unstructured{Object: map[string]any{}}
 	for _, path := range paths {
 		value, found, err := unstructured.NestedFieldCopy(from.Object, path...)
@@ -113,7 +124,11 @@ func (c Client) applyInitial(ctx context.Context, o Object, from *unstructured.U
 	handed.SetGroupVersionKind(o.GroupVersionKind())
 	handed.SetNamespace(o.GetNamespace())
 	handed.SetName(o.GetName())
-	if _, err := c.patch(ctx, Object{Unstructured: handed, Mapping: o.Mapping}, api.FieldManagerInitial, false); err != nil {
+	_, err := c.patch(ctx, Object{Unstructured: handed, Mapping: o.Mapping}, api.FieldManagerInitial, Options{UID: uid})
+	if isReplaced(err) {
+		err = fmt.Errorf("%w: %w", ErrReplaced, err)
+	}
+	if err != nil {
 		return fmt.Errorf("hand over fields of %s: %w", Describe(o), err)
 	}
 	return nil

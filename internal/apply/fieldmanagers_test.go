@@ -132,7 +132,7 @@ func TestApply_LeavesReplicasToAutoscaler(t *testing.T) {
 	if !after.Scaled || !after.Matches(before) {
 		t.Fatalf("scaling by an autoscaler is drift: %+v", after)
 	}
-	applied, err := apiServer.client.Apply(t.Context(), o, apply.Options{LeaveReplicas: true})
+	applied, err := apiServer.client.Apply(t.Context(), o, apply.Options{UID: live(t, o).GetUID(), LeaveReplicas: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestHandOver_KeepsValues(t *testing.T) {
 	}
 	handOver := func(t *testing.T) {
 		t.Helper()
-		if err := apiServer.client.HandOver(t.Context(), full, paths); err != nil {
+		if _, err := apiServer.client.HandOver(t.Context(), full, paths, over(t, full)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -280,7 +280,7 @@ func TestHandOver_ExistingObject(t *testing.T) {
 	rest := pods(t, of, "", ``)
 	mustApply(t, full)
 	patch(t, full, "kubectl", types.MergePatchType, `{"spec":{"paused":false}}`)
-	if err := apiServer.client.HandOver(t.Context(), full, [][]string{{"spec", "replicas"}, {"spec", "paused"}}); err != nil {
+	if _, err := apiServer.client.HandOver(t.Context(), full, [][]string{{"spec", "replicas"}, {"spec", "paused"}}, over(t, full)); err != nil {
 		t.Fatal(err)
 	}
 	mustApply(t, rest)
@@ -302,7 +302,7 @@ func TestHandOver_IgnoresUnmanagedObject(t *testing.T) {
 	o := configMap(t, namespace(t), "foreign")
 	create(t, o, "kubectl")
 	before := live(t, o)
-	if err := apiServer.client.HandOver(t.Context(), o, [][]string{{"data"}}); err != nil {
+	if _, err := apiServer.client.HandOver(t.Context(), o, [][]string{{"data"}}, over(t, o)); err != nil {
 		t.Fatal(err)
 	}
 	if live(t, o).GetResourceVersion() != before.GetResourceVersion() {

@@ -184,8 +184,8 @@ func managed(live *unstructured.Unstructured, path []string) bool {
 // clearLeftovers makes the operator's field manager the only owner of the leftovers, so that
 // the next apply removes them. It reports whether there are any. It changes nothing but
 // managedFields.
-func (c Client) clearLeftovers(ctx context.Context, o Object, refusal error) (bool, error) {
-	live, found, err := c.findLeftovers(ctx, o, refusal)
+func (c Client) clearLeftovers(ctx context.Context, o Object, options Options, refusal error) (bool, error) {
+	live, found, err := c.findLeftovers(ctx, o, options, refusal)
 	if err != nil || len(found) == 0 {
 		return false, err
 	}
@@ -248,13 +248,16 @@ func encodeFields(set *fieldpath.Set) (*metav1.FieldsV1, error) {
 	return metav1.NewFieldsV1(string(text)), err
 }
 
-func (c Client) findLeftovers(ctx context.Context, o Object, refusal error) (*unstructured.Unstructured, []leftover, error) {
+func (c Client) findLeftovers(ctx context.Context, o Object, options Options, refusal error) (*unstructured.Unstructured, []leftover, error) {
 	if !apierrors.IsInvalid(refusal) {
 		return nil, nil, nil
 	}
 	live, err := c.Read(ctx, o)
 	if err != nil || live == nil {
 		return nil, nil, err
+	}
+	if !options.expects(live) {
+		return nil, nil, ErrReplaced
 	}
 	return live, leftovers(o.Unstructured, live, refusal), nil
 }
@@ -272,8 +275,8 @@ func insert(set *fieldpath.Set, path fieldpath.Path, value any) {
 // succeeds once the leftovers are removed. It sets empty leftovers to null. For other
 // leftovers it removes the union, and also dry-runs the whole object under another name.
 // The error is errInconclusive if such a leftover is in a list item.
-func (c Client) omitLeftovers(ctx context.Context, o Object, refusal error) (bool, error) {
-	_, found, err := c.findLeftovers(ctx, o, refusal)
+func (c Client) omitLeftovers(ctx context.Context, o Object, options Options, refusal error) (bool, error) {
+	_, found, err := c.findLeftovers(ctx, o, options, refusal)
 	if err != nil || len(found) == 0 {
 		return false, err
 	}

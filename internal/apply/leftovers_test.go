@@ -90,7 +90,7 @@ func TestApply_ReportsOtherErrorsOfObjectWithLeftover(t *testing.T) {
 			if after := text(t, first); after != before {
 				t.Errorf("changed by a dry run: %s", after)
 			}
-			if _, err := apiServer.client.Apply(t.Context(), object(t, of, to), apply.Options{}); !apierrors.IsInvalid(err) {
+			if _, err := apiServer.client.Apply(t.Context(), object(t, of, to), over(t, object(t, of, to))); !apierrors.IsInvalid(err) {
 				t.Errorf("apply: got error %v, want Invalid", err)
 			}
 		})

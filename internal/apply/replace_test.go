@@ -26,7 +26,7 @@ const (
 // refused applies an object that the API server must reject, and returns the error.
 func refused(t *testing.T, o apply.Object) error {
 	t.Helper()
-	_, err := apiServer.client.Apply(t.Context(), o, apply.Options{})
+	_, err := apiServer.client.Apply(t.Context(), o, over(t, o))
 	if !apierrors.IsInvalid(err) {
 		t.Fatalf("got error %v, want Invalid", err)
 	}
@@ -139,7 +139,7 @@ func TestIsImmutable_ServiceWithUniqueFields(t *testing.T) {
 			if diff := cmp.Diff(with("two").Object, after.Object); diff != "" {
 				t.Errorf("the check has changed the given object:\n%s", diff)
 			}
-			if _, err := apiServer.client.Replace(t.Context(), after, of, apply.Options{}); err != nil {
+			if _, err := apiServer.client.Replace(t.Context(), after, over(t, after)); err != nil {
 				t.Errorf("Replace: %v", err)
 			}
 		})
@@ -152,29 +152,23 @@ func TestReplace_RecreatesObject(t *testing.T) {
 		return object(t, of, strings.ReplaceAll(immutableMap, "VALUE", value))
 	}
 	before := mustApply(t, with("one"))
-	after, err := apiServer.client.Replace(t.Context(), with("two"), of, apply.Options{})
+	after, err := apiServer.client.Replace(t.Context(), with("two"), over(t, with("two")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if after.UID == before.UID || data(t, of)["k"] != "two" || after.Labels[api.LabelOwnerUID] != string(of.UID) {
 		t.Errorf("got %+v with %v", after, data(t, of))
 	}
-	if made, err := apiServer.client.Replace(t.Context(), object(t, of, strings.ReplaceAll(aJob, "VALUE", "i")), of, apply.Options{}); err != nil || made == nil {
-		t.Errorf("missing object: %v", err)
-	}
-
-	other := of
-	other.UID, other.Name = "another-uid", "other"
-	if _, err := apiServer.client.Replace(t.Context(), with("three"), other, apply.Options{}); !errors.Is(err, apply.ErrForeign) {
-		t.Errorf("object of another owner: %v, want ErrForeign", err)
+	if _, err := apiServer.client.Replace(t.Context(), with("three"), apply.Options{UID: before.UID}); !errors.Is(err, apply.ErrReplaced) {
+		t.Errorf("another object with the name: %v, want ErrReplaced", err)
 	}
 	if live := get(t, with("two")); live.UID != after.UID {
-		t.Error("the object of another owner was recreated")
+		t.Error("another object with the name was recreated")
 	}
 
 	wrong := with("three")
 	wrong.Object["data"] = map[string]any{"not a key": "v"}
-	if _, err := apiServer.client.Replace(t.Context(), wrong, of, apply.Options{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "recreate: deleted, but not created again") {
+	if _, err := apiServer.client.Replace(t.Context(), wrong, over(t, wrong)); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "recreate: deleted, but not created again") {
 		t.Errorf("the error does not describe the state: %v", err)
 	}
 }
@@ -200,7 +194,7 @@ func TestReplace_WaitsForDeletion(t *testing.T) {
 	defer watch.Stop()
 	done := make(chan error, 1)
 	go func() {
-		_, err := apiServer.client.Replace(t.Context(), with("two"), of, apply.Options{})
+		_, err := apiServer.client.Replace(t.Context(), with("two"), over(t, with("two")))
 		done <- err
 	}()
 	for event := range watch.ResultChan() {
@@ -231,7 +225,7 @@ func TestReplace_OrphansPodsOfStatefulSet(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := apiServer.client.Replace(ctx, with("two"), of, apply.Options{})
+		_, err := apiServer.client.Replace(ctx, with("two"), over(t, with("two")))
 		done <- err
 	}()
 	live := get(t, with("one"))

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/resource"
 
@@ -32,12 +33,13 @@ func (k *kubeClient) recreate(o apply.Object, options apply.Options, refusal err
 	}
 	what := apply.Describe(o.Unstructured)
 	k.Notifier.Warn(api.EventForced, fmt.Sprintf("%s could not be changed and is deleted and created again", what))
-	made, err := k.objects.Replace(k.ctx, o, k.Owner, options)
+	made, err := k.objects.Replace(k.ctx, o, options)
 	// A plan lists an object once.
 	if err != nil || k.plan != nil || len(ignored(k.Ignore, o.Unstructured)) == 0 {
 		return made, err
 	}
-	if o, err = k.dropIgnoredFields(o); err != nil {
+	options.UID = made.GetUID()
+	if o, err = k.dropIgnoredFields(o, &options); err != nil {
 		return nil, err
 	}
 	return k.objects.Apply(k.ctx, o, options)
@@ -130,27 +132,20 @@ func (k *kubeClient) unchanged(o apply.Object) (apply.State, bool) {
 		k.inventory.Intact(k.Owner.UID, key)
 }
 
-// apply sends a prepared object and records the result in the inventory.
-func (k *kubeClient) apply(o apply.Object) (*metav1.PartialObjectMetadata, error) {
+// apply sends a prepared object, unless the release does not own the live object, and records
+// the result in the inventory.
+func (k *kubeClient) apply(o apply.Object) (applied *metav1.PartialObjectMetadata, err error) {
 	key := apply.KeyOf(o)
-	live, _ := k.inventory.Get(key)
 	whole := o
-	write := k.dropIgnoredFields
-	if k.plan != nil {
-		write = k.keepIgnoredFields
-	}
-	o, err := write(whole)
-	if err != nil {
-		return nil, err
-	}
-	options := apply.Options{
-		LeaveReplicas: (live.Scaled || k.scaled[key]) && !k.regained.Has(key),
-		Warn:          func(what string) { k.Notifier.Warn(api.EventObjectAdjusted, what) },
-	}
-	applied, err := k.objects.Apply(k.ctx, o, options)
-	if err != nil && k.Force {
-		applied, err = k.recreate(whole, options, err)
-	}
+	err = k.onlyOwned(whole, func(uid types.UID) error {
+		live, _ := k.inventory.Get(key)
+		o, applied, err = k.send(whole, apply.Options{
+			UID:           uid,
+			LeaveReplicas: (live.Scaled || k.scaled[key]) && !k.regained.Has(key),
+			Warn:          func(what string) { k.Notifier.Warn(api.EventObjectAdjusted, what) },
+		})
+		return err
+	})
 	if k.planRefusal(err) {
 		return nil, nil
 	}
@@ -161,6 +156,24 @@ func (k *kubeClient) apply(o apply.Object) (*metav1.PartialObjectMetadata, error
 	k.inventory.Put(state)
 	k.applied = append(k.applied, expected(o, state))
 	return applied, nil
+}
+
+// send applies an object without its ignored fields, and returns what it sent. A forced
+// action recreates the object if it cannot be changed.
+func (k *kubeClient) send(whole apply.Object, options apply.Options) (sent apply.Object, applied *metav1.PartialObjectMetadata, err error) {
+	if k.plan != nil {
+		sent, err = k.keepIgnoredFields(whole)
+	} else {
+		sent, err = k.dropIgnoredFields(whole, &options)
+	}
+	if err != nil {
+		return sent, nil, err
+	}
+	applied, err = k.objects.Apply(k.ctx, sent, options)
+	if err != nil && k.Force && !errors.Is(err, apply.ErrReplaced) {
+		applied, err = k.recreate(whole, options, err)
+	}
+	return sent, applied, err
 }
 
 // expected returns the expected state of an object that was just applied.

@@ -165,6 +165,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		reported:      sets.Set[string]{},
 		unowned:       sets.Set[apply.Key]{},
 		approved:      sets.Set[apply.Key]{},
+		checked:       map[apply.Key]types.UID{},
 		scaled:        map[apply.Key]bool{},
 		finished:      map[apply.Key]apply.State{},
 		hookLeftovers: map[apply.Key]types.UID{},

@@ -206,7 +206,18 @@ func (r *run) applyCRD(crd chartCRD) error {
 	if crd.unchanged {
 		return r.kube.objects.Watch(ctx, apply.Object{Unstructured: crd.live, Mapping: crd.Mapping}, established)
 	}
-	if _, err := r.kube.objects.Apply(ctx, crd.Object, apply.Options{}); err != nil {
+	options := apply.Options{}
+	if crd.live != nil {
+		options.UID = crd.live.GetUID()
+	}
+	_, err := r.kube.objects.Apply(ctx, crd.Object, options)
+	if errors.Is(err, apply.ErrReplaced) {
+		if now, readErr := r.readCRD(crd.Unstructured); now == nil && readErr == nil {
+			// Another client has created the CRD since it was read, so it is not changed.
+			err = nil
+		}
+	}
+	if err != nil {
 		return err
 	}
 	if r.plan != nil {

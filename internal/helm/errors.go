@@ -18,7 +18,8 @@ var (
 	// in the watches file forbids an object or a lookup of the chart.
 	ErrNotAllowed = errors.New("not allowed for this kind")
 	// ErrConflict marks an action that wrote nothing, because an object of the chart
-	// exists and is not owned by the release.
+	// exists and is not owned by the release. If another client creates the object during
+	// the action, the action ends there, and the object is not changed.
 	ErrConflict = errors.New("an object of the chart exists already and is not owned by this release")
 	// ErrRefused marks an upgrade that wrote nothing, because the API server would
 	// reject an object.

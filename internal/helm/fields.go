@@ -17,14 +17,17 @@ import (
 // applied. When the object is created, the fields are applied once with a field manager
 // of their own, because server-side apply removes a field that its only manager no
 // longer applies.
-func (k *kubeClient) dropIgnoredFields(o apply.Object) (apply.Object, error) {
+// It changes the UID in the options to that of the object.
+func (k *kubeClient) dropIgnoredFields(o apply.Object, options *apply.Options) (apply.Object, error) {
 	paths := ignored(k.Ignore, o.Unstructured)
 	if len(paths) == 0 {
 		return o, nil
 	}
-	if err := k.objects.HandOver(k.ctx, o, paths); err != nil {
+	uid, err := k.objects.HandOver(k.ctx, o, paths, *options)
+	if err != nil {
 		return o, err
 	}
+	options.UID = uid
 	o.Unstructured = o.DeepCopy()
 	for _, path := range paths {
 		unstructured.RemoveNestedField(o.Object, path...)

@@ -219,7 +219,7 @@ func (k *kubeClient) removeHookLeftover(o apply.Object, uid types.UID) error {
 	}
 	delete(k.hookLeftovers, apply.KeyOf(o))
 	k.log.printf("%s was created by a hook and is replaced by an object of the release", apply.Describe(o.Unstructured))
-	return k.objects.WaitGone(k.ctx, o)
+	return k.objects.WaitGone(k.ctx, o, uid)
 }
 
 // explainConflict returns an error that lists the rendered objects that exist and are

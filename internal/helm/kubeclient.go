@@ -88,6 +88,9 @@ type kubeClient struct {
 	inventory Inventory
 	// readings records the lookups of the templates.
 	readings *lookupRecord
+	// checked holds the UIDs of the objects that the action has read and may write, empty
+	// for an object that did not exist.
+	checked map[apply.Key]types.UID
 	// scaled holds the objects whose replicas an autoscaler sets, for objects that are
 	// not in the inventory yet.
 	scaled map[apply.Key]bool
@@ -297,7 +300,7 @@ func (k *kubeClient) waitGone(objects []apply.Object, timeout time.Duration) err
 	defer cancel()
 	k.remaining = nil
 	for _, o := range objects {
-		err := k.objects.WaitGone(ctx, o)
+		err := k.objects.WaitGone(ctx, o, "")
 		if err == nil {
 			continue
 		}

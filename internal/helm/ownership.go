@@ -7,6 +7,7 @@ import (
 
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/resource"
 
@@ -46,10 +47,60 @@ func (k *kubeClient) readOwned(objects helmkube.ResourceList) (map[apply.Key]*me
 			foreign = append(foreign, fmt.Sprintf("%s: %v", apply.Describe(o.Unstructured), err))
 		}
 		found[apply.KeyOf(o)] = live
+		k.checked[apply.KeyOf(o)] = uidOf(live)
 		// The object may not be in the inventory yet.
 		k.scaled[apply.KeyOf(o)] = live != nil && apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live).Scaled
 	}
 	return found, joinReasons(ErrConflict, foreign)
+}
+
+// uidOf returns the UID of a live object, or an empty UID if the object is nil.
+func uidOf(live *metav1.PartialObjectMetadata) types.UID {
+	if live == nil {
+		return ""
+	}
+	return live.GetUID()
+}
+
+// mayWrite returns the UID of the object that a write may change, or an empty UID if the
+// write must create the object. An object that was not checked is created: if it exists, the
+// write fails and the object is checked then.
+func (k *kubeClient) mayWrite(key apply.Key) types.UID {
+	if uid, checked := k.checked[key]; checked {
+		return uid
+	}
+	if k.knownOwned(key) {
+		state, _ := k.inventory.Get(key)
+		return state.UID
+	}
+	return ""
+}
+
+// maxReplaced limits how often one action checks an object again because another client
+// creates, deletes or replaces it.
+const maxReplaced = 5
+
+// onlyOwned calls write with the UID of the object that it may change, see mayWrite. The
+// ownership was checked some time ago: a hook may have run for minutes since. If the write
+// finds another object, or none, the object is checked again.
+func (k *kubeClient) onlyOwned(o apply.Object, write func(types.UID) error) error {
+	key := apply.KeyOf(o)
+	uid := k.mayWrite(key)
+	for attempt := 1; ; attempt++ {
+		err := write(uid)
+		if !errors.Is(err, apply.ErrReplaced) || attempt == maxReplaced {
+			return err
+		}
+		live, readErr := k.objects.Get(k.ctx, o)
+		if readErr != nil {
+			return errors.Join(err, readErr)
+		}
+		if why := k.mayTakeOver(key, live); why != nil {
+			return fmt.Errorf("%w: %s: %w", ErrConflict, apply.Describe(o.Unstructured), why)
+		}
+		uid = uidOf(live)
+		k.checked[key] = uid
+	}
 }
 
 // splitForeign separates the objects that the release owns from foreign objects. The
@@ -69,6 +120,7 @@ func (k *kubeClient) splitForeign(objects helmkube.ResourceList) (ours, foreign 
 			if live != nil {
 				err = k.owns(apply.KeyOf(o), live)
 			}
+			k.checked[apply.KeyOf(o)] = uidOf(live)
 			if err != nil {
 				foreign = append(foreign, info)
 				errs = append(errs, fmt.Errorf("verify %s: %w", apply.KeyOf(o), err))

@@ -128,6 +128,7 @@ func (k *kubeClient) repair(info *resource.Info, read liveReader) (Repaired, err
 			return repaired, fmt.Errorf("repair %s: %w", repaired.Key, err)
 		}
 	}
+	k.checked[repaired.Key] = uidOf(before)
 	after, err := k.apply(o)
 	if err != nil {
 		return repaired, err
