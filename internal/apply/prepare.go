@@ -50,12 +50,17 @@ func Prepare(object *unstructured.Unstructured, owner Owner, refer bool) (*unstr
 	if refer && object.GetNamespace() == owner.Namespace && owner.Namespace != "" && !HasKeepPolicy(object) && !IsProtected(object) {
 		object.SetOwnerReferences(append(object.GetOwnerReferences(), owner.Reference()))
 	}
+	return object, SetDigest(object)
+}
+
+// SetDigest sets the digest of a prepared object in its annotation.
+func SetDigest(object *unstructured.Unstructured) error {
+	unstructured.RemoveNestedField(object.Object, "metadata", "annotations", api.AnnotationApplied)
 	digest, err := DigestOf(object)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		annotate(object, api.AnnotationApplied, digest)
 	}
-	annotate(object, api.AnnotationApplied, digest)
-	return object, nil
+	return err
 }
 
 // DigestOf returns the digest of a prepared object, for AnnotationApplied.

@@ -178,6 +178,17 @@ func withReplicas(fields []byte) ([]byte, bool) {
 	return data, err == nil
 }
 
+// SetsReplicas reports whether the operator's field manager owns spec.replicas of a live object.
+// An entry that cannot be read counts as owning it.
+func SetsReplicas(live metav1.Object) bool {
+	own := ownEntry(live.GetManagedFields())
+	if own == nil {
+		return false
+	}
+	set, err := parseFields(own.FieldsV1.GetRawBytes())
+	return err != nil || set.Has(replicas)
+}
+
 func parseFields(fields []byte) (*fieldpath.Set, error) {
 	set := &fieldpath.Set{}
 	err := set.FromJSON(bytes.NewReader(fields))

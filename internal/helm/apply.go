@@ -154,8 +154,18 @@ func (k *kubeClient) apply(o apply.Object) (applied *metav1.PartialObjectMetadat
 	}
 	state := apply.StateOf(o.Mapping.GroupVersionKind.GroupKind(), applied)
 	k.inventory.Put(state)
-	k.applied = append(k.applied, expected(o, state))
+	if _, withheld := k.withheld[key]; withheld {
+		k.applied = append(k.applied, unmet(key, k.Owner))
+	} else {
+		k.applied = append(k.applied, expected(o, state))
+	}
 	return applied, nil
+}
+
+// unmet returns an expected state that no live object has, so that the object counts as
+// drifted.
+func unmet(key apply.Key, owner apply.Owner) apply.State {
+	return apply.State{Key: key, Owner: owner.UID}
 }
 
 // send applies an object without its ignored fields, and returns what it sent. A forced
@@ -165,6 +175,9 @@ func (k *kubeClient) send(whole apply.Object, options apply.Options) (sent apply
 		sent, err = k.keepIgnoredFields(whole)
 	} else {
 		sent, err = k.dropIgnoredFields(whole, &options)
+	}
+	if err == nil {
+		sent, err = k.keepReplicas(sent, options)
 	}
 	if err != nil {
 		return sent, nil, err

@@ -47,7 +47,7 @@ const actionUpgrade = "upgrade"
 // It is called before anything is written. The records are those of the release without
 // the one that the action repeats. The manifests contain the objects of the new revision,
 // and the CRDs are those that the action installs.
-func (r *run) approve(action string, records []release.Record, manifests []string, crds []chartCRD) error {
+func (r *run) approve(action string, records []release.Record, manifests []*helmchart.File, crds []chartCRD) error {
 	plan := guard.Plan{Action: action, Chart: r.Digests.Chart, Values: r.Digests.Values}
 	for _, record := range records {
 		if record.Status == api.StatusDeployed {
@@ -99,7 +99,7 @@ func (r *run) approveRollback(target release.Record, records []release.Record) e
 	if err != nil {
 		return err
 	}
-	return r.approve(fmt.Sprintf("rollback to revision %d", target.Revision), records, []string{rls.Manifest}, nil)
+	return r.approve(fmt.Sprintf("rollback to revision %d", target.Revision), records, []*helmchart.File{{Name: "manifest", Data: []byte(rls.Manifest)}}, nil)
 }
 
 // approveCommand returns the command that approves a plan.
@@ -116,12 +116,12 @@ func (r *run) approveCommand(digest string) string {
 }
 
 // manifestsOf returns the rendered templates that contain objects.
-func manifestsOf(rendered *helmchart.Chart) []string {
-	var manifests []string
+func manifestsOf(rendered *helmchart.Chart) []*helmchart.File {
+	var manifests []*helmchart.File
 	for _, template := range rendered.Templates {
 		name := path.Base(template.Name)
 		if !strings.HasPrefix(name, "_") && name != "NOTES.txt" {
-			manifests = append(manifests, string(template.Data))
+			manifests = append(manifests, template)
 		}
 	}
 	return manifests

@@ -26,6 +26,9 @@ import (
 	"github.com/chartwright/chartwright/internal/chart/render"
 )
 
+// errKindUnread marks a temporary error: the API server did not answer which kinds it serves.
+var errKindUnread = errors.New("the kind cannot be looked up")
+
 // builder turns the manifests of one action into resource lists. Helm builds the same
 // text up to three times, so lists are cached by their text. Helm also changes the
 // lists, so the builder returns copies.
@@ -162,6 +165,9 @@ func (b *builder) info(object *unstructured.Unstructured) (*resource.Info, error
 	mapping, err := b.mapping(gvk)
 	if meta.IsNoMatchError(err) && b.skipUnknown {
 		return nil, nil
+	}
+	if err != nil && !meta.IsNoMatchError(err) {
+		err = fmt.Errorf("%w: %w", errKindUnread, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", gvk.Kind, object.GetName(), err)

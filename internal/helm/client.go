@@ -166,6 +166,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		unowned:       sets.Set[apply.Key]{},
 		approved:      sets.Set[apply.Key]{},
 		checked:       map[apply.Key]types.UID{},
+		withheld:      map[apply.Key]string{},
 		scaled:        map[apply.Key]bool{},
 		finished:      map[apply.Key]apply.State{},
 		hookLeftovers: map[apply.Key]types.UID{},

@@ -7,15 +7,18 @@ import (
 	"slices"
 	"strings"
 
+	helmchart "helm.sh/helm/v3/pkg/chart"
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/guard"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
@@ -42,19 +45,18 @@ func (k *kubeClient) enforces() bool {
 // guardedOperations returns the guarded operations of an upgrade or a rollback. Without
 // guarded objects in the release it makes no request, and parses only what Helm parses,
 // too.
-func (r *run) guardedOperations(records []release.Record, manifests []string) ([]guard.Operation, error) {
+func (r *run) guardedOperations(records []release.Record, manifests []*helmchart.File) ([]guard.Operation, error) {
 	previous, err := r.previousObjects(records)
 	if err != nil {
 		return nil, err
 	}
-	candidates := r.kube.candidates(previous)
-	if len(candidates) == 0 {
-		return nil, nil
+	candidates, err := r.kube.candidates(previous)
+	if err != nil || len(candidates) == 0 {
+		return nil, err
 	}
 	wanted, err := r.kube.wantedObjects(manifests, sets.KeySet(candidates))
 	if err != nil {
-		// Helm parses all manifests, and reports the error before it writes.
-		return nil, nil //nolint:nilerr // see above
+		return nil, fmt.Errorf("check which guarded objects the action changes: %w", err)
 	}
 	var found []guard.Operation
 	for _, key := range slices.SortedFunc(maps.Keys(candidates), func(a, b apply.Key) int { return strings.Compare(a.String(), b.String()) }) {
@@ -100,7 +102,7 @@ func (r *run) previousObjects(records []release.Record) (helmkube.ResourceList, 
 
 // candidates returns the guarded objects among the objects of previous revisions and the
 // objects that the inventory holds for the owner.
-func (k *kubeClient) candidates(previous helmkube.ResourceList) map[apply.Key]candidate {
+func (k *kubeClient) candidates(previous helmkube.ResourceList) (map[apply.Key]candidate, error) {
 	rules := k.rules()
 	found := map[apply.Key]candidate{}
 	seen := sets.Set[apply.Key]{}
@@ -127,26 +129,35 @@ func (k *kubeClient) candidates(previous helmkube.ResourceList) map[apply.Key]ca
 		if seen.Has(state.Key) || state.Kept || state.Deleting || why == "" && state.GroupKind() != guard.StatefulSet {
 			continue
 		}
-		if o, err := k.named(state.Key); err == nil {
-			found[state.Key] = candidate{Object: o, why: why}
+		o, err := k.named(state.Key)
+		if meta.IsNoMatchError(err) {
+			// No request can change an object of this kind.
+			continue
 		}
+		if err != nil {
+			return nil, err
+		}
+		found[state.Key] = candidate{Object: o, why: why}
 	}
-	return found
+	return found, nil
 }
 
 // wantedObjects returns those of the named objects that manifests contain. It parses only
 // documents that may contain one.
-func (k *kubeClient) wantedObjects(manifests []string, named sets.Set[apply.Key]) (map[apply.Key]apply.Object, error) {
+func (k *kubeClient) wantedObjects(manifests []*helmchart.File, named sets.Set[apply.Key]) (map[apply.Key]apply.Object, error) {
 	found := map[apply.Key]apply.Object{}
 	builder := k.builder.lenient()
 	for _, manifest := range manifests {
-		text := filterManifest(manifest, named)
+		text := filterManifest(string(manifest.Data), named)
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
 		list, err := builder.build(text)
+		if err != nil && !errors.Is(err, errKindUnread) {
+			err = fmt.Errorf("%w: %w", chart.ErrRender, err)
+		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", manifest.Name, err)
 		}
 		for _, info := range list {
 			if o := object(info); !isHook(info) && named.Has(apply.KeyOf(o)) {
@@ -306,6 +317,61 @@ func (k *kubeClient) mayRecreate(o apply.Object, refusal error) (bool, error) {
 	if err != nil || !unchangeable || !k.enforces() || k.approved.Has(apply.KeyOf(o)) {
 		return unchangeable, err
 	}
-	state, _ := k.managed(apply.KeyOf(o))
-	return k.rules().Reason(o.Unstructured) == "" && !state.Protected, nil
+	live, err := k.objects.Read(k.ctx, o)
+	if err != nil || live == nil {
+		return false, err
+	}
+	return k.rules().Reason(o.Unstructured) == "" && k.rules().Reason(live) == "", nil
+}
+
+// keepReplicas returns a StatefulSet without a scale-down that deletes claims and is not
+// approved: drift corrections, verifications and automatic rollbacks wait for no approval, and
+// the replicas may have changed since the approval was checked. The object is read for that
+// if its scale-downs delete claims.
+//
+// If another client has set the replicas, they stay drift. If the operator has set them, in a
+// revision that failed, it keeps them.
+func (k *kubeClient) keepReplicas(o apply.Object, options apply.Options) (apply.Object, error) {
+	if !guard.DeletesClaims(o.Unstructured) || options.UID == "" || options.LeaveReplicas || !k.enforces() || k.approved.Has(apply.KeyOf(o)) {
+		return o, nil
+	}
+	live, err := k.objects.Read(k.ctx, o)
+	if err != nil || live == nil {
+		return o, err
+	}
+	why := guard.ScalingReason(live, o.Unstructured)
+	if why == "" {
+		return o, nil
+	}
+	o.Unstructured = o.DeepCopy()
+	if !apply.SetsReplicas(live) {
+		unstructured.RemoveNestedField(o.Object, "spec", "replicas")
+		k.withheld[apply.KeyOf(o)] = why
+		return o, apply.SetDigest(o.Unstructured)
+	}
+	value, _, err := unstructured.NestedFieldCopy(live.Object, "spec", "replicas")
+	if err == nil {
+		err = unstructured.SetNestedField(o.Object, value, "spec", "replicas")
+	}
+	if err == nil {
+		err = apply.SetDigest(o.Unstructured)
+	}
+	if err == nil && o.GetAnnotations()[api.AnnotationApplied] != live.GetAnnotations()[api.AnnotationApplied] {
+		k.reportOnce(api.EventObjectLeft, fmt.Sprintf("%s keeps its replicas, because a scale-down needs an approval: %s. The next upgrade asks for the approval", apply.Describe(o.Unstructured), why))
+	}
+	return o, err
+}
+
+// withheldError returns an error with the scale-downs that a drift correction did not carry
+// out, or nil.
+func (k *kubeClient) withheldError() error {
+	if len(k.withheld) == 0 {
+		return nil
+	}
+	var why []string
+	for _, key := range slices.SortedFunc(maps.Keys(k.withheld), func(a, b apply.Key) int { return strings.Compare(a.String(), b.String()) }) {
+		why = append(why, key.String()+": "+k.withheld[key])
+	}
+	return fmt.Errorf("%w: replicas that others have changed are not corrected, because that deletes claims: %s. To delete the claims, scale the StatefulSet down with kubectl. To keep the replicas, set them in the spec",
+		ErrApprovalRequired, strings.Join(why, "; "))
 }

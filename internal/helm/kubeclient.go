@@ -103,6 +103,8 @@ type kubeClient struct {
 	kinds   []schema.GroupVersionKind
 	// approved holds the objects of the guarded operations that the action may carry out.
 	approved sets.Set[apply.Key]
+	// withheld describes the scale-downs that were not carried out, by StatefulSet.
+	withheld map[apply.Key]string
 	// finished holds the Jobs that have finished and must not run again.
 	finished map[apply.Key]apply.State
 	// deletedObjects holds what an uninstall has deleted and neither the manifest nor the

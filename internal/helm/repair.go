@@ -46,6 +46,7 @@ func (r Repaired) String() string {
 // of that name is not owned by the release. If the record is not verified, nothing is
 // changed and the error is ErrUntrusted.
 func (c *Client) Repair(ctx context.Context, r Request, drifted map[apply.Key]bool) ([]Repaired, error) {
+	r.TakeOwnership = false
 	named := sets.KeySet(drifted)
 	var done []Repaired
 	err := c.run(ctx, r, func(run *run) error {
@@ -66,7 +67,9 @@ func (c *Client) Repair(ctx context.Context, r Request, drifted map[apply.Key]bo
 				errs = append(errs, err)
 				continue
 			}
-			done = append(done, repaired)
+			if _, withheld := run.kube.withheld[repaired.Key]; !withheld || len(repaired.Fields) > 0 {
+				done = append(done, repaired)
+			}
 		}
 		for _, state := range run.kube.applied {
 			c.config.Inventory.ExpectOne(r.Owner.UID, state)
@@ -75,7 +78,7 @@ func (c *Client) Repair(ctx context.Context, r Request, drifted map[apply.Key]bo
 			// The inventory expects the objects of another revision.
 			c.config.Inventory.Expect(r.Owner.UID, nil)
 		}
-		return errors.Join(errs...)
+		return errors.Join(append(errs, run.kube.withheldError())...)
 	})
 	return done, err
 }
@@ -155,7 +158,7 @@ const maxFields = 5
 // drifted, and the error is ErrForeign. If the record is not verified, nothing is
 // changed and the error is ErrUntrusted.
 func (c *Client) Verify(ctx context.Context, r Request) error {
-	r.Verify = true
+	r.Verify, r.TakeOwnership = true, false
 	return c.run(ctx, r, func(run *run) error {
 		deployed, err := run.deployed(nil)
 		if err != nil {
@@ -175,11 +178,11 @@ func (c *Client) Verify(ctx context.Context, r Request) error {
 			return err
 		}
 		for key := range keys(foreign) {
-			run.kube.applied = append(run.kube.applied, apply.State{Key: key, Owner: r.Owner.UID})
+			run.kube.applied = append(run.kube.applied, unmet(key, r.Owner))
 		}
 		c.config.Inventory.Expect(r.Owner.UID, run.kube.applied)
-		if conflicts != nil {
-			return conflicts
+		if err := errors.Join(conflicts, run.kube.withheldError()); err != nil {
+			return err
 		}
 		recorded, stored := deployed.record.Inventory, run.kube.stored()
 		if recorded.Digest != stored.Digest || !slices.Equal(recorded.Outside, stored.Outside) {

@@ -31,6 +31,12 @@ var unobserved = Health{OpenEnded: true, Reason: "Applied", Message: "applied, b
 // notFound is the health of an expected object that does not exist.
 var notFound = Health{Reason: "Gone", Message: "object not found"}
 
+// ReasonForeign is the reason of an expected object that another custom resource has taken
+// over, or created under the name.
+const ReasonForeign = "Foreign"
+
+var foreign = Health{Failed: true, Reason: ReasonForeign, Message: "belongs to another custom resource; rename one of the two objects"}
+
 // DependsOnContext reports whether a reason depends on more than the object itself: on a
 // health rule in watches.yaml or on other objects of the kind.
 func DependsOnContext(reason string) bool {
@@ -73,6 +79,9 @@ func (x *Index) Health(owner types.UID, now time.Time) Summary {
 	s := Summary{Total: len(keys)}
 	for _, key := range keys {
 		found, next := x.healthOf(key, now)
+		if live := x.live(key); live != nil && live.Owner != owner && live.Owner != "" {
+			found = foreign
+		}
 		found = x.jobHealth(owner, key, found)
 		if !next.IsZero() && (s.Next.IsZero() || next.Before(s.Next)) {
 			s.Next = next

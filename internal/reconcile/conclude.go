@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/plan"
@@ -69,6 +70,7 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 		if advice := r.advice(v, err); advice != "" {
 			f.Message, f.Forbidden = f.Message+". "+advice, true
 		}
+		f.Foreign = errors.Is(err, apply.ErrForeign)
 		f.Unserved = meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
 		logger.Error(err, "action failed", "reason", f.Reason)
 		r.fail(v, d, f, err)

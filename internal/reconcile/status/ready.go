@@ -111,6 +111,9 @@ func serving(v *Snapshot) summary {
 		}
 		return working(plan.StepUpgrade, v)
 	}
+	if f := v.uncorrected(); f != nil && f.Foreign {
+		return summary{status: metav1.ConditionFalse, reason: api.ReasonObjectConflict, message: f.Message, stalled: true, serves: true}
+	}
 	if len(v.Health.Unready) > 0 {
 		s := unreadiness(v)
 		s.serves = true
@@ -191,6 +194,8 @@ func unreadiness(v *Snapshot) summary {
 	first := v.Health.Unready[0]
 	s := summary{status: metav1.ConditionFalse, reason: api.ReasonProgressing, reconciling: true}
 	switch {
+	case first.Reason == inventory.ReasonForeign:
+		s.reason, s.reconciling, s.stalled = api.ReasonObjectConflict, false, true
 	case first.Failed:
 		s.reason, s.reconciling, s.stalled = api.ReasonObjectFailed, false, true
 	case v.Overdue:

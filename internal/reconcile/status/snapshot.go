@@ -72,6 +72,14 @@ type Snapshot struct {
 // failing returns the failure of the last attempt to reach the target, or nil.
 func (v *Snapshot) failing() *Failure { return v.Failure.of(plan.Target(v.Observation)) }
 
+// uncorrected returns the failure of the last correction of drift that still exists, or nil.
+func (v *Snapshot) uncorrected() *Failure {
+	if len(v.Drift) == 0 && !v.Observation.Unverified {
+		return nil
+	}
+	return v.RepairFailure.of(plan.TargetOf(plan.StepRepair, v.Observation))
+}
+
 // Failure is the last action on a release, if it failed.
 type Failure struct {
 	plan.Failure
@@ -85,6 +93,8 @@ type Failure struct {
 	Plan *api.PlanStatus
 	// Guarded holds the UIDs of the objects that make the action wait.
 	Guarded map[apply.Key]types.UID
+	// Foreign reports that an object of the release belongs to somebody else.
+	Foreign bool
 	// Unserved reports that the API server does not serve the kind of an object.
 	Unserved bool
 }

@@ -201,7 +201,7 @@ func order(kind string) int {
 // drifted returns the reason and the message of the condition Drifted, and whether it
 // is True.
 func drifted(v *Snapshot) (reason, message string, holds bool) {
-	if f := v.RepairFailure.of(plan.TargetOf(plan.StepRepair, v.Observation)); f != nil && (len(v.Drift) > 0 || v.Observation.Unverified) {
+	if f := v.uncorrected(); f != nil {
 		return f.Reason, f.Message, true
 	}
 	if len(v.Fighting) > 0 {
