@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"context"
+	"maps"
 	"strings"
 	"testing"
 
@@ -53,6 +55,92 @@ func TestConflict_ObjectsOfOtherResourcesAreNotAdopted(t *testing.T) {
 	}
 	expectData(t, env, "web-1", "message", "mine")
 	expectData(t, env, "web-0", "message", "mine")
+}
+
+// suspendedHook is a hook that ends when a user lets it run.
+const suspendedHook = `apiVersion: batch/v1
+kind: Job
+metadata: {name: "{{ .Release.Name }}-hook", annotations: {helm.sh/hook: pre-install, helm.sh/hook-delete-policy: before-hook-creation}}
+spec:
+  suspend: true
+  template:
+    spec:
+      restartPolicy: Never
+      automountServiceAccountToken: false
+      securityContext: {runAsNonRoot: true, runAsUser: 65534, seccompProfile: {type: RuntimeDefault}}
+      containers: [{name: hook, image: "docker.io/library/busybox:1.37", securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]
+`
+
+// Others create objects while a hook of the release runs. The release takes over none of them,
+// as with Helm, and its deletion deletes none of them.
+func TestConflict_ObjectsCreatedDuringHookStay(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	one, other := env.NewKind("One"), env.NewKind("Other")
+	env.InstallCRD(one)
+	env.InstallCRD(other)
+	entry := func(kind harness.Kind) harness.Entry {
+		return harness.MakeEntry(kind, harness.Chart("tenant")).With("rbac", []any{
+			map[string]any{"apiGroups": []string{""}, "resources": []string{"services", "persistentvolumeclaims"}, "template": "templates/all.yaml"},
+			map[string]any{"apiGroups": []string{"batch"}, "resources": []string{"jobs"}, "template": "templates/all.yaml"},
+			map[string]any{"apiGroups": []string{""}, "resources": []string{"pods"}, "verbs": []string{"get", "list", "watch"}},
+		})
+	}
+	env.NewOperator(harness.Options{Watches: env.Watches(entry(one), entry(other)), AllNamespaces: true}).Start()
+	service := func(app string) string {
+		return "apiVersion: v1\nkind: Service\nmetadata: {name: shared}\nspec: {selector: {app: " + app + "}, ports: [{port: 80}]}"
+	}
+	settings := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, labels: {from: release}}\ndata: {from: release}"
+	claim := "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, labels: {from: release}}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}"
+	late := map[string]*unstructured.Unstructured{
+		"service": harness.MakeCR(one, "service").Set("extraDeploy", []any{suspendedHook, service("one")}).Obj(),
+		"config":  harness.MakeCR(one, "config").Set("extraDeploy", []any{suspendedHook, settings}).Obj(),
+		"claim":   harness.MakeCR(one, "claim").Set("extraDeploy", []any{suspendedHook, claim}).Obj(),
+	}
+	for name, cr := range late {
+		env.Create(cr)
+		env.Wait("the hook of "+name, func(ctx context.Context) error {
+			job := harness.Job(name + "-hook")
+			_, err := env.At(job).Get(ctx, job.GetName(), metav1.GetOptions{})
+			return err
+		})
+	}
+	owner := harness.MakeCR(other, "owner").Set("extraDeploy", []any{service("other")}).Obj()
+	env.Create(owner)
+	env.WaitReady(owner)
+	env.KubectlWith(strings.ReplaceAll(settings, "release", "user"), "create", "-f", "-")
+	env.KubectlWith(strings.ReplaceAll(claim, "release", "user"), "apply", "-f", "-")
+	objects := map[string]*unstructured.Unstructured{
+		"service": harness.Service("shared"), "config": harness.ConfigMap("settings"), "claim": harness.Object("v1", "PersistentVolumeClaim", "data"),
+	}
+	before := map[string]*unstructured.Unstructured{}
+	for name, object := range objects {
+		before[name] = env.Get(object)
+	}
+	unchanged := func(when string) {
+		t.Helper()
+		for name, object := range objects {
+			now := env.Get(object)
+			if now.GetUID() != before[name].GetUID() || !maps.Equal(now.GetLabels(), before[name].GetLabels()) || now.GetDeletionTimestamp() != nil || now.GetGeneration() != before[name].GetGeneration() {
+				t.Errorf("%s, the %s was changed: %v", when, name, now.Object)
+			}
+		}
+	}
+	for name, cr := range late {
+		env.Kubectl("patch", "job", name+"-hook", "--type=merge", "-p", `{"spec": {"suspend": false}}`)
+		status := env.WaitCondition(cr, "Ready", metav1.ConditionFalse, "ObjectConflict")
+		if message := condition(t, status, "Ready").Message; !strings.Contains(message, objects[name].GetName()) {
+			t.Errorf("%s: the message of Ready is %q, want the object's name", name, message)
+		}
+	}
+	unchanged("after the hooks")
+	env.WaitReady(owner)
+	for _, cr := range late {
+		env.Delete(cr)
+		env.WaitGone(cr)
+	}
+	unchanged("after the deletion")
+	env.WaitReady(owner)
 }
 
 // TestDelete_NamespaceDeletedBeforeItsServiceAccounts: the deletion of a

@@ -234,6 +234,52 @@ func TestGuard_StopsNewChart(t *testing.T) {
 	l.WaitGone(harness.Object("v1", "PersistentVolumeClaim", "a-web-a"))
 }
 
+// A correction of drift does not delete claims: the replicas of a user stay until the user
+// changes them, and other drift is corrected.
+func TestGuard_DriftCorrectionKeepsClaims(t *testing.T) {
+	t.Parallel()
+	l := serveLosses(t, nil)
+	web := l.cr("web", map[string]any{"set.name": "a", "set.replicas": 1, "set.whenScaled": "Delete"})
+	set, claim := harness.Object("apps/v1", "StatefulSet", "web-a"), harness.Object("v1", "PersistentVolumeClaim", "data-web-a-1")
+	l.Create(web)
+	l.WaitReady(web)
+	l.Kubectl("scale", "statefulset", "web-a", "--replicas=2")
+	status := l.WaitStatus(web, "the drift that is not corrected", func(status api.Status) error {
+		drifted := harness.Condition(status, api.ConditionDrifted)
+		if drifted == nil || drifted.Reason != api.ReasonApprovalRequired || !strings.Contains(drifted.Message, "StatefulSet "+l.Namespace+"/web-a: 1 replicas instead of 2") {
+			return fmt.Errorf("Drifted is %+v", drifted)
+		}
+		return nil
+	})
+	if ready := harness.Condition(status, api.ConditionReady); ready.Reason == api.ReasonApprovalRequired {
+		t.Errorf("Ready is %+v: there is no plan to approve", ready)
+	}
+	l.Wait("the claim of the second replica", func(ctx context.Context) error {
+		_, err := l.At(claim).Get(ctx, claim.GetName(), metav1.GetOptions{})
+		return err
+	})
+	uid := l.Get(claim).GetUID()
+	l.Patch(set, `[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "docker.io/library/busybox:other"}]`)
+	l.Wait("the other drift to be corrected", func(context.Context) error {
+		containers, _, _ := unstructured.NestedSlice(l.Get(set).Object, "spec", "template", "spec", "containers")
+		if image := containers[0].(map[string]any)["image"]; image != "docker.io/library/busybox:1.37" {
+			return fmt.Errorf("the image is %v", image)
+		}
+		return nil
+	})
+	if replicas, _, _ := unstructured.NestedInt64(l.Get(set).Object, "spec", "replicas"); replicas != 2 || l.Get(claim).GetUID() != uid || l.Get(claim).GetDeletionTimestamp() != nil {
+		t.Errorf("%d replicas, want 2, with the claim", replicas)
+	}
+	l.Kubectl("scale", "statefulset", "web-a", "--replicas=1")
+	l.WaitStatus(web, "the end of the drift", func(status api.Status) error {
+		if drifted := harness.Condition(status, api.ConditionDrifted); drifted != nil {
+			return fmt.Errorf("Drifted is %+v", drifted)
+		}
+		return nil
+	})
+	l.WaitGone(claim)
+}
+
 // While an upgrade waits, drift of the running release is corrected.
 func TestGuard_CorrectsDriftMeanwhile(t *testing.T) {
 	t.Parallel()
