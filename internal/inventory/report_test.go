@@ -96,3 +96,22 @@ func TestHealthConfig_AppliesRulesOfOwnerKind(t *testing.T) {
 		}
 	}
 }
+
+// An expected object that another custom resource has taken over is not ready, although it works.
+func TestHealth_ForeignObjectIsNotReady(t *testing.T) {
+	l := newRecordingIndex()
+	state, found := widget(t, "a", web, "10", "Up")
+	l.observe(state, found)
+	l.Expect(web, []apply.State{*state})
+	if s := l.Health(web, time.Now()); len(s.Unready) != 0 {
+		t.Fatalf("before: %+v", s)
+	}
+	taken, found := widget(t, "a", other, "11", "Up")
+	l.observe(taken, found)
+	if s := l.Health(web, time.Now()); len(s.Unready) != 1 || s.Unready[0].Reason != ReasonForeign || !s.Unready[0].Failed {
+		t.Errorf("after another custom resource has taken it over: %+v", s)
+	}
+	if s := l.Health(other, time.Now()); len(s.Unready) != 0 {
+		t.Errorf("the other custom resource: %+v", s)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/release"
 )
@@ -22,6 +23,16 @@ func isHeld(o *plan.Observation) { o.Held = &plan.Held{Revision: 1, Token: "held
 func holdExpired(o *plan.Observation) { isHeld(o); o.Held.Expired = true }
 
 func isPaused(o *plan.Observation) { o.Paused = true }
+
+func hasDrift(v *Snapshot) {
+	v.Observation.Drifted, v.Drift = true, []inventory.Drift{{Key: front}}
+}
+
+func notCorrected(foreign bool) func(*Snapshot) {
+	return func(v *Snapshot) {
+		v.RepairFailure = &Failure{Failure: plan.Failure{Target: plan.TargetOf(plan.StepRepair, v.Observation)}, Reason: api.EventRepairFailed, Message: "why", Foreign: foreign}
+	}
+}
 
 func isOld(o *plan.Observation) { o.Newest.Digest = "older" }
 
@@ -65,6 +76,9 @@ func TestReadiness_EveryState(t *testing.T) {
 		{"held", viewOf(upgraded, observed(isOld), observed(isHeld)), "Held: True Deployed, Held (rev 1)"},
 		{"held and drifted", viewOf(upgraded, observed(isHeld), observed(func(o *plan.Observation) { o.Drifted = true })), "Drifted: True Deployed, Held (rev 1)"},
 		{"held and changed by another program", viewOf(upgraded, observed(isHeld), observed(func(o *plan.Observation) { o.Newest.WrittenByUs = false })), "Held: Unknown RollingBack reconciling, RollingBack"},
+		{"drifted, and an object belongs to others", viewOf(deployed, hasDrift, notCorrected(true)), "Drifted: False ObjectConflict stalled, ObjectConflict"},
+		{"an object belonged to others", viewOf(deployed, notCorrected(true)), "InSync: True Deployed, Deployed"},
+		{"drifted, and a correction failed", viewOf(deployed, hasDrift, notCorrected(false)), "Drifted: True Deployed, Deployed"},
 		{"a hold to be ended", viewOf(upgraded, observed(holdExpired)), "Held: True Deployed, Deployed"},
 		{"an expired hold", viewOf(upgraded, observed(isOld), observed(holdExpired)), "OutOfSync: Unknown Upgrading reconciling, Upgrading"},
 		{"a rollback that fails", viewOf(upgraded, observed(request), withFailure(plan.TargetKey{Goal: plan.GoalRevision, Revision: 1, Request: "q"}, api.ReasonRollbackFailed, false)), "RollbackRequested: False RollbackFailed reconciling, RollbackFailed"},
