@@ -24,6 +24,7 @@ func TestLint_ChartsAndEntries(t *testing.T) {
 		"cluster/templates/role.yaml": "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: {{ .Release.Namespace }}-{{ .Release.Name }}\n",
 		"forbid.yaml":                 "- {group: example.com, version: v1, kind: Box, chart: cluster}",
 		"allow.yaml":                  "- {group: example.com, version: v1, kind: Box, chart: cluster, allow: {clusterScoped: [ClusterRole.rbac.authorization.k8s.io]}}",
+		"sdk.yaml":                    "- {group: example.com, version: v1, kind: Box, chart: cluster}\n#+kubebuilder:scaffold:watch\n",
 		"watches.yaml":                "- {group: example.com, version: v1, kind: Box, chart: clean}\n- {group: example.com, version: v1, kind: Bad, chart: bad}",
 		"odd.yaml":                    "- {group: example.com, version: v1, kind: Box, chart: none}",
 	})
@@ -45,6 +46,7 @@ func TestLint_ChartsAndEntries(t *testing.T) {
 		{"chart without an entry", []string{"cluster", "--strict"}, 0, []string{"info: ClusterRole <namespace>-<release> is cluster-scoped: an entry in watches.yaml needs ClusterRole.rbac.authorization.k8s.io in allow.clusterScoped"}, ""},
 		{"entry without allow block", []string{"--watches-file", "forbid.yaml"}, 1, []string{"cluster/templates/role.yaml:4: error: "}, "Error: lint: errors: 1, warnings: 0\n"},
 		{"entry with allow block", []string{"--watches-file", "allow.yaml", "--strict"}, 0, nil, ""},
+		{"entry of the operator-sdk", []string{"--watches-file", "sdk.yaml"}, 0, []string{"cluster/Chart.yaml: warning: the entry of Box has no allow block: with its defaults and examples, the chart needs allow: {clusterScoped: [ClusterRole.rbac.authorization.k8s.io]} [allow-missing]\n"}, ""},
 		{"default watches file", nil, 1, []string{"bad/templates/a.yaml:4"}, "Error: lint: errors: 1, warnings: 0\n"},
 		{"invalid watches file", []string{"--watches-file", "odd.yaml"}, 1, nil, "Error: invalid watches file:\nodd.yaml:1: chart none: not found"},
 		{"unknown output format", []string{"-o", "xml"}, 1, nil, `Error: invalid argument "xml" for "-o, --output" flag: expected json or yaml`},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 )
@@ -44,6 +45,24 @@ func (a Allow) LookupScope() LookupScope {
 		return LookupAll
 	}
 	return cmp.Or(a.Lookup, LookupOwn)
+}
+
+// Missing returns the lines that the block lacks of the needed access. Only OtherNamespaces,
+// ClusterScoped and Lookup are compared. A block that allows everything lacks them, too, so
+// that its entry can get a block of its own.
+func (a Allow) Missing(need Allow) []string {
+	var missing []string
+	if need.OtherNamespaces && !a.OtherNamespaces {
+		missing = append(missing, "otherNamespaces: true")
+	}
+	kinds := sets.List(sets.New(need.ClusterScoped...).Delete(a.ClusterScoped...))
+	if len(kinds) > 0 {
+		missing = append(missing, "clusterScoped: ["+strings.Join(kinds, ", ")+"]")
+	}
+	if need.Lookup == LookupAll && a.Lookup != LookupAll {
+		missing = append(missing, "lookup: "+string(LookupAll))
+	}
+	return missing
 }
 
 // LookupsInValues reports whether values that are rendered by tpl may use lookup. In an

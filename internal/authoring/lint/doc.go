@@ -9,7 +9,8 @@
 //     results differ from one revision to the next, and reads of the cluster;
 //   - renders for several releases (objects.go) with several sets of values
 //     (trials.go): objects that two custom resources would share, that are not
-//     allowed, or that remain after the release;
+//     allowed, or that remain after the release, and the allow block that an entry
+//     without one needs (allow.go);
 //   - reports of other packages: Helm's own lint and the permissions that are
 //     derived from the chart (helm.go), and its CRD (schema.go).
 //

@@ -57,6 +57,75 @@ func TestLint_AppliesEntryOfWatchesFile(t *testing.T) {
 	}
 }
 
+func TestLint_PrintsAllowBlockForEntryOfOperatorSDK(t *testing.T) {
+	role := object("rbac.authorization.k8s.io/v1", "ClusterRole", "{{ .Release.Namespace }}-{{ .Release.Name }}")
+	away := object("v1", "ConfigMap", "{{ .Release.Namespace }}-{{ .Release.Name }}", "  namespace: other")
+	for _, test := range []struct {
+		name  string
+		files files
+		want  string
+	}{
+		{"nothing needed", nil, "the chart needs allow: {}"},
+		{"all settings", files{
+			"templates/b.yaml": role + "\n---\n" + away,
+			"templates/c.yaml": `{{ $a := lookup "v1" "Secret" "kube-system" "x" }}`,
+		}, "the chart needs allow: {otherNamespaces: true, clusterScoped: [ClusterRole.rbac.authorization.k8s.io], lookup: all}"},
+		{"an example", files{
+			"values.yaml": "enabled: false\n", "ci/a-values.yaml": "enabled: true\n", "values.schema.json": "{}",
+			"templates/b.yaml": "{{ if .Values.enabled }}\n" + role + "{{ end }}",
+		}, "the chart needs allow: {clusterScoped: [ClusterRole.rbac.authorization.k8s.io]}"},
+		{"a value that no example sets", files{
+			"values.yaml": "enabled: false\n", "values.schema.json": "{}",
+			"templates/b.yaml": "{{ if .Values.enabled }}\n" + role + "{{ end }}",
+		}, "the chart needs allow: {}"},
+		{"no example", files{
+			"values.schema.json": `{"type": "object", "required": ["size", "name"]}`, "values.yaml": "size: 1\n",
+		}, "the block cannot be derived"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			target := lint.Standalone("box", load(t, test.files))
+			target.Standalone, target.Kind.Allow.Everything = false, true
+			found, err := lint.Run(target, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = slices.DeleteFunc(found, func(f lint.Finding) bool { return f.Rule != "allow-missing" })
+			if len(found) != 1 || found[0].Severity != lint.Warning || found[0].File != "box/Chart.yaml" || !strings.Contains(found[0].Message, test.want) {
+				t.Errorf("got findings %+v, want one with %q", found, test.want)
+			}
+		})
+	}
+	target := lint.Standalone("box", load(t, files{"templates/b.yaml": `{{ $c := lookup "v1" "Secret" .Values.name "x" }}`}))
+	target.Standalone, target.Kind.Allow.Everything = false, true
+	if got := run(t, target); !slices.Contains(got, "warning lookup-elsewhere templates/b.yaml:1") {
+		t.Errorf("a lookup in a computed namespace gives %v", got)
+	}
+}
+
+// memory is a store of findings.
+type memory map[string][]byte
+
+func (m memory) Get(key string) ([]byte, bool) { data, found := m[key]; return data, found }
+func (m memory) Put(key string, data []byte)   { m[key] = data }
+
+// TestLint_StoreSeparatesEntriesWithoutAllow uses two entries with the same JSON: one with
+// an empty allow block, and one without.
+func TestLint_StoreSeparatesEntriesWithoutAllow(t *testing.T) {
+	store := memory{}
+	target := lint.Standalone("box", load(t, nil))
+	target.Standalone = false
+	for _, everything := range []bool{true, false, true} {
+		target.Kind.Allow.Everything = everything
+		found, err := lint.Run(target, store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.ContainsFunc(found, func(f lint.Finding) bool { return f.Rule == "allow-missing" }); got != everything {
+			t.Errorf("everything allowed is %t: got findings %v", everything, found)
+		}
+	}
+}
+
 // TestLint_ReportsUnusableSchema uses a scale path that is not in the schema.
 func TestLint_ReportsUnusableSchema(t *testing.T) {
 	target := lint.Standalone("box", load(t, nil))

@@ -76,11 +76,15 @@ func (c *check) lookup(call analysis.Call, at location) {
 		return
 	}
 	c.findf(ruleLookup, at, "lookup of %s: a change of the objects does not take effect at once", what)
-	if len(call.Args) < 3 || c.Kind.Allow.LookupScope() == watches.LookupAll || c.ownNamespace(call.Args[2]) {
+	if len(call.Args) < 3 || c.Kind.Allow.Lookup == watches.LookupAll || c.ownNamespace(call.Args[2]) {
 		return
 	}
 	severity, where := Warning, "a computed namespace"
 	if namespace, fixed := analysis.Literal(call.Args[2]); fixed {
+		if c.allowsEverything() {
+			c.need.Lookup = watches.LookupAll
+			return
+		}
 		where = "namespace " + namespace
 		if namespace == "" {
 			where = "no namespace, which selects all namespaces or a cluster-scoped kind"

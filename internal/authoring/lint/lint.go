@@ -59,6 +59,9 @@ type check struct {
 	// trials are the sets of values with which the chart is rendered.
 	trials []trial
 	store  permissions.Store
+	// need is the access outside the namespace of the release that the chart needs, if the
+	// entry has no allow block.
+	need watches.Allow
 }
 
 // Run checks a chart. The findings are sorted by file and line. An error means that
@@ -95,8 +98,12 @@ func (t Target) key() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "lint " + values.DigestOf(t.Kind.Chart.FilesDigest(), string(entry), string(overrides), strconv.FormatBool(t.Standalone)), nil
+	return "lint " + values.DigestOf(t.Kind.Chart.FilesDigest(), string(entry), string(overrides), strconv.FormatBool(t.Standalone), strconv.FormatBool(t.allowsEverything())), nil
 }
+
+// allowsEverything reports whether the target is an entry of the operator-sdk without an
+// allow block. The JSON of an entry does not contain this.
+func (t Target) allowsEverything() bool { return !t.Standalone && t.Kind.Allow.Everything }
 
 // stored returns the findings in a store, and false without findings.
 func stored(store permissions.Store, key string) (findings []Finding, known bool) {
@@ -109,7 +116,7 @@ func stored(store permissions.Store, key string) (findings []Finding, known bool
 
 // run returns the findings, with files relative to the chart.
 func (c *check) run() ([]Finding, error) {
-	for _, step := range []func() error{c.values, c.helm, c.schema, c.calls, c.passwords, c.objects, c.permissions} {
+	for _, step := range []func() error{c.values, c.helm, c.schema, c.calls, c.passwords, c.objects, c.allowBlock, c.permissions} {
 		if err := step(); err != nil {
 			return nil, err
 		}

@@ -28,7 +28,7 @@ func Rules() []Rule { return rules }
 var rules = []Rule{
 	ruleHelm, ruleNotRendered, ruleExample, ruleNoSchema, ruleSchemaLoss, ruleSchemaUseless,
 	ruleRandom, ruleTime, ruleRevision, rulePhase, ruleLookup, ruleLookupAway, rulePasswords,
-	ruleNoFile, ruleName, ruleClusterName, ruleClusterPlace, ruleNotAllowed, ruleCRD, ruleSize,
+	ruleNoFile, ruleName, ruleClusterName, ruleClusterPlace, ruleNotAllowed, ruleNoAllow, ruleCRD, ruleSize,
 	ruleHookPolicy, ruleHookLeft, ruleDeleteHook, rulePermissions, ruleUnknown,
 }
 
@@ -140,6 +140,12 @@ var (
 		Finds: "an object that `allow` forbids; info without a watches entry, or if only some values render the object",
 		Why:   "the operator rejects the release before it writes anything (reason NotAllowed)",
 		Fix:   "add the setting in the message to the entry, if the chart needs the object",
+	}
+	ruleNoAllow = Rule{
+		Name: "allow-missing", Severity: Warning,
+		Finds: "an entry of the operator-sdk without `allow`, and the block that the chart needs with its defaults and examples",
+		Why:   "values can make the chart create objects in any namespace and of any cluster-scoped kind, and read everything that the operator can read",
+		Fix:   "add the block in the message to the entry, without access that the chart should not have",
 	}
 	ruleCRD = Rule{
 		Name: "crd-without-keep", Severity: Error,

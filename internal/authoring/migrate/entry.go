@@ -122,7 +122,7 @@ func variablesOf(text string) []string {
 
 // reportedElsewhere lists lint rules whose problems other findings report in more
 // detail.
-var reportedElsewhere = map[string]bool{"not-allowed": true, "lookup-elsewhere": true, "permissions-unresolved": true, "schema-missing": true}
+var reportedElsewhere = map[string]bool{"not-allowed": true, "lookup-elsewhere": true, "allow-missing": true, "permissions-unresolved": true, "schema-missing": true}
 
 // chartFindings adds the lint findings and other problems of the chart.
 func (p *Project) chartFindings(f *finder, kind catalog.Kind) error {
@@ -165,9 +165,9 @@ func (p *Project) allowFindings(f *finder, kind catalog.Kind, given []map[string
 	if err != nil {
 		return err
 	}
-	switch missing := scaffold.MissingAllow(kind.Allow, need.Allow); {
+	switch missing := kind.Allow.Missing(need.Allow); {
 	case len(missing) > 0:
-		found := f.addf(ToDo, where, "the chart needs access beyond the release's namespace. An entry that has only keys of the operator-sdk allows everything, with a warning at startup; with any other key, Chartwright rejects everything that is not in the allow block")
+		found := f.addf(ToDo, where, "the chart needs access beyond the release's namespace. An entry that has only keys of the operator-sdk allows everything, with a message in the log at startup; with any other key, Chartwright rejects everything that is not in the allow block")
 		found.Do, found.Lines = "add this block to the entry, without access that the chart should not have", lines
 	case lines == "" && kind.Allow.Everything:
 		found := f.addf(Works, where, "the chart only needs the release's namespace. An entry that has only keys of the operator-sdk allows everything, which matters if values change the namespace of objects")

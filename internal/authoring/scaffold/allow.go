@@ -128,7 +128,7 @@ func (n *Need) lookups(loaded *chart.Chart) {
 // needs it.
 func (n Need) Reasons(have watches.Allow) []string {
 	var reasons []string
-	for _, line := range MissingAllow(have, n.Allow) {
+	for _, line := range have.Missing(n.Allow) {
 		reasons = append(reasons, "  "+line)
 		key, _, _ := strings.Cut(line, ":")
 		keys := []string{key}
@@ -148,20 +148,4 @@ func AllowLines(allow watches.Allow) (string, error) {
 	var e entry
 	e.allow(allow)
 	return e.lines("  ", "\n")
-}
-
-// MissingAllow returns the lines that are missing in the allow block of an entry.
-func MissingAllow(have, need watches.Allow) []string {
-	var missing []string
-	if need.OtherNamespaces && !have.OtherNamespaces {
-		missing = append(missing, otherNamespaces+": true")
-	}
-	kinds := sets.List(sets.New(need.ClusterScoped...).Delete(have.ClusterScoped...))
-	if len(kinds) > 0 {
-		missing = append(missing, clusterScoped+": ["+strings.Join(kinds, ", ")+"]")
-	}
-	if need.Lookup == watches.LookupAll && have.Lookup != watches.LookupAll {
-		missing = append(missing, lookupScope+": "+string(watches.LookupAll))
-	}
-	return missing
 }
