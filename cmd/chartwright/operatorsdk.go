@@ -1,14 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"slices"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 
-	"github.com/chartwright/chartwright/internal/authoring/scaffold"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/operator"
 )
@@ -64,25 +62,19 @@ func leaseByName(options *operator.Options, name string, logger logr.Logger) {
 	logger.Info("lease name read from $OPERATOR_NAME; use --leader-election-id instead", "lease", name)
 }
 
-// warnAllowsEverything logs a warning for each entry without an allow block, as written
-// for the operator-sdk, and what an empty allow block would refuse.
-func warnAllowsEverything(kinds []catalog.Kind, logger logr.Logger) {
+// logAllowsEverything logs the entries without an allow block, as written for the
+// operator-sdk. It analyzes no chart: the probes of a pod do not wait for an analysis of all
+// its charts.
+func logAllowsEverything(kinds []catalog.Kind, logger logr.Logger) {
+	var names []string
 	for _, kind := range kinds {
-		if !kind.Allow.Everything {
-			continue
+		if kind.Allow.Everything {
+			names = append(names, kind.GVK().GroupKind().String())
 		}
-		logger.Info("entry of the operator-sdk without allow block: values can make the chart create objects in any namespace and of any cluster-scoped kind, "+
-			"and read everything that the operator can read; add an allow block to restrict it",
-			"kind", kind.GVK().GroupKind().String(), "entry", fmt.Sprintf("%s:%d", kind.File, kind.Line), "wouldBeRefused", wouldBeRefused(kind))
 	}
-}
-
-// wouldBeRefused returns the lines of an allow block that the chart of a kind needs.
-func wouldBeRefused(kind catalog.Kind) []string {
-	need, err := scaffold.Allow(kind, nil)
-	if err != nil {
-		// Rendering a custom resource reports the error, too.
-		return []string{fmt.Sprintf("unknown: %v", err)}
+	if len(names) == 0 {
+		return
 	}
-	return append(scaffold.MissingAllow(kind.Allow, need.Allow), need.Notes...)
+	logger.Info("entries of the operator-sdk without allow block: values can make their charts create objects in any namespace and of any cluster-scoped kind, "+
+		"and read everything that the operator can read; chartwright lint prints the allow block that each chart needs", "kinds", names)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/operator"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // These are the arguments of its scaffolding and its image, and all other flags of its
@@ -92,44 +93,43 @@ func TestLeaseByName_FlagTakesPrecedence(t *testing.T) {
 	}
 }
 
-func TestWarnAllowsEverything_NamesWhatWouldBeRefused(t *testing.T) {
-	kinds, err := catalog.Find(project(t, map[string]string{
-		"watches.yaml": `
-- {group: a.example.com, version: v1, kind: Local, chart: helm-charts/local}
-- {group: a.example.com, version: v1, kind: Global, chart: helm-charts/global}
-- {group: a.example.com, version: v1, kind: Moved, chart: helm-charts/global, allow: {}}
-#+kubebuilder:scaffold:watch
-`,
-		"helm-charts/local/Chart.yaml":        "{apiVersion: v2, name: local, version: 1.0.0}",
-		"helm-charts/local/templates/a.yaml":  "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
-		"helm-charts/global/Chart.yaml":       "{apiVersion: v2, name: global, version: 1.0.0}",
-		"helm-charts/global/values.yaml":      "target: other\n",
-		"helm-charts/global/templates/a.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: {{ .Values.target }}}}",
-		"helm-charts/global/templates/b.yaml": "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: b}}",
-		"helm-charts/global/templates/c.yaml": `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {has: {{ lookup "v1" "Secret" "kube-system" "a" | empty | quote }}}}`,
-	}))
+// The charts of the entries are missing, so that an analysis would panic.
+func TestLogAllowsEverything_NamesKindsWithoutAnalysis(t *testing.T) {
+	var lines []string
+	log := funcr.NewJSON(func(line string) { lines = append(lines, line) }, funcr.Options{})
+	kinds, err := watches.Parse("watches.yaml", []byte(`
+- {group: a.example.com, version: v1, kind: First, chart: helm-charts/first}
+- {group: a.example.com, version: v1, kind: Second, chart: helm-charts/second}
+- {group: a.example.com, version: v1, kind: Moved, chart: helm-charts/second, allow: {}}
+`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := map[string][]string{}
-	warnAllowsEverything(kinds, funcr.NewJSON(func(line string) {
-		var message struct {
-			Kind, Entry    string
-			WouldBeRefused []string
-		}
-		if err := json.Unmarshal([]byte(line), &message); err != nil {
-			t.Error(err)
-		}
-		if !strings.Contains(line, "operator-sdk") || !strings.Contains(message.Entry, "watches.yaml:") {
-			t.Errorf("message is %s", line)
-		}
-		refused[message.Kind] = message.WouldBeRefused
-	}, funcr.Options{}))
-	want := map[string][]string{
-		"Local.a.example.com":  {},
-		"Global.a.example.com": {"otherNamespaces: true", "clusterScoped: [ClusterRole.rbac.authorization.k8s.io]", "lookup: all"},
+	served := make([]catalog.Kind, len(kinds))
+	for i, entry := range kinds {
+		served[i] = catalog.Kind{Watch: entry}
 	}
-	if diff := cmp.Diff(want, refused); diff != "" {
-		t.Errorf("refused (-want +got):\n%s", diff)
+	logAllowsEverything(served, log)
+	if len(lines) != 1 {
+		t.Fatalf("got %d log messages, want 1: %v", len(lines), lines)
+	}
+	var message struct {
+		Msg   string
+		Kinds []string
+	}
+	if err := json.Unmarshal([]byte(lines[0]), &message); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(message.Msg, "chartwright lint") {
+		t.Errorf("the message %q does not name the command", message.Msg)
+	}
+	if diff := cmp.Diff([]string{"First.a.example.com", "Second.a.example.com"}, message.Kinds); diff != "" {
+		t.Errorf("kinds (-want +got):\n%s", diff)
+	}
+
+	lines = nil
+	logAllowsEverything(served[2:], log)
+	if len(lines) != 0 {
+		t.Errorf("with an allow block in each entry, the log has %v", lines)
 	}
 }

@@ -74,7 +74,7 @@ limit (default: 90% of the container's limit; $AUTOMEMLIMIT=off disables it).`,
 			info := api.BuildInfo()
 			logger.Info("starting", "version", info.Version, "commit", info.Commit, "helm", info.Helm,
 				"watches", watches, "chartsDir", charts.dir, "operator", options.Name, "kinds", len(kinds), "namespaces", options.Namespaces)
-			warnAllowsEverything(kinds, logger)
+			logAllowsEverything(kinds, logger)
 			return operator.Run(ctrl.SetupSignalHandler(), kubeconfig, options, logger)
 		},
 	}

@@ -76,6 +76,32 @@ func TestPlan_NeedsNoClient(t *testing.T) {
 	}
 }
 
+// TestRun_NeedsNoAuthoring checks that the start of the operator analyzes no charts for its
+// authors. An analysis takes seconds per chart, in which probes fail.
+func TestRun_NeedsNoAuthoring(t *testing.T) {
+	for _, p := range list(t) {
+		if folder(p.ImportPath) != "internal/operator" {
+			continue
+		}
+		for _, dep := range p.Deps {
+			if within(folder(dep), "internal/authoring") {
+				t.Errorf("internal/operator depends on %s", dep)
+			}
+		}
+	}
+	for _, name := range []string{"kinds.go", "limits.go", "logging.go", "operatorsdk.go", "run.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "cmd", "chartwright", name), nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, imported := range file.Imports {
+			if within(folder(strings.Trim(imported.Path.Value, `"`)), "internal/authoring") {
+				t.Errorf("cmd/chartwright/%s imports %s", name, imported.Path.Value)
+			}
+		}
+	}
+}
+
 // TestPackages_AreInRulesAndDocs checks that .golangci.yml limits the imports of
 // every package, and that docs/dev/architecture.md describes it.
 func TestPackages_AreInRulesAndDocs(t *testing.T) {
