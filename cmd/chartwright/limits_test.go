@@ -4,8 +4,11 @@ import (
 	"errors"
 	"math"
 	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/go-logr/logr/funcr"
@@ -40,6 +43,44 @@ func TestLimitMemory_SetsSoftLimit(t *testing.T) {
 			if test.log == "" && log.Len() > 0 || !strings.Contains(log.String(), test.log) {
 				t.Errorf("log is %q, want %q", log.String(), test.log)
 			}
+		})
+	}
+}
+
+func TestLimitGarbage_LimitsStartOfLargeHeap(t *testing.T) {
+	percent := func() uint64 {
+		sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+		metrics.Read(sample)
+		return sample[0].Value.Uint64()
+	}
+	original := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(original)
+	for _, test := range []struct {
+		name                         string
+		before                       int
+		large                        uint64
+		loading, starting, afterward uint64
+	}{
+		{"large heap", 100, 1, startGCPercent, startGCPercent, 100},
+		{"small heap", 100, 1 << 40, startGCPercent, 100, 100},
+		{"GOGC is smaller", 10, 1, 10, 10, 10},
+		{"GOGC is off", -1, 1, math.MaxUint64, math.MaxUint64, math.MaxUint64},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				debug.SetGCPercent(test.before)
+				loaded := limitGarbage(test.large)
+				loading := percent()
+				loaded()
+				starting := percent()
+				// The clock of the bubble advances immediately.
+				<-time.After(startDuration + time.Second)
+				synctest.Wait()
+				if afterward := percent(); loading != test.loading || starting != test.starting || afterward != test.afterward {
+					t.Errorf("got %d%% while charts are loaded, %d%% while kinds are started and %d%% afterward, want %d%%, %d%% and %d%%",
+						loading, starting, afterward, test.loading, test.starting, test.afterward)
+				}
+			})
 		})
 	}
 }

@@ -48,6 +48,7 @@ limit (default: 90% of the container's limit; $AUTOMEMLIMIT=off disables it).`,
 
 			limitMemory(memlimit.FromCgroup, logger)
 
+			loaded := limitGarbage(largeHeap)
 			// Report invalid files without a connection.
 			var err error
 			if options.Kinds, err = fileKinds(cmd, watchesFile, charts); err != nil {
@@ -56,6 +57,7 @@ limit (default: 90% of the container's limit; $AUTOMEMLIMIT=off disables it).`,
 			if options.Folder, err = charts.open(); err != nil {
 				return err
 			}
+			loaded()
 			options.Namespaces = splitNamespaces(os.Getenv(watchNamespace))
 			if err := options.Validate(); err != nil {
 				return err
