@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"iter"
@@ -190,7 +191,7 @@ func digestFiles(files []*loader.BufferedFile) string {
 	parts := make([]string, 0, len(files))
 	for _, f := range files {
 		if !unread(f.Name) {
-			parts = append(parts, values.DigestOf(f.Name, string(f.Data)))
+			parts = append(parts, values.DigestOf([]byte(f.Name), f.Data))
 		}
 	}
 	slices.Sort(parts)
@@ -201,7 +202,7 @@ func digestFiles(files []*loader.BufferedFile) string {
 func (c *Chart) FilesDigest() string {
 	parts := make([]string, 0, len(c.chart.Raw))
 	for _, f := range c.chart.Raw {
-		parts = append(parts, values.DigestOf(f.Name, string(f.Data)))
+		parts = append(parts, values.DigestOf([]byte(f.Name), f.Data))
 	}
 	slices.Sort(parts)
 	return values.DigestOf(parts...)
@@ -242,7 +243,8 @@ func readFeatures(c *helmchart.Chart, templates []analysis.File) analysis.Usage 
 	for _, c := range withDependencies(c) {
 		analysis.EachText(c.Values, func(text string) { source.Values = append(source.Values, text) })
 		for _, file := range c.Files {
-			if !unread(file.Name) {
+			// Most files have no actions, such as large CRDs, and need no copy.
+			if !unread(file.Name) && bytes.Contains(file.Data, []byte("{{")) {
 				source.Files = append(source.Files, string(file.Data))
 			}
 		}

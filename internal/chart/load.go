@@ -141,7 +141,7 @@ func checkFile(name string, data []byte, left *int64) error {
 			// The output of a template is checked after it is rendered.
 			return nil
 		}
-		return boundedyaml.Chart().Check(string(data))
+		return boundedyaml.Chart().CheckFile(data)
 	case ".tgz":
 		if strings.Contains("/"+name, "/charts/") {
 			return checkPacked(data, left)

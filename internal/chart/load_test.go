@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -125,4 +126,21 @@ func TestLoadArchive_RejectsBombs(t *testing.T) {
 			t.Errorf("nested archives: got error %v, want %v", err, errChartTooLarge)
 		}
 	})
+}
+
+// TestLoadDir_CopiesNoLargeFile counts the bytes that a load allocates. Charts of operators
+// have CRDs of megabytes, and one operator can serve more than a hundred charts.
+func TestLoadDir_CopiesNoLargeFile(t *testing.T) {
+	const size = 8 << 20
+	fsys := small().with("crds/large.yaml", strings.Repeat("# a line of a large file\n", size/25)).fs()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := LoadDir(fsys); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	// The file system returns one copy.
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 2*size {
+		t.Errorf("the load of a file with %d bytes allocated %d bytes, want at most %d", size, allocated, 2*size)
+	}
 }

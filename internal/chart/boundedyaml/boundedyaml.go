@@ -1,6 +1,7 @@
 package boundedyaml
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -43,13 +44,28 @@ func (l Limits) Check(text string) error {
 	if err != nil {
 		return err
 	}
+	return l.checkSize(len(text), Tokens(text), size)
+}
+
+// checkSize returns an error if the length and the tokens of a text, and the size that its
+// aliases add, exceed the limits.
+func (l Limits) checkSize(length, tokens int, added Size) error {
 	switch {
-	case len(text)+size.Bytes > l.Bytes:
+	case length+added.Bytes > l.Bytes:
 		return fmt.Errorf("%w: more than %d bytes after replacing aliases by their values", ErrTooLarge, l.Bytes)
-	case Tokens(text)+size.Values > l.Values:
+	case tokens+added.Values > l.Values:
 		return fmt.Errorf("%w: more than %d lines, keys and list items after replacing aliases by their values", ErrTooLarge, l.Values)
 	}
 	return nil
+}
+
+// CheckFile is Check for the content of a file. It copies only a text with anchors: the files
+// of a chart can have megabytes.
+func (l Limits) CheckFile(text []byte) error {
+	if bytes.IndexByte(text, '&') >= 0 {
+		return l.Check(string(text))
+	}
+	return l.checkSize(len(text), Tokens(text), Size{})
 }
 
 // ToJSON returns a YAML document as JSON, or the error of Check.

@@ -101,3 +101,16 @@ func FuzzToJSON_IsBoundedBySize(f *testing.F) {
 		}
 	})
 }
+
+func TestCheckFile_EqualsCheck(t *testing.T) {
+	limits := Limits{Bytes: 40, Values: 8}
+	for _, text := range []string{
+		"a: 1\n", "a: &a b\nc: *a\n", "a: &a [", "a: &a [\nb: *a\n", "# R&D\na: 1\n", strings.Repeat("a", 41), strings.Repeat("\n", 9),
+		"a: &a " + strings.Repeat("a", 20) + "\nb: [*a, *a]\n",
+	} {
+		want, got := limits.Check(text), limits.CheckFile([]byte(text))
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}

@@ -134,11 +134,13 @@ func Digest(values map[string]any) string {
 }
 
 // DigestOf returns a digest of the parts and their order.
-func DigestOf(parts ...string) string {
+func DigestOf[T string | []byte](parts ...T) string {
 	h := sha256.New()
 	for _, part := range parts {
 		// Writes to a hash never fail.
-		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part)
+		_, _ = fmt.Fprintf(h, "%d:", len(part))
+		// This copies a string, but not the bytes of a large file.
+		_, _ = h.Write([]byte(part))
 	}
 	return hex.EncodeToString(h.Sum(nil))[:digestLength]
 }

@@ -240,6 +240,17 @@ func TestDigest_OfSimilarValues(t *testing.T) {
 	}
 }
 
+// The digests of a chart's files are on release records, so that they must never change.
+func TestDigestOf_IsEqualForStringsAndBytes(t *testing.T) {
+	const want = "830434110cea80ae24be05fa203a9ea93db81d44"
+	if got := values.DigestOf("name", "content"); got != want {
+		t.Errorf("strings: got %s, want %s", got, want)
+	}
+	if got := values.DigestOf([]byte("name"), []byte("content")); got != want {
+		t.Errorf("bytes: got %s, want %s", got, want)
+	}
+}
+
 func TestDigestOf_DiffersForDifferentParts(t *testing.T) {
 	seen := map[string][]string{}
 	for _, parts := range [][]string{{}, {""}, {"", ""}, {"a", "b"}, {"b", "a"}, {"ab"}, {"ab", ""}, {"", "ab"}, {"1:a"}, {"a", "1:b"}, {"a1:b"}} {

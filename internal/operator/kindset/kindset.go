@@ -197,8 +197,12 @@ func (s *Set) decide() (owners []Entry, conflicts map[key]string) {
 			conflicts[at] = fmt.Sprintf("%s is already served by %s: expected one chart per kind", gk, owner.origin())
 			continue
 		}
-		// The names of an entry that is not served exclude no other entry.
-		more := maps.Clone(names)
+		// The names of an entry that is not served exclude no other entry. Entries of the
+		// watches file are always served.
+		more := names
+		if entry.Source != WatchesFile {
+			more = maps.Clone(names)
+		}
 		if problems := more.Add(entry.Kind.Watch); len(problems) > 0 && entry.Source != WatchesFile {
 			messages := make([]string, len(problems))
 			for i, problem := range problems {
