@@ -80,6 +80,23 @@ func (x *Index) AddObjects(owner types.UID, objects []apply.Key) {
 	}
 }
 
+// ReleasedBy returns the existing objects that the release of an owner expects. known is false
+// while the expected objects are unknown, for example after a restart. Unlike OwnedBy, it does
+// not return objects in the release namespace that only have the owner label and an Apply entry
+// of the operator's field manager.
+func (x *Index) ReleasedBy(owner types.UID) (objects []apply.State, known bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	info := x.known(owner)
+	for _, key := range info.expected {
+		live, expected := x.live(key), x.expectedBy(owner, key)
+		if live != nil && expected != nil && live.UID == expected.UID && live.Owner == owner && live.Managed {
+			objects = append(objects, *live)
+		}
+	}
+	return objects, info.known
+}
+
 // ClaimedBy returns the objects that carry the label of an owner and an Apply entry of
 // the operator's field manager, but do not count for the owner.
 func (x *Index) ClaimedBy(owner types.UID) []apply.State {

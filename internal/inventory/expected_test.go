@@ -246,3 +246,22 @@ func scaledBy(manager string) metav1.ManagedFieldsEntry {
 		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
 	}
 }
+
+func TestReleasedBy_ReturnsNoForgedObjects(t *testing.T) {
+	x := newRecordingIndex()
+	x.SetReleaseNamespace(web, applied("a").Namespace)
+	for _, name := range []string{"a", "b"} {
+		x.Put(applied(name))
+	}
+	if objects, known := x.ReleasedBy(web); known || len(objects) > 0 {
+		t.Errorf("without expected objects: %v, %t", objects, known)
+	}
+	x.Expect(web, x.OwnedBy(web))
+	forged := applied("forged")
+	x.observe(&forged, nil)
+	recreated := but(applied("b"), 11, recreated)
+	x.observe(&recreated, nil)
+	if objects, known := x.ReleasedBy(web); !known || len(objects) != 1 || objects[0].Name != "a" || len(x.OwnedBy(web)) != 3 {
+		t.Errorf("%v, %t, want only a", objects, known)
+	}
+}

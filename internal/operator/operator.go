@@ -196,7 +196,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 			Pool:               pool,
 			Sources:            sources,
 			Observed:           inputs.store,
-			Outputs:            outputsClient{mapper, read, clientset.CoreV1()},
+			Outputs:            outputsClient{mapper, clientset.CoreV1(), key.Secret},
 			Dependencies:       dependent.store,
 			Version:            versionReader(mgr),
 			Recorder:           recorder,

@@ -2,7 +2,10 @@ package operator
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -12,28 +15,93 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
+	"github.com/chartwright/chartwright/internal/reconcile"
 )
 
 // outputsClient reads what outputs are computed from, and writes the Secrets with sensitive
 // outputs. It implements reconcile.Outputs.
 type outputsClient struct {
-	mapper  meta.RESTMapper
-	read    valuesfrom.Reader
-	secrets typedcorev1.SecretsGetter
+	mapper meta.RESTMapper
+	core   typedcorev1.CoreV1Interface
+	// signingKey is the Secret with the operator's signing key, which outputs must not read.
+	signingKey types.NamespacedName
 }
 
-// Read implements reconcile.Outputs.
-func (c outputsClient) Read(ctx context.Context, object apply.Key) (*unstructured.Unstructured, error) {
+// Read implements reconcile.Outputs. It limits the response before it decodes it: decoded, an
+// object with many short fields takes many times the memory of its text.
+func (c outputsClient) Read(ctx context.Context, object apply.Key, left *reconcile.ReadLimit) (*unstructured.Unstructured, error) {
+	isSecret := object.GroupKind() == valuesfrom.SecretKind.GroupKind()
+	if isSecret && object.Namespace == c.signingKey.Namespace && object.Name == c.signingKey.Name {
+		return nil, errSigningKey
+	}
 	mapping, err := c.mapper.RESTMapping(object.GroupKind())
 	if err != nil {
 		return nil, err
 	}
-	return c.read(ctx, valuesfrom.Ref{Kind: mapping.GroupVersionKind, Namespace: object.Namespace, Name: object.Name})
+	version := mapping.GroupVersionKind.GroupVersion()
+	prefix := []string{"/apis", version.Group, version.Version}
+	if version.Group == "" {
+		prefix = []string{"/api", version.Version}
+	}
+	body, err := c.core.RESTClient().Get().AbsPath(prefix...).
+		NamespaceIfScoped(object.Namespace, mapping.Scope.Name() == meta.RESTScopeNameNamespace).
+		Resource(mapping.Resource.Resource).Name(object.Name).
+		SetHeader("Accept", runtime.ContentTypeJSON).Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	data, err := io.ReadAll(io.LimitReader(body, int64(left.Bytes)+1))
+	if err != nil {
+		return nil, err
+	}
+	size := len(data)
+	if size > left.Bytes {
+		return nil, left.Take(size, boundedyaml.JSONValues(data))
+	}
+	if data, err = withoutManagedFields(data); err != nil {
+		return nil, err
+	}
+	if err := left.Take(size, boundedyaml.JSONValues(data)); err != nil {
+		return nil, err
+	}
+	read := &unstructured.Unstructured{}
+	if err := utiljson.Unmarshal(data, &read.Object); err != nil {
+		return nil, err
+	}
+	if _, marked := read.GetLabels()[api.LabelSigningKey]; marked && isSecret {
+		return nil, errSigningKey
+	}
+	return read, nil
+}
+
+// errSigningKey is returned instead of the signing key of an operator.
+var errSigningKey = errors.New("the Secret holds the signing key of an operator")
+
+// withoutManagedFields removes metadata.managedFields from an object as JSON.
+func withoutManagedFields(data []byte) ([]byte, error) {
+	var fields, metadata map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(fields["metadata"], &metadata); err != nil {
+		return nil, err
+	}
+	delete(metadata, "managedFields")
+	var err error
+	if fields["metadata"], err = json.Marshal(metadata); err != nil {
+		return nil, err
+	}
+	return json.Marshal(fields)
 }
 
 // outputsManager is the field manager of Secrets with outputs. It is not that of the
@@ -48,7 +116,7 @@ func (c outputsClient) Publish(ctx context.Context, owner apply.Owner, secret *c
 	}
 	secret.Annotations = map[string]string{api.AnnotationOwner: owner.String()}
 	secret.OwnerReferences = []metav1.OwnerReference{owner.Reference()}
-	secrets := c.secrets.Secrets(secret.Namespace)
+	secrets := c.core.Secrets(secret.Namespace)
 	live, err := secrets.Get(ctx, secret.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):

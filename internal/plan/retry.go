@@ -143,11 +143,12 @@ func (f *Failure) backoff() time.Duration {
 	if f.Waits {
 		return approvalBackoff
 	}
-	return backoff(f.Attempts)
+	return Backoff(f.Attempts)
 }
 
-// backoff doubles from minBackoff to maxBackoff.
-func backoff(attempts int) time.Duration {
+// Backoff returns the time until the next attempt after a number of failed attempts. It doubles
+// from minBackoff to maxBackoff.
+func Backoff(attempts int) time.Duration {
 	wait := minBackoff
 	for range attempts - 1 {
 		if wait *= 2; wait >= maxBackoff {

@@ -225,7 +225,7 @@ func TestBackoff(t *testing.T) {
 		0: time.Second, 1: time.Second, 2: 2 * time.Second, 3: 4 * time.Second, 9: 256 * time.Second,
 		10: 5 * time.Minute, 11: 5 * time.Minute, 1000: 5 * time.Minute, 1 << 40: 5 * time.Minute,
 	} {
-		if got := backoff(attempts); got != want {
+		if got := Backoff(attempts); got != want {
 			t.Errorf("after %d failures %s, want %s", attempts, got, want)
 		}
 	}

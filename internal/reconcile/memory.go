@@ -131,6 +131,15 @@ func (m *memory) due(these func(*status.Failure) bool) (owners []types.UID) {
 	return owners
 }
 
+// outputsDue ends the backoff of all outputs.
+func (m *memory) outputsDue() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.entries {
+		r.published.next = time.Time{}
+	}
+}
+
 // appliedAt returns when all objects were last applied. If that is unknown, it
 // notes and returns first.
 func (m *memory) appliedAt(uid types.UID, first time.Time) (at time.Time) {

@@ -8,9 +8,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,13 +20,17 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
+	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 )
 
 // Outputs reads the objects that outputs are computed from, and publishes sensitive
 // outputs.
 type Outputs interface {
-	// Read returns an object of a release from the API server.
-	Read(ctx context.Context, object apply.Key) (*unstructured.Unstructured, error)
+	// Read returns an object of a release from the API server without its managedFields. It
+	// subtracts the object from what may still be read, and returns an error if the object is
+	// larger.
+	Read(ctx context.Context, object apply.Key, left *ReadLimit) (*unstructured.Unstructured, error)
 	// Publish creates or updates a Secret for a custom resource, and returns the Secret in the
 	// cluster. Of the keys that are only in the cluster, those to keep stay. It returns an
 	// error that wraps apply.ErrForeign if the Secret in the cluster is not that of the
@@ -41,6 +45,15 @@ type published struct {
 	public, sensitive kindstatus.Result
 	// content is the digest of the Secret, and version its resourceVersion.
 	content, version string
+	// unread reports that an object could not be read, and unpublished is why the Secret could
+	// not be written. attempts counts the attempts in a row that failed in one of these ways,
+	// and the next attempt is due at next.
+	unread      bool
+	unpublished error
+	attempts    int
+	next        time.Time
+	// pause is the time before which no objects are read, because the last evaluation was slow.
+	pause time.Time
 }
 
 // outputsSecret returns the name of the Secret with the sensitive outputs of a custom
@@ -50,44 +63,62 @@ func outputsSecret(kind, name string) string { return strings.ToLower(kind) + "-
 // computeOutputs computes the outputs, and publishes the sensitive ones before the status
 // reports that the custom resource is ready. It makes no request if nothing has changed.
 // While the release is being changed, the outputs stay.
-func (r *Reconciler) computeOutputs(ctx context.Context, v *snapshot) error {
-	o := v.Observation
+//
+// Whatever fails is reported and retried with backoff, and the outputs concerned stay. It never
+// prevents the report of the rest of the status.
+func (r *Reconciler) computeOutputs(ctx context.Context, v *snapshot) {
+	o, uid := v.Observation, v.CR.GetUID()
 	switch {
 	case r.Kind.Chart == nil || r.DeletionOnly || v.Outputs.Refused:
-		return nil
+		return
 	case !r.Kind.Outputs.Exist():
 		v.Outputs.Known = true
-		return nil
+		return
 	case o.Deleting || o.Running != nil || o.Newest == nil || !o.Newest.Owned || o.Newest.Status != api.StatusDeployed:
-		return nil
+		return
 	}
 	r.follow(v)
-	v.Outputs.Failures = nil
-	result, err := r.evaluateOutputs(ctx, v)
-	evaluated := err == nil
-	if evaluated && len(r.Kind.Outputs.Sensitive) > 0 {
-		err = r.publishOutputs(ctx, v, result.sensitive)
+	known := r.memory.of(uid).published
+	evaluated := r.evaluateOutputs(ctx, v, &known)
+	failed := evaluated && known.unread
+	if len(r.Kind.Outputs.Sensitive) > 0 && (evaluated || known.unpublished == nil) {
+		known.unpublished = r.publishOutputs(ctx, v, &known)
+		failed = failed || known.unpublished != nil
 	}
-	for _, failure := range slices.Concat(result.public.Failures, result.sensitive.Failures) {
-		v.Outputs.Failures = append(v.Outputs.Failures, kindstatus.Error{Field: "outputs." + failure.Field, Message: failure.Message})
+	switch {
+	case failed:
+		known.attempts++
+		if known.next = o.Now.Add(plan.Backoff(known.attempts)); known.next.Before(known.pause) {
+			known.next = known.pause
+		}
+	case evaluated:
+		known.attempts = 0
 	}
-	if lasting(err) {
-		v.Outputs.Failures = append(v.Outputs.Failures, kindstatus.Error{Field: "outputs", Message: r.advise(v, err).Error()})
-		r.Wake(v.key, forbiddenRetry)
-		err = nil
+	r.memory.ifKnown(uid, func(m *remembered) { m.published = known })
+	v.Outputs.Known, v.Outputs.Values = true, known.public.Values
+	v.Outputs.Unknown = known.public.Unknown(r.Kind.Outputs.Public)
+	v.Outputs.Failures = r.outputFailures(v, known)
+	if known.unpublished != nil && !errors.Is(known.unpublished, apply.ErrForeign) {
+		v.Outputs.Secret = status.Read(v.CR).OutputsSecret
 	}
-	if err != nil {
-		return fmt.Errorf("outputs: %w", err)
+	if known.attempts > 0 {
+		r.Wake(v.key, known.next.Sub(o.Now))
 	}
-	v.Outputs.Known, v.Outputs.Values = evaluated, result.public.Values
-	v.Outputs.Unknown = result.public.Unknown(r.Kind.Outputs.Public)
-	return nil
 }
 
-// lasting reports whether an error is reported in the status, because it does not end by
-// itself.
-func lasting(err error) bool {
-	return errors.Is(err, apply.ErrForeign) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsRequestEntityTooLargeError(err)
+// outputFailures returns why outputs are not known or not published, and when the next attempt
+// is due.
+func (r *Reconciler) outputFailures(v *snapshot, known published) (failures []kindstatus.Error) {
+	for _, failure := range slices.Concat(known.public.Failures, known.sensitive.Failures) {
+		failures = append(failures, kindstatus.Error{Field: "outputs." + failure.Field, Message: failure.Message})
+	}
+	if known.unpublished != nil {
+		failures = append(failures, kindstatus.Error{Field: "outputs", Message: r.advise(v, known.unpublished).Error()})
+	}
+	if known.attempts > 0 {
+		failures = append(failures, kindstatus.Error{Field: "outputs", Message: "the next attempt is at " + known.next.UTC().Format(time.RFC3339)})
+	}
+	return failures
 }
 
 // follow requests a reconciliation after each change of an object that outputs are
@@ -105,10 +136,10 @@ func (r *Reconciler) follow(v *snapshot) {
 	r.Inventory.Follow(uid, slices.Compact(kinds))
 }
 
-// evaluateOutputs returns the results of the outputs. Without a change, these are the
-// remembered ones.
-func (r *Reconciler) evaluateOutputs(ctx context.Context, v *snapshot) (published, error) {
-	uid, in := v.CR.GetUID(), r.expressionInput(ctx, v)
+// evaluateOutputs computes the results of the outputs, and returns whether it did. If nothing
+// has changed since they were computed, it does so only to retry.
+func (r *Reconciler) evaluateOutputs(ctx context.Context, v *snapshot, known *published) bool {
+	in := r.expressionInput(ctx, v)
 	if v.Observation.Newest.Digest != v.Observation.Desired {
 		// The values are not those of the release.
 		in.Values = nil
@@ -126,28 +157,27 @@ func (r *Reconciler) evaluateOutputs(ctx context.Context, v *snapshot) (publishe
 			used[name+"/"+s.Name] = s.ResourceVersion
 		}
 	}
-	text, err := json.Marshal(used)
-	if err != nil {
-		return published{}, fmt.Errorf("internal error: encode what outputs are computed from: %w", err)
+	// What was decoded from JSON can be encoded.
+	text, _ := json.Marshal(used)
+	switch inputs := values.DigestOf(string(text)); {
+	case known.inputs != inputs:
+		known.inputs, known.attempts = inputs, 0
+	case known.attempts == 0 || v.Observation.Now.Before(known.next):
+		return false
 	}
-	inputs := values.DigestOf(string(text))
-	var known published
-	r.memory.ifKnown(uid, func(m *remembered) { known = m.published })
-	if known.inputs == inputs {
-		return known, nil
-	}
+	began := r.Now()
+	ctx, cancel := context.WithTimeout(ctx, readsTimeout)
+	defer cancel()
 	secrets := slices.Clone(v.Secrets)
-	if in.Objects, err = r.readObjects(ctx, owned, &secrets); err != nil {
-		return published{}, err
-	}
+	known.unread = false
+	in.Objects = r.objectsForOutputs(ctx, v, owned, known, &secrets)
 	known.public = r.Kind.Outputs.Public.Evaluate(in)
 	in.Sensitive, in.Redact = true, func(text string) string { return explainSensitive(secrets.Redact(text)) }
 	known.sensitive = r.Kind.Outputs.Sensitive.Evaluate(in)
-	known.inputs = inputs
-	r.memory.ifKnown(uid, func(m *remembered) {
-		m.published.inputs, m.published.public, m.published.sensitive = inputs, known.public, known.sensitive
-	})
-	return known, nil
+	if took := r.Now().Sub(began); took > slowEvaluation {
+		known.pause = v.Observation.Now.Add(pauseFactor * took)
+	}
+	return true
 }
 
 // explainSensitive returns the part of an error that contains no values.
@@ -158,60 +188,12 @@ func explainSensitive(text string) string {
 	return "the evaluation failed, and the error is not shown because the output is sensitive"
 }
 
-// readByOutputs returns the objects of the release that outputs may read, by the names of
-// their kinds in the expressions.
-func (r *Reconciler) readByOutputs(v *snapshot) map[string][]apply.State {
-	names := r.Kind.Outputs.Objects
-	found := make(map[string][]apply.State, len(names))
-	if len(names) == 0 {
-		return found
-	}
-	owned := r.Inventory.OwnedBy(v.CR.GetUID())
-	for name, gk := range names {
-		found[name] = slices.DeleteFunc(slices.Clone(owned), func(s apply.State) bool {
-			return s.Kind != gk.Kind || gk.Group != "" && s.Group != gk.Group || s.Deleting || s.Namespace != "" && s.Namespace != v.Release.Namespace
-		})
-		slices.SortFunc(found[name], func(a, b apply.State) int { return strings.Compare(a.Name, b.Name) })
-	}
-	return found
-}
-
-// readObjects reads objects from the API server, and adds the content of Secrets to the
-// secrets. In an expression, the data of a Secret is text.
-func (r *Reconciler) readObjects(ctx context.Context, owned map[string][]apply.State, secrets *valuesfrom.Secrets) (map[string]any, error) {
-	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
-	defer cancel()
-	objects := make(map[string]any, len(owned))
-	for name, states := range owned {
-		byName := make(map[string]any, len(states))
-		for _, s := range states {
-			object, err := r.Outputs.Read(ctx, s.Key)
-			switch {
-			case apierrors.IsNotFound(err):
-				// The watch reports the deletion next.
-				continue
-			case err != nil:
-				return nil, fmt.Errorf("read %s: %w", s.Key, err)
-			}
-			if s.GroupKind() == valuesfrom.SecretKind.GroupKind() {
-				data, err := valuesfrom.DecodeSecret(object.Object)
-				if err != nil {
-					return nil, fmt.Errorf("read %s: %w", s.Key, err)
-				}
-				object.Object["data"] = data
-				*secrets = append(*secrets, valuesfrom.SecretsIn(data)...)
-			}
-			byName[s.Name] = object.Object
-		}
-		objects[name] = byName
-	}
-	return objects, nil
-}
-
 // publishOutputs writes the Secret with the sensitive outputs, unless it is as it was
 // written last. An output that is not known now keeps its value.
-func (r *Reconciler) publishOutputs(ctx context.Context, v *snapshot, result kindstatus.Result) error {
-	uid := v.CR.GetUID()
+func (r *Reconciler) publishOutputs(ctx context.Context, v *snapshot, known *published) error {
+	ctx, cancel := context.WithTimeout(ctx, readsTimeout)
+	defer cancel()
+	uid, result := v.CR.GetUID(), known.sensitive
 	owner := apply.Owner{GVK: r.Kind.GVK(), Namespace: v.CR.GetNamespace(), Name: v.CR.GetName(), UID: uid, Operator: r.Operator}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: outputsSecret(r.Kind.Kind, v.CR.GetName()), Namespace: v.CR.GetNamespace()},
@@ -241,8 +223,6 @@ func (r *Reconciler) publishOutputs(ctx context.Context, v *snapshot, result kin
 	}
 	digest := values.DigestOf(secret.Namespace, secret.Name, string(content), strings.Join(keep, ","))
 	key := apply.Key{Kind: valuesfrom.SecretKind.Kind, Namespace: secret.Namespace, Name: secret.Name}
-	var known published
-	r.memory.ifKnown(uid, func(m *remembered) { known = m.published })
 	if live, exists := r.Inventory.Get(key); exists && known.content == digest && !api.IsNewer(live.ResourceVersion, known.version) {
 		v.Outputs.Secret = secret.Name
 		return nil
@@ -253,6 +233,6 @@ func (r *Reconciler) publishOutputs(ctx context.Context, v *snapshot, result kin
 	}
 	v.Outputs.Secret = secret.Name
 	r.Inventory.Put(apply.StateOf(valuesfrom.SecretKind.GroupKind(), written))
-	r.memory.ifKnown(uid, func(m *remembered) { m.published.content, m.published.version = digest, written.ResourceVersion })
+	known.content, known.version = digest, written.ResourceVersion
 	return nil
 }

@@ -97,6 +97,9 @@ type Reconciler struct {
 	queue  rolloutQueue
 	// foreign holds the UIDs of the records that were found not to be adoptable.
 	foreign table[types.UID, struct{}]
+	// unresponsive holds the kinds of objects that the API server does not return in time, and
+	// when outputs may read them again.
+	unresponsive table[schema.GroupKind, time.Time]
 	// untrusted holds the newest records that are not authenticated, and unrepeatable
 	// the records whose revisions cannot be rolled back to.
 	untrusted    verdicts

@@ -25,9 +25,7 @@ import (
 // server rejects the kind's own status fields, it writes the status without them.
 func (r *Reconciler) report(ctx context.Context, v *snapshot, d plan.Decision) (changed bool, err error) {
 	r.computeFields(ctx, v)
-	if err := r.computeOutputs(ctx, v); err != nil {
-		return false, err
-	}
+	r.computeOutputs(ctx, v)
 	changed, err = r.patchStatus(ctx, v, d)
 	if apierrors.IsInvalid(err) && (v.Fields.Refuse() || v.Outputs.Refuse()) {
 		return r.patchStatus(ctx, v, d)

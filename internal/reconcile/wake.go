@@ -115,5 +115,6 @@ func (r *Reconciler) KindsChanged() {
 // actions.
 func (r *Reconciler) PermissionsChanged() {
 	r.memory.due(func(f *status.Failure) bool { return f.Forbidden })
+	r.memory.outputsDue()
 	r.WakeAll()
 }

@@ -51,6 +51,8 @@ func (e *encoder) encode(value ref.Val, as Shape) (any, error) {
 		value = optional.GetValue()
 	}
 	switch v := value.(type) {
+	case *types.Err:
+		return nil, v
 	case types.Null:
 		return nil, nil
 	case types.Bool:

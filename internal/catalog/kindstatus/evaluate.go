@@ -41,7 +41,9 @@ func (f Fields) Evaluate(in Input) Result {
 			continue
 		}
 		value, err := field.evaluate(in, variables)
-		if err != nil {
+		if unread, is := errors.AsType[*ReadError](err); is {
+			result.Failures = append(result.Failures, expression.Error{Field: field.name, Message: unread.Message})
+		} else if err != nil {
 			result.Failures = append(result.Failures, expression.Error{Field: field.name, Message: in.Redact(err.Error())})
 		}
 		result.Values[field.name] = value

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -227,5 +229,45 @@ func TestEvaluate_ManyObjects(t *testing.T) {
 	}
 	if names, ok := result.Values["names"].([]any); !ok || len(names) != 1000 || names[0] != "web-00001" {
 		t.Errorf("%v", result.Values)
+	}
+}
+
+func TestEvaluate_ReadsObjectsWhenNeeded(t *testing.T) {
+	fields, problems := kindstatus.CompileOutputs(map[string]string{
+		"fine":     "objects.Service['a'].spec.port",
+		"optional": "objects.Service[?'b'].?spec.?port.orValue(1)",
+		"all":      "objects.Service",
+		"names":    "objects.Service.map(name, name)",
+		"failed":   "objects.Service['b'].spec.port",
+		"missing":  "objects.Service[?'c'].?spec.?port.orValue(1)",
+	}, nil)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	var read []string
+	object := func(name string, result any) func() any {
+		return sync.OnceValue(func() any { read = append(read, name); return result })
+	}
+	result := fields.Evaluate(kindstatus.Input{
+		Sensitive: true, Redact: func(string) string { return "hidden" },
+		Objects: map[string]any{"Service": map[string]any{
+			"a": object("a", map[string]any{"spec": map[string]any{"port": int64(80)}}),
+			"b": object("b", &kindstatus.ReadError{Message: "unavailable"}),
+		}},
+	})
+	if want := "[all: unavailable failed: unavailable optional: unavailable]"; fmt.Sprint(result.Failures) != want {
+		t.Errorf("the failures are %v", result.Failures)
+	}
+	if result.Values["fine"] != int64(80) || result.Values["missing"] != int64(1) || fmt.Sprint(result.Values["names"]) != "[a b]" {
+		t.Errorf("the values are %v", result.Values)
+	}
+	if slices.Sort(read); fmt.Sprint(read) != "[a b]" {
+		t.Errorf("read %v, want each object once", read)
+	}
+	read = nil
+	fields, _ = kindstatus.CompileOutputs(map[string]string{"names": "objects.Service.map(name, name)", "a": "objects.Service.a"}, nil)
+	fields.Evaluate(kindstatus.Input{Objects: map[string]any{"Service": map[string]any{"a": object("a", "x"), "b": object("b", "y")}}})
+	if fmt.Sprint(read) != "[a]" {
+		t.Errorf("read %v, want only the named object", read)
 	}
 }

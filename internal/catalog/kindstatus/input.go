@@ -25,13 +25,20 @@ type Input struct {
 	// Unobserved is the reason if the objects of an entry are not available.
 	Unobserved map[string]string
 	// Objects holds the objects of the release by kind, as the expressions name it, and by
-	// name. Only outputs read them. They must not be changed.
+	// name. Only outputs read them. They must not be changed. An object may be a func() any,
+	// which is called when an expression reads the object, and which may return a *ReadError.
 	Objects map[string]any
 	// Redact removes secrets from a text; nil removes nothing.
 	Redact func(string) string
 	// Sensitive results keep their secrets. Redact then applies to failures only.
 	Sensitive bool
 }
+
+// ReadError is the reason why an object could not be read. It must not contain secrets: it is
+// reported for sensitive outputs, too.
+type ReadError struct{ Message string }
+
+func (e *ReadError) Error() string { return e.Message }
 
 // Resource is one managed resource.
 type Resource struct {

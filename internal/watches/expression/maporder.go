@@ -22,6 +22,11 @@ func sortedMaps(env *cel.Env) (*cel.Env, error) {
 // maps and lists.
 func (o sortedMapAdapter) NativeToValue(value any) ref.Val {
 	switch v := value.(type) {
+	case func() any:
+		// A value in a map that is computed when an expression reads it.
+		return o.NativeToValue(v())
+	case error:
+		return types.WrapErr(v)
 	case map[string]any:
 		return sortedMap{types.NewStringInterfaceMap(o, v), o}
 	case map[ref.Val]ref.Val:
