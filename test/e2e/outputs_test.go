@@ -196,3 +196,67 @@ func TestOutputs_FollowObjects(t *testing.T) {
 		t.Errorf("a Secret for no sensitive outputs: %v", err)
 	}
 }
+
+// While the API server returns errors for an object that outputs read, the status follows the
+// release, and the other outputs are published.
+func TestOutputs_UnreadableObjectNeverFreezesReady(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Store")
+	env.InstallCRD(kind)
+	chart := copyChart(env, harness.Chart("workloads"), map[string][2]string{
+		"templates/all.yaml": {"apiVersion: apps/v1\nkind: Deployment", "apiVersion: v1\nkind: Service\nmetadata: {name: '{{ .Release.Name }}-front'}\nspec: {ports: [{port: 80}]}\n---\napiVersion: apps/v1\nkind: Deployment"},
+	})
+	proxy := env.NewProxy()
+	operator := env.NewOperator(harness.Options{Account: env.NewAccount(), Proxy: proxy, Watches: env.Watches(harness.MakeEntry(kind, chart).With("outputs", []map[string]any{
+		{"name": "port", "value": "objects.Service[release.name + '-front'].spec.ports[0].port + release.revision"},
+		{"name": "replicas", "value": "objects.Deployment[release.name].spec.replicas"},
+	}))}).Start()
+	web := harness.MakeCR(kind, "web").Set("replicas", 1).Obj()
+	env.Create(web)
+	env.WaitReady(web)
+
+	proxy.Plan(harness.Plan{Reads: 1, Only: []harness.Fault{harness.Unavailable}, Path: "/services/web-front"})
+	env.Patch(web, `[{"op": "replace", "path": "/spec/replicas", "value": 2}]`)
+	unknown := func(ready metav1.ConditionStatus) {
+		t.Helper()
+		env.WaitStatus(web, "revision 2 with an unknown output and Ready "+string(ready), func(status api.Status) error {
+			if status.Release == nil || status.Release.Revision != 2 || status.ObservedGeneration != 2 {
+				return errors.New("the status is not about revision 2")
+			}
+			if found := harness.Condition(status, api.ConditionReady); found == nil || found.Status != ready {
+				return fmt.Errorf("Ready is %+v", found)
+			}
+			failed := harness.Condition(status, api.ConditionStatusFieldsFailed)
+			if failed == nil || !strings.Contains(failed.Message, "status.outputs.port: read Service "+env.Namespace+"/web-front: ") ||
+				!strings.Contains(failed.Message, "the next attempt is at ") || strings.Contains(failed.Message, "outputs.replicas") {
+				return fmt.Errorf("StatusFieldsFailed is %+v", failed)
+			}
+			if found := fmt.Sprint(status.Outputs); found != "map[port:81 replicas:2]" {
+				return fmt.Errorf("the outputs are %s", found)
+			}
+			return nil
+		})
+	}
+	unknown(metav1.ConditionTrue)
+	// No other pods are created.
+	quota := harness.Object("v1", "ResourceQuota", "none")
+	quota.Object["spec"] = map[string]any{"hard": map[string]any{"pods": "0"}}
+	env.Create(quota)
+	env.Kubectl("delete", "pods", "-l", "app=web", "--wait=false")
+	unknown(metav1.ConditionFalse)
+
+	proxy.Calm()
+	env.Delete(quota)
+	env.WaitStatus(web, "all outputs", func(status api.Status) error {
+		if found := fmt.Sprint(status.Outputs); found != "map[port:82 replicas:2]" || harness.Condition(status, api.ConditionStatusFieldsFailed) != nil {
+			return fmt.Errorf("the outputs are %s", found)
+		}
+		return nil
+	})
+	env.WaitReady(web)
+	env.ExpectRevisions("web", "1 superseded, 2 deployed")
+	if strings.Contains(operator.Log(), "Reconciler error") {
+		t.Error("the operator logs the failed reads as errors")
+	}
+}

@@ -43,6 +43,8 @@ type Plan struct {
 	Writes, Reads, Watches float64
 	// Only restricts the kinds of faults; empty means all.
 	Only []Fault
+	// Path restricts faults to requests whose path contains it.
+	Path string
 }
 
 // dice is a plan in use.
@@ -79,7 +81,7 @@ func (p *Proxy) Counts() map[Fault]int {
 func (p *Proxy) roll(call Call) Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.faults == nil || call.leaseOrEvent() {
+	if p.faults == nil || call.leaseOrEvent() || !strings.Contains(call.Path, p.faults.Path) {
 		return ""
 	}
 	share := p.faults.Reads
