@@ -92,6 +92,9 @@ func (a *arena) entries(open string) []harness.Entry {
 		}),
 		harness.MakeEntry(a.sourced, chart(open)).With("rbac", known).With("valuesFrom", []any{
 			map[string]any{"kind": "ConfigMap", "name": "{{ .metadata.name }}-values", "optional": true},
+		}).With("outputs", []any{
+			map[string]any{"name": "note", "value": "objects.ConfigMap[release.name].data.note"},
+			map[string]any{"name": "names", "value": "objects.ConfigMap.map(name, objects.ConfigMap[name].metadata.name)"},
 		}),
 		harness.MakeEntry(a.accounted, chart(open)).With("rbac", known).With("serviceAccountName", "deployer"),
 	}

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -33,6 +34,7 @@ func TestMemory(t *testing.T) {
 	a.attack("RecordsThatUnpackToMuch", (*arena).recordsThatUnpackToMuch)
 	a.attack("RecordsWithLargeAnnotations", (*arena).largeAnnotations)
 	a.attack("RecordsWithInventedKinds", (*arena).inventedKinds)
+	a.attack("ForgedObjectsOfARelease", (*arena).forgedObjects)
 }
 
 // aliases returns YAML that repeats a string of the given size.
@@ -287,4 +289,60 @@ func (a *arena) whileAlive(what string, check func(context.Context) error) {
 	if err != nil {
 		a.t.Errorf("waited %s for %s: %v", maxWait, what, last)
 	}
+}
+
+// forgedObjects checks that outputs neither read objects that only look like objects of the
+// release, nor an object of the release that has become too large.
+func (a *arena) forgedObjects() {
+	web := harness.MakeCR(a.sourced, "web").Obj()
+	a.editor.Create(web)
+	a.editor.WaitReady(web)
+	live := a.editor.Get(web)
+	others := a.watchOthers()
+	data := map[string]string{}
+	for i := range 25_000 {
+		data[fmt.Sprintf("k%05d", i)] = "x"
+	}
+	forge := func(name, manager string) error {
+		text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data, "metadata": map[string]any{
+			"name": name, "labels": map[string]string{api.LabelOwnerUID: string(live.GetUID()), api.LabelOperator: a.operator.Name()},
+		}})
+		if err != nil {
+			return err
+		}
+		_, err = a.editor.Typed.CoreV1().ConfigMaps(a.editor.Namespace).Patch(a.t.Context(), name, types.ApplyPatchType, text, metav1.PatchOptions{FieldManager: manager, Force: new(true)})
+		return err
+	}
+	a.many(12, func(i int) error { return forge(fmt.Sprintf("a-%02d", i), api.FieldManager) })
+	outputs := func(what string, check func(names, failures string) bool) {
+		a.whileAlive(what, func(ctx context.Context) error {
+			live, err := a.editor.At(web).Get(ctx, "web", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			status, err := harness.StatusOf(live)
+			if err != nil {
+				return err
+			}
+			failures := ""
+			if failed := harness.Condition(status, api.ConditionStatusFieldsFailed); failed != nil {
+				failures = failed.Message
+			}
+			if names := fmt.Sprint(status.Outputs["names"]); !check(names, failures) {
+				return fmt.Errorf("the names are %s with the failures %q", names, failures)
+			}
+			return nil
+		})
+	}
+	a.annotate(a.editor, web, api.AnnotationReconcile, "forged")
+	outputs("the outputs without forged objects", func(names, failures string) bool { return names == "[web]" && failures == "" })
+	if err := forge("web", "attacker"); err != nil {
+		a.t.Error(err)
+	}
+	outputs("the object to be refused", func(_, failures string) bool {
+		return strings.Contains(failures, "read ConfigMap "+a.editor.Namespace+"/web: the object has at least ") && strings.Contains(failures, "exceeds the limit")
+	})
+	a.t.Logf("the operator has used at most %d MiB", a.operator.HighWater()>>20)
+	others.served(few)
+	a.intact()
 }
