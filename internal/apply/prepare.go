@@ -63,6 +63,9 @@ func SetDigest(object *unstructured.Unstructured) error {
 	return err
 }
 
+// digestLength is the length of the result of DigestOf.
+const digestLength = 32
+
 // DigestOf returns the digest of a prepared object, for AnnotationApplied.
 func DigestOf(object *unstructured.Unstructured) (string, error) {
 	data, err := json.Marshal(object.Object)
@@ -70,7 +73,7 @@ func DigestOf(object *unstructured.Unstructured) (string, error) {
 		return "", fmt.Errorf("%s: %w", Describe(object), err)
 	}
 	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:16]), nil
+	return hex.EncodeToString(sum[:digestLength/2]), nil
 }
 
 // PrepareHook returns a copy of a hook that is ready to be created. A hook belongs to an

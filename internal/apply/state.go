@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -69,7 +70,10 @@ type State struct {
 	// Fingerprint changes if and only if another client changes, removes or takes over
 	// a field that the operator has applied. It contains no values.
 	Fingerprint uint64
-	// Applied is the digest of the object that was applied last.
+	// Applied is the digest of the object that was applied last. It is empty if the
+	// annotation is no digest: everyone with write access to the object can write any text
+	// there, and states are kept in memory. An empty digest differs from every digest, so
+	// that the object is applied again.
 	Applied string
 	// Scaled is true if an autoscaler owns spec.replicas, which is then no drift;
 	// unscaled is the fingerprint as if the operator still owned spec.replicas.
@@ -93,11 +97,18 @@ func StateOf(gk schema.GroupKind, m metav1.Object) State {
 		ResourceVersion: m.GetResourceVersion(),
 		Generation:      m.GetGeneration(),
 		Owner:           types.UID(m.GetLabels()[api.LabelOwnerUID]),
-		Applied:         m.GetAnnotations()[api.AnnotationApplied],
 		Kept:            HasKeepPolicy(m),
 		Protected:       IsProtected(m),
 		Ignored:         m.GetAnnotations()[api.AnnotationDrift] == api.DriftIgnore,
 		Deleting:        !m.GetDeletionTimestamp().IsZero(),
+	}
+	if len(s.Owner) > validation.LabelValueMaxLength {
+		// The API server accepts no longer value. No owner has such a UID.
+		s.Owner = ""
+	}
+	applied := m.GetAnnotations()[api.AnnotationApplied]
+	if len(applied) == digestLength {
+		s.Applied = applied
 	}
 	s.Referred = s.Owner != "" && HasOwnerReference(m, s.Owner)
 	own := ownEntry(m.GetManagedFields())
@@ -106,10 +117,11 @@ func StateOf(gk schema.GroupKind, m metav1.Object) State {
 	}
 	s.Managed = true
 	fields := own.FieldsV1.GetRawBytes()
-	s.Fingerprint = fingerprint(fields, s.Applied)
+	// The fingerprint covers the whole annotation, so that any change of it is drift.
+	s.Fingerprint = fingerprint(fields, applied)
 	if hasScaleEntry(m.GetManagedFields()) {
 		if with, ok := withReplicas(fields); ok {
-			s.Scaled, s.unscaled = true, fingerprint(with, s.Applied)
+			s.Scaled, s.unscaled = true, fingerprint(with, applied)
 		}
 	}
 	return s

@@ -22,7 +22,7 @@ const deployment = `{
   "metadata": {
     "name": "web", "namespace": "apps", "uid": "3f0e", "resourceVersion": "52", "generation": 1,
     "labels": {"app.kubernetes.io/managed-by": "Helm", "chartwright.dev/owner-uid": "b2a1", "chartwright.dev/operator": "chartwright"},
-    "annotations": {"chartwright.dev/applied": "0123", "deployment.kubernetes.io/revision": "1"},
+    "annotations": {"chartwright.dev/applied": "0123456789abcdef0123456789abcdef", "deployment.kubernetes.io/revision": "1"},
     "managedFields": [
       {"manager": "chartwright", "operation": "Apply", "apiVersion": "apps/v1", "time": "2026-11-21T01:02:03Z", "fieldsType": "FieldsV1",
        "fieldsV1": {"f:metadata": {"f:annotations": {"f:chartwright.dev/applied": {}}, "f:labels": {"f:chartwright.dev/operator": {}, "f:chartwright.dev/owner-uid": {}}},
@@ -90,7 +90,7 @@ func TestStateOf_AppliedObject(t *testing.T) {
 	s.Fingerprint = 0
 	want := State{
 		Key: Key{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"}, UID: "3f0e", ResourceVersion: "52",
-		Generation: 1, Owner: "b2a1", Managed: true, Applied: "0123",
+		Generation: 1, Owner: "b2a1", Managed: true, Applied: "0123456789abcdef0123456789abcdef",
 	}
 	if s != want {
 		t.Errorf("got %+v, want %+v", s, want)
@@ -150,7 +150,7 @@ func TestMatches_Changes(t *testing.T) {
 		{name: "an additional label", live: strings.Replace(deployment, `"labels": {`, `"labels": {"a": "b", `, 1), intact: true},
 		{name: "field taken over", live: and(image, edit("kubectl", `{"f:spec": {}}`))},
 		{name: "field removed", live: image},
-		{name: "other content applied", live: strings.Replace(deployment, `"0123"`, `"4567"`, 1)},
+		{name: "other content applied", live: strings.Replace(deployment, `"0123456789abcdef0123456789abcdef"`, `"4567"`, 1)},
 		{name: "owner label of another owner", live: strings.Replace(deployment, `"b2a1"`, `"c3d4"`, 1)},
 		{name: "owner label removed", live: strings.Replace(deployment, `"chartwright.dev/owner-uid": "b2a1", `, ``, 1)},
 		{name: "managed fields removed", live: strings.Replace(deployment, `"manager": "chartwright"`, `"manager": "before-first-apply"`, 1)},
@@ -260,7 +260,7 @@ func TestStateOf_Fingerprint(t *testing.T) {
 			})
 			return StateOf(kind, m)
 		}
-		texts := rapid.SampledFrom([]string{"", "0123", "4567"})
+		texts := rapid.SampledFrom([]string{"", "0123456789abcdef0123456789abcdef", "4567"})
 		oldFields, oldApplied := entry(t, "fields before"), texts.Draw(t, "applied before")
 		newFields, newApplied := entry(t, "fields after"), texts.Draw(t, "applied after")
 		before, after := object("before", oldFields, oldApplied), object("after", newFields, newApplied)
@@ -301,6 +301,19 @@ func TestDigest_ComparesSets(t *testing.T) {
 	for name, other := range map[string][]State{"one less": {a}, "none": {}, "one twice": {a, b, b}, "another": {a, a}, "a drifted one": {changed, b}} {
 		if Digest(other) == both {
 			t.Errorf("%s has the same digest", name)
+		}
+	}
+}
+
+// Everyone with write access to an object can write any text into the annotation.
+func TestStateOf_AppliedIsDigestOrEmpty(t *testing.T) {
+	m := metaOf(t, deployment)
+	before := StateOf(m.GroupVersionKind().GroupKind(), m)
+	for _, text := range []string{"", "0123", strings.Repeat("x", 250<<10)} {
+		m.Annotations[api.AnnotationApplied] = text
+		after := StateOf(m.GroupVersionKind().GroupKind(), m)
+		if after.Applied != "" || after.Fingerprint == before.Fingerprint {
+			t.Errorf("annotation of %d bytes: applied %q, same fingerprint %v", len(text), after.Applied, after.Fingerprint == before.Fingerprint)
 		}
 	}
 }

@@ -275,15 +275,17 @@ func (h storeItem) GetObjectMeta() metav1.Object {
 }
 
 // Compact is the transform function of the informer. It replaces the metadata of a
-// Secret by the record, which takes a fraction of the memory. Other objects are not
-// changed.
+// Secret by the record, which takes a fraction of the memory. Of a Secret that is no record
+// it keeps the identity, because everyone with write access to Secrets can write the rest.
 func Compact(object any) (any, error) {
-	if m, ok := object.(*metav1.PartialObjectMetadata); ok {
-		if r, ok := FromMeta(m); ok {
-			return storeItem{&r}, nil
-		}
+	m, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return object, nil
 	}
-	return object, nil
+	if r, ok := FromMeta(m); ok {
+		return storeItem{&r}, nil
+	}
+	return api.Identity(m), nil
 }
 
 // read returns the record of an item of the store or of a Secret's metadata, or nil.

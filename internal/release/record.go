@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/chartwright/chartwright/internal/api"
 )
@@ -233,6 +234,12 @@ func FromMeta(m metav1.Object) (Record, bool) {
 	if err != nil || labels[LabelOwner] != OwnerHelm || labels[LabelName] == "" || m.GetName() != SecretName(labels[LabelName], revision) {
 		return Record{}, false
 	}
+	for _, value := range labels {
+		// The API server accepts no longer values, so that no record has them.
+		if len(value) > validation.LabelValueMaxLength {
+			return Record{}, false
+		}
+	}
 	r := Record{
 		Namespace:       m.GetNamespace(),
 		Secret:          m.GetName(),
@@ -243,7 +250,7 @@ func FromMeta(m metav1.Object) (Record, bool) {
 		Revision:        revision,
 		Status:          labels[LabelStatus],
 		OwnerUID:        types.UID(labels[api.LabelOwnerUID]),
-		Owner:           m.GetAnnotations()[api.AnnotationOwner],
+		Owner:           ownerFrom(m),
 		Operator:        labels[api.LabelOperator],
 		Action:          labels[api.LabelAction],
 		InputDigest:     labels[api.LabelInputDigest],
@@ -261,8 +268,12 @@ func FromMeta(m metav1.Object) (Record, bool) {
 	r.writtenFor, _ = strconv.Atoi(labels[api.LabelRevision])
 	// If the annotation is invalid, only the description is missing.
 	readAnnotation(m, AnnotationRelease, &r.Description)
+	for _, text := range []*string{&r.Chart, &r.ChartVersion, &r.AppVersion, &r.Description.Description} {
+		*text = api.Truncate(*text, maxText)
+	}
 	var tested *Tested
-	if readAnnotation(m, AnnotationTested, &tested) {
+	if readAnnotation(m, AnnotationTested, &tested) && tested != nil {
+		tested.Message = api.Truncate(tested.Message, maxText)
 		r.Tested = tested
 	}
 	if lookups := m.GetAnnotations()[AnnotationLookups]; r.Status == api.StatusDeployed && len(lookups) <= maxAnnotation {
@@ -286,7 +297,23 @@ const (
 	maxApproved   = 64
 	maxAnnotation = 16 << 10
 	maxKinds      = 100
+	// maxText limits each text of Description, and the message of Tested.
+	maxText = 1 << 10
+	// maxOwner is the length of "<kind>.<group>/<namespace>/<name>" with the longest names
+	// that the API server accepts.
+	maxOwner = validation.DNS1035LabelMaxLength + 1 + validation.DNS1123SubdomainMaxLength + 1 +
+		validation.DNS1123LabelMaxLength + 1 + validation.DNS1123SubdomainMaxLength
 )
+
+// ownerFrom returns the annotation that identifies the custom resource. A longer text
+// counts as no annotation, because it identifies none: the record is then not Genuine, and
+// no action relies on it. A truncated text could be equal to another owner.
+func ownerFrom(m metav1.Object) string {
+	if owner := m.GetAnnotations()[api.AnnotationOwner]; len(owner) <= maxOwner {
+		return owner
+	}
+	return ""
+}
 
 // readAnnotation decodes an annotation. It reports whether the annotation exists and is
 // valid.

@@ -1,6 +1,7 @@
 package release_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -156,9 +157,32 @@ func TestCompact_KeepsRecord(t *testing.T) {
 	if diff := cmp.Diff([]release.Record{want}, index.OwnedBy(want.OwnerUID), cmp.AllowUnexported(release.Record{})); diff != "" {
 		t.Errorf("(-full +compact):\n%s", diff)
 	}
-	for _, other := range []any{"no object", &metav1.PartialObjectMetadata{}} {
-		if left, err := release.Compact(other); err != nil || left != other {
-			t.Errorf("Compact of something else: %v, %v", left, err)
-		}
+	if left, err := release.Compact("no object"); err != nil || left != "no object" {
+		t.Errorf("Compact of something else: %v, %v", left, err)
+	}
+}
+
+// Tenants can create Secrets that are no records, of any number and with any annotations.
+func TestCompact_SecretThatIsNoRecordKeepsIdentity(t *testing.T) {
+	other := secret(func(m *metav1.PartialObjectMetadata) { m.Name = "other" })
+	other.Annotations["x/y"] = strings.Repeat("x", 250<<10)
+	left, err := release.Compact(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(api.Identity(other), left); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestFromMeta_LongOwnerIsNoOwner(t *testing.T) {
+	long := strings.Repeat("x", 250<<10)
+	r, ok := release.FromMeta(secret(func(m *metav1.PartialObjectMetadata) { m.Annotations[api.AnnotationOwner] = long }))
+	if !ok || r.Owner != "" || r.Genuine() || !r.Stripped() {
+		t.Errorf("owner of %d bytes, genuine %v, stripped %v", len(r.Owner), r.Genuine(), r.Stripped())
+	}
+	longest := strings.Repeat("k", 63) + "." + strings.Repeat("g", 253) + "/" + strings.Repeat("n", 63) + "/" + strings.Repeat("c", 253)
+	if r, _ := release.FromMeta(secret(func(m *metav1.PartialObjectMetadata) { m.Annotations[api.AnnotationOwner] = longest })); r.Owner != longest {
+		t.Errorf("owner %q", r.Owner)
 	}
 }

@@ -158,12 +158,7 @@ func Compact(obj any) (any, error) {
 	if !ok {
 		return obj, nil
 	}
-	return &metav1.PartialObjectMetadata{
-		TypeMeta: m.TypeMeta,
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
-		},
-	}, nil
+	return api.Identity(m), nil
 }
 
 // partID identifies a part of an object.

@@ -21,8 +21,15 @@ type Kind struct {
 	NoStatus func(schema.GroupVersionKind) bool
 }
 
-// Evaluate returns the health of an object, which must be complete.
+// Evaluate returns the health of an object, which must be complete. The texts of the result
+// are limited, because the index keeps them and the object may contain any text.
 func Evaluate(o *unstructured.Unstructured, k Kind) Result {
+	result := evaluate(o, k)
+	result.Reason, result.Message = api.Truncate(result.Reason, maxReason), api.Truncate(result.Message, maxMessage)
+	return result
+}
+
+func evaluate(o *unstructured.Unstructured, k Kind) Result {
 	if o.GetDeletionTimestamp() != nil {
 		return cmp.Or(finishedJob(o), Result{Reason: reasonTerminating, Message: "being deleted"})
 	}
@@ -178,8 +185,11 @@ func (r Result) At(now time.Time, othersReport bool) (at Result, next time.Time)
 	}
 }
 
-// maxMessage limits the message of one object, which the index stores.
-const maxMessage = 512
+// maxMessage and maxReason limit the texts of one object.
+const (
+	maxMessage = 512
+	maxReason  = 128
+)
 
 // progressing returns the result of an object that is not ready yet.
 func progressing(reason, message string) Result {

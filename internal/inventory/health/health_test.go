@@ -182,3 +182,11 @@ func TestEvaluate_FinishedJobDeletedAfterTTL(t *testing.T) {
 		}
 	}
 }
+
+// Tenants can write the status of custom resources.
+func TestEvaluate_TruncatesLongReason(t *testing.T) {
+	conditions := "status: {conditions: [{type: Ready, status: \"False\", message: m, reason: " + strings.Repeat("x", 250<<10) + "}]}"
+	if got := Evaluate(parse(t, widget+conditions), Kind{}); len(got.Reason) > maxReason {
+		t.Errorf("reason of %d bytes", len(got.Reason))
+	}
+}

@@ -248,13 +248,16 @@ func (c *counter) count() counted {
 	return found
 }
 
-// onlyIdentity removes everything except the name and the finalizers.
+// onlyIdentity removes everything except the name and the finalizer of the operator. The
+// authors of custom resources can add finalizers of any number and length.
 func onlyIdentity(object any) (any, error) {
 	found, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return object, nil
 	}
-	return &metav1.PartialObjectMetadata{TypeMeta: found.TypeMeta, ObjectMeta: metav1.ObjectMeta{
-		Name: found.Name, Namespace: found.Namespace, UID: found.UID, ResourceVersion: found.ResourceVersion, Finalizers: found.Finalizers,
-	}}, nil
+	kept := api.Identity(found)
+	if slices.Contains(found.Finalizers, api.Finalizer) {
+		kept.Finalizers = []string{api.Finalizer}
+	}
+	return kept, nil
 }

@@ -337,12 +337,10 @@ func compact(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
-	compacted := &metav1.PartialObjectMetadata{
-		TypeMeta:   m.TypeMeta,
-		ObjectMeta: metav1.ObjectMeta{Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion},
-	}
-	if paused, found := m.Annotations[api.AnnotationRolloutPaused]; found {
-		compacted.Annotations = map[string]string{api.AnnotationRolloutPaused: paused}
+	compacted := api.Identity(m)
+	if m.Annotations[api.AnnotationRolloutPaused] == "true" {
+		// Other values have no effect.
+		compacted.Annotations = map[string]string{api.AnnotationRolloutPaused: "true"}
 	}
 	return compacted, nil
 }
