@@ -169,6 +169,7 @@ func complete(entry watches.Watch, entries []watches.Watch, chart func(path stri
 	report("", err)
 	kind.readStatus(report)
 	kind.readOutputs(report)
+	kind.limitObserved()
 	kind.readHealth(report)
 	kind.readDependencies(entries, report)
 	return kind, problems

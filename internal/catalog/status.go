@@ -73,6 +73,17 @@ func observe(entries []watches.Observe) ([]Observe, error) {
 	return list, nil
 }
 
+// limitObserved limits the watches of observe to the fields that expressions read.
+func (k *Kind) limitObserved() {
+	for i, o := range k.Observes {
+		var paths [][]string
+		for _, fields := range []kindstatus.Fields{k.Fields, k.Outputs.Public, k.Outputs.Sensitive} {
+			paths = append(paths, fields.ObservedPaths(o.Name)...)
+		}
+		k.Observes[i].Watch = o.Watch.Reading(paths)
+	}
+}
+
 // Selection returns the selection for a custom resource. It returns an error if the custom
 // resource lacks a field that a template reads, or if a result is not a valid label value.
 func (o Observe) Selection(cr map[string]any, release types.NamespacedName) (Selection, error) {

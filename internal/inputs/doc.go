@@ -10,4 +10,6 @@
 //   - dependencies: the objects that must be ready before a custom resource is deployed.
 //   - valuesfrom: the objects of valuesFrom, and the secrets among their values.
 //   - observed: the objects that expressions of the kind's status fields read.
+//
+// A Budget limits the memory of a store for objects that tenants can write.
 package inputs

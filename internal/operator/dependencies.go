@@ -17,7 +17,6 @@ import (
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/inputs/dependencies"
-	"github.com/chartwright/chartwright/internal/inputs/observed"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/operator/permissions"
 	"github.com/chartwright/chartwright/internal/operator/readiness"
@@ -41,7 +40,8 @@ type dependencyWatches struct {
 
 func newDependencyWatches(caches informers, store *dependencies.Store, kindsOf func(catalog.Kind) []schema.GroupVersionKind) *dependencyWatches {
 	describe := func(kind schema.GroupVersionKind) sharedWatch {
-		w := sharedWatch{kind: kind, feed: store.Feed(kind), forbidden: func(mapping *meta.RESTMapping) string {
+		feed := store.Feed(kind)
+		w := sharedWatch{kind: kind, feed: feed, forbidden: func(mapping *meta.RESTMapping) string {
 			return reasonForbidden + ": add to the rules of the operator's role: " + permissions.WatchRule(mapping.Resource)
 		}}
 		if kind == valuesfrom.SecretKind {
@@ -50,7 +50,7 @@ func newDependencyWatches(caches informers, store *dependencies.Store, kindsOf f
 			object.SetGroupVersionKind(kind)
 			w.object = object
 			w.options = func(options *cache.Options) error {
-				options.DefaultTransform = compactMetadata
+				options.DefaultTransform = feed.Transform
 				// Release records are numerous, and no dependencies.
 				options.DefaultFieldSelector = fields.OneTermNotEqualSelector("type", release.SecretType)
 				return nil
@@ -61,7 +61,7 @@ func newDependencyWatches(caches informers, store *dependencies.Store, kindsOf f
 		object.SetGroupVersionKind(kind)
 		w.object = object
 		w.options = func(options *cache.Options) error {
-			options.DefaultTransform = observed.Compact
+			options.DefaultTransform = feed.Transform
 			return nil
 		}
 		return w
@@ -70,16 +70,6 @@ func newDependencyWatches(caches informers, store *dependencies.Store, kindsOf f
 		sharedWatches: newSharedWatches(caches, "dependencies", describe), store: store, kindsOf: kindsOf,
 		served: map[schema.GroupKind]bool{},
 	}
-}
-
-// compactMetadata removes what readiness does not depend on.
-func compactMetadata(obj any) (any, error) {
-	if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
-		m.SetManagedFields(nil)
-		m.SetAnnotations(nil)
-		m.SetOwnerReferences(nil)
-	}
-	return obj, nil
 }
 
 // serve registers a kind that this operator serves, before its controller starts. Its

@@ -27,7 +27,7 @@ func newObservedWatches(caches informers, store *observed.Store) *observedWatche
 		return sharedWatch{
 			kind: w.GroupVersionKind, feed: observedFeed{store, w}, object: object,
 			options: func(options *cache.Options) (err error) {
-				options.DefaultTransform = observed.Compact
+				options.DefaultTransform = store.Transform(w)
 				options.DefaultLabelSelector, err = w.Selector()
 				return err
 			},
@@ -59,7 +59,7 @@ type observedFeed struct {
 }
 
 // Handler returns the event handler of the watch.
-func (f observedFeed) Handler() toolscache.ResourceEventHandler { return f.store.Handler(f.watch) }
+func (f observedFeed) Handler() toolscache.ResourceEventHandler { return f.store.Handler() }
 
 // Synced implements feed.
 func (f observedFeed) Synced() { f.store.Synced(f.watch) }

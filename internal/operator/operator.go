@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,6 +28,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/inputs"
 	"github.com/chartwright/chartwright/internal/inputs/dependencies"
 	"github.com/chartwright/chartwright/internal/inputs/observed"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
@@ -171,7 +173,10 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	read := valuesfrom.FromServer(objects, mapper, key.Secret)
 	sources := valuesfrom.NewStore(read, served.forOne((*reconcile.Reconciler).SourceChanged))
 	sourced := newSourceWatches(caches, sources)
-	inputs := newObservedWatches(caches, observed.NewStore(served.forOne((*reconcile.Reconciler).ObservedChanged)))
+	observe := func(ctx context.Context, kind schema.GroupVersionKind, name types.NamespacedName) (*unstructured.Unstructured, error) {
+		return read(ctx, valuesfrom.Ref{Kind: kind, Namespace: name.Namespace, Name: name.Name})
+	}
+	observes := newObservedWatches(caches, observed.NewStore(observe, inputs.DefaultLimits, served.forOne((*reconcile.Reconciler).ObservedChanged)))
 	// A change of a dependency has the effect of a change of a source of values.
 	dependent := newDependencyWatches(caches, dependencies.NewStore(served.forOne((*reconcile.Reconciler).DependencyChanged)), catalog.Kind.DependencyKinds)
 	live := liveKinds{options: options, clientset: clientset, recorder: recorder, metrics: counted, set: set, readiness: ready, permissions: checker}
@@ -181,7 +186,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	}
 	patcher := customresource.NewPatcher(mgr.GetConfig(), mgr.GetHTTPClient(), mapper, nil)
 	kinds := &KindManager{
-		options: options, set: set, loaded: loaded, chartKinds: restored, reconcilers: served, informers: caches, sources: sourced, observed: inputs, dependencies: dependent,
+		options: options, set: set, loaded: loaded, chartKinds: restored, reconcilers: served, informers: caches, sources: sourced, observed: observes, dependencies: dependent,
 		recordKinds: limited, crds: crds, installer: installer, signingKey: key, readiness: ready, patcher: patcher,
 		first: map[schema.GroupKind]kindset.Entry{}, ended: make(chan *servedKind), emptied: make(chan *servedKind),
 		unserved: make(chan *servedKind), opened: make(chan struct{}, 1),
@@ -195,7 +200,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 			Inventory:          managed,
 			Pool:               pool,
 			Sources:            sources,
-			Observed:           inputs.store,
+			Observed:           observes.store,
 			Outputs:            outputsClient{mapper, clientset.CoreV1(), key.Secret},
 			Dependencies:       dependent.store,
 			Version:            versionReader(mgr),

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +27,7 @@ type fakeObserved struct {
 	forgotten []types.UID
 }
 
-func (f *fakeObserved) Select(_ types.UID, selections []catalog.Selection) (map[string]any, map[string]string) {
+func (f *fakeObserved) Select(_ context.Context, _ types.UID, selections []catalog.Selection) (map[string]any, map[string]string) {
 	f.asked = selections
 	objects := map[string]any{}
 	for _, s := range selections {

@@ -309,8 +309,8 @@ type Sources interface {
 // see observed.Store.
 type Observed interface {
 	// Select returns the objects of each selection by its name, or why they are
-	// unknown. It makes no request.
-	Select(user types.UID, selections []catalog.Selection) (objects map[string]any, missing map[string]string)
+	// unknown. It makes a request only for objects that exceeded the limits before.
+	Select(ctx context.Context, user types.UID, selections []catalog.Selection) (objects map[string]any, missing map[string]string)
 	// Forget drops the selections of a custom resource.
 	Forget(user types.UID)
 }

@@ -176,12 +176,12 @@ func (r *Reconciler) expressionInput(ctx context.Context, v *snapshot) kindstatu
 			return values.Coalesce(r.Kind.Defaults, all)
 		}
 	}
-	in.Observed, in.Unobserved = r.selected(v)
+	in.Observed, in.Unobserved = r.selected(ctx, v)
 	return in
 }
 
 // selected returns the objects of each entry of observe.
-func (r *Reconciler) selected(v *snapshot) (objects map[string]any, missing map[string]string) {
+func (r *Reconciler) selected(ctx context.Context, v *snapshot) (objects map[string]any, missing map[string]string) {
 	if len(r.Kind.Observes) == 0 {
 		return nil, nil
 	}
@@ -197,7 +197,7 @@ func (r *Reconciler) selected(v *snapshot) (objects map[string]any, missing map[
 		}
 		selections = append(selections, selection)
 	}
-	objects, missing = r.Observed.Select(v.CR.GetUID(), selections)
+	objects, missing = r.Observed.Select(ctx, v.CR.GetUID(), selections)
 	maps.Copy(missing, wrong)
 	return objects, missing
 }

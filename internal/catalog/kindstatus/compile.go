@@ -29,6 +29,8 @@ type field struct {
 	// of the release's objects.
 	observed []string
 	objects  []string
+	// observedPaths are the paths of the fields of their objects that the expression reads.
+	observedPaths map[string][][]string
 	// valuePaths are the paths of the values that the expression reads.
 	valuePaths [][]string
 }
@@ -182,11 +184,15 @@ func (f *field) findUses(compiled *cel.Ast, names []string) error {
 			name, known := entry(ident)
 			switch {
 			case !known:
-				f.observed = append(f.observed, names...)
+				for _, name := range names {
+					f.addObserved(name, whole)
+				}
 			case !slices.Contains(names, name):
 				return fmt.Errorf("observe has no entry %s: expected one of %s", name, listed(names))
 			default:
-				f.observed = append(f.observed, name)
+				// A known name has a parent.
+				list, _ := ident.Parent()
+				f.addObserved(name, itemPaths(list))
 			}
 		case varObjects:
 			name, known := entry(ident)
@@ -201,6 +207,14 @@ func (f *field) findUses(compiled *cel.Ast, names []string) error {
 	slices.Sort(f.objects)
 	f.objects = slices.Compact(f.objects)
 	return nil
+}
+
+func (f *field) addObserved(name string, paths [][]string) {
+	if f.observedPaths == nil {
+		f.observedPaths = map[string][][]string{}
+	}
+	f.observed = append(f.observed, name)
+	f.observedPaths[name] = append(f.observedPaths[name], paths...)
 }
 
 // path returns the names in values.a.b or values['a']['b'], as far as they are fixed.

@@ -14,7 +14,9 @@
 //     reconciler calls Store.Settle.
 //   - Any other kind. Its objects are ready if package health says so.
 //
-// Informers pass the objects to the Store through a Feed. The Store is in memory only, sends no request,
+// Informers pass the objects to the Store through a Feed, whose Transform limits their memory.
+// An object that exceeds the budget is not ready, and every selector in its namespace matches
+// it: its labels and its status are unknown. The Store is in memory only, sends no request,
 // and evaluates an object at most once per resourceVersion. A user is notified when the
 // result of Check differs from the last result of Check or notification.
 package dependencies

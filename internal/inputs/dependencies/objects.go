@@ -117,6 +117,9 @@ func (s *Store) observe(f *Feed, o metav1.Object, after *object) []types.UID {
 		return nil
 	}
 	f.put(name, after)
+	if after == nil {
+		s.budget.Release(inputs.Item{Of: f, NamespacedName: name}, o.GetUID())
+	}
 	key := Key{f.kind, name}
 	if before != nil && f.serves && (after == nil || after.GetUID() != before.GetUID()) {
 		delete(s.holds, before.GetUID())

@@ -36,6 +36,9 @@ func (s *Store) readiness(o *object, f *Feed, rule *health.Rule, now time.Time) 
 			return held, time.Time{}
 		}
 	}
+	if refused, is := o.Object.(*refused); is {
+		return refused.message, time.Time{}
+	}
 	whole, ok := o.Object.(*unstructured.Unstructured)
 	if !ok {
 		// Only the metadata is watched, as of Secrets.

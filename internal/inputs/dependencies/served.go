@@ -51,6 +51,7 @@ func (s *Store) Serve(kind schema.GroupKind, on []schema.GroupKind, rules health
 		for gvk, f := range s.feeds {
 			if gvk.GroupKind() == kind {
 				f.ended = true
+				s.budget.ReleaseAll(f)
 				delete(s.feeds, gvk)
 			}
 		}

@@ -108,8 +108,10 @@ func (v verdict) equal(other verdict) bool {
 // is not usable; call NewStore. Its methods may be called concurrently.
 type Store struct {
 	// users has the dependencies of each user. Its lock guards all fields.
-	users *inputs.Tracker[Ref]
-	now   func() time.Time
+	users  *inputs.Tracker[Ref]
+	now    func() time.Time
+	limits inputs.Limits
+	budget *inputs.Budget
 
 	byUID map[types.UID]*user
 	byKey map[Key]*user
@@ -133,6 +135,7 @@ type Store struct {
 func NewStore(changed func(types.UID)) *Store {
 	return &Store{
 		users: inputs.NewTracker[Ref](changed), now: time.Now,
+		limits: inputs.DefaultLimits, budget: inputs.NewBudget(inputs.DefaultLimits),
 		byUID: map[types.UID]*user{}, byKey: map[Key]*user{},
 		targets: map[Ref]*target{}, at: map[Key][]*target{},
 		feeds: map[schema.GroupVersionKind]*Feed{}, served: map[schema.GroupKind]*service{},

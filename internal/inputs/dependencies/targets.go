@@ -98,6 +98,11 @@ func (t *target) matches(name string, o *object) bool {
 	if t.selector == nil {
 		return t.ref.Name == name
 	}
+	if o != nil {
+		if _, is := o.Object.(*refused); is {
+			return true
+		}
+	}
 	return o != nil && t.selector.Matches(labels.Set(o.GetLabels()))
 }
 

@@ -2,10 +2,13 @@ package observed
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/inputs"
@@ -15,14 +18,20 @@ import (
 // them. The zero Store is not usable; call NewStore. Its methods may be called
 // concurrently.
 type Store struct {
-	users *inputs.Tracker[bucket]
+	users  *inputs.Tracker[bucket]
+	read   Reader
+	limits inputs.Limits
+	budget *inputs.Budget
 
 	// The other fields are guarded by users.
 
 	// objects are the objects of each bucket, by name.
-	objects map[bucket]map[string]*unstructured.Unstructured
-	// at is the bucket of each object.
-	at map[object]bucket
+	objects map[bucket]map[string]*Object
+	at      map[object]*Object
+	// refused are the buckets of the objects that the budget refuses until other objects
+	// are smaller or deleted: by namespace, and under "" those for which all namespaces
+	// together have no room.
+	refused map[string]map[object]bucket
 	// synced are the watches that have listed all existing objects. failed is the reason
 	// for each of the others.
 	synced map[Watch]bool
@@ -35,12 +44,19 @@ type object struct {
 	types.NamespacedName
 }
 
+// Reader reads an object from the API server.
+type Reader func(context.Context, schema.GroupVersionKind, types.NamespacedName) (*unstructured.Unstructured, error)
+
 // NewStore returns an empty Store. It calls changed without holding a lock.
-func NewStore(changed func(types.UID)) *Store {
+func NewStore(read Reader, limits inputs.Limits, changed func(types.UID)) *Store {
 	return &Store{
 		users:   inputs.NewTracker[bucket](changed),
-		objects: map[bucket]map[string]*unstructured.Unstructured{},
-		at:      map[object]bucket{},
+		read:    read,
+		limits:  limits,
+		budget:  inputs.NewBudget(limits),
+		objects: map[bucket]map[string]*Object{},
+		at:      map[object]*Object{},
+		refused: map[string]map[object]bucket{},
 		synced:  map[Watch]bool{},
 		failed:  map[Watch]string{},
 	}
@@ -52,7 +68,11 @@ const notListed = "the objects are not listed yet"
 // Select returns the objects of each selection, sorted by name, or the reason why they are
 // missing. Callers must not change the objects. From now on the user is notified of changes
 // in these selections, and of no others.
-func (s *Store) Select(user types.UID, selections []Selection) (objects map[string]any, missing map[string]string) {
+//
+// Objects of a selection that the budget has refused are missing, or are read if there is
+// room for them now. There is no request otherwise.
+func (s *Store) Select(ctx context.Context, user types.UID, selections []Selection) (objects map[string]any, missing map[string]string) {
+	s.readmit(ctx, user, selections)
 	s.users.Mu.Lock()
 	defer s.users.Mu.Unlock()
 	objects, missing = map[string]any{}, map[string]string{}
@@ -66,9 +86,16 @@ func (s *Store) Select(user types.UID, selections []Selection) (objects map[stri
 		found := s.objects[buckets[i]]
 		list := make([]any, 0, len(found))
 		for _, name := range slices.Sorted(maps.Keys(found)) {
-			list = append(list, found[name].Object)
+			if refusal := found[name].refusal; refusal.Message != "" {
+				// An incomplete list would give wrong results.
+				missing[selection.Name] = fmt.Sprintf("%s %s is not read: %s", selection.Kind, name, refusal.Message)
+				break
+			}
+			list = append(list, found[name].content)
 		}
-		objects[selection.Name] = list
+		if missing[selection.Name] == "" {
+			objects[selection.Name] = list
+		}
 	}
 	s.users.Set(user, buckets)
 	return objects, missing
@@ -116,4 +143,78 @@ func (s *Store) usersOf(w Watch) []types.UID {
 		}
 	}
 	return s.users.Users(buckets...)
+}
+
+// setRefused records whether an object waits for room.
+func (s *Store) setRefused(o *Object, refusal inputs.Refusal) {
+	for _, namespace := range []string{o.name.Namespace, ""} {
+		delete(s.refused[namespace], o.name)
+		if len(s.refused[namespace]) == 0 {
+			delete(s.refused, namespace)
+		}
+	}
+	if refusal.Message == "" || refusal.Permanent {
+		return
+	}
+	namespace := o.name.Namespace
+	if refusal.Total {
+		namespace = ""
+	}
+	if s.refused[namespace] == nil {
+		s.refused[namespace] = map[object]bucket{}
+	}
+	s.refused[namespace][o.name] = o.bucket
+}
+
+// waiting returns the users of refused objects after an object in a namespace has become
+// smaller or was deleted.
+func (s *Store) waiting(namespace string) []types.UID {
+	buckets := map[bucket]bool{}
+	for _, b := range s.refused[namespace] {
+		buckets[b] = true
+	}
+	for _, b := range s.refused[""] {
+		buckets[b] = true
+	}
+	return s.users.Users(slices.Collect(maps.Keys(buckets))...)
+}
+
+// maxReads limits the requests of one Select, which runs in a worker.
+const maxReads = 20
+
+// readmit reads refused objects of the selections for which there is room now. The informer
+// has not kept their content, and delivers it only with their next change.
+func (s *Store) readmit(ctx context.Context, user types.UID, selections []Selection) {
+	var found []*Object
+	s.users.Mu.Lock()
+	for _, selection := range selections {
+		if len(s.refused[selection.Namespace])+len(s.refused[""]) == 0 {
+			continue
+		}
+		for _, o := range s.objects[selection.bucket(selection.Namespace, selection.Labels)] {
+			if o.content == nil && !o.refusal.Permanent && s.budget.Fits(o.name.Namespace, o.bytes) && len(found) < maxReads {
+				found = append(found, o)
+			}
+		}
+	}
+	s.users.Mu.Unlock()
+	for _, refused := range found {
+		w := refused.name.watch
+		whole, err := s.read(ctx, w.GroupVersionKind, refused.name.NamespacedName)
+		if err != nil {
+			// The object stays refused until its next change, or that of another object.
+			return
+		}
+		s.users.Update(func() []types.UID {
+			if s.at[refused.name] != refused {
+				// The informer has delivered a change meanwhile.
+				return nil
+			}
+			affected := s.observe(s.admit(w, w.tree(), whole))
+			return slices.DeleteFunc(affected, func(uid types.UID) bool { return uid == user })
+		})
+	}
+	if len(found) == maxReads {
+		s.users.Update(func() []types.UID { return []types.UID{user} })
+	}
 }

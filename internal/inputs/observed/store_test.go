@@ -1,17 +1,22 @@
 package observed
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	"pgregory.net/rapid"
+
+	"github.com/chartwright/chartwright/internal/inputs"
 )
 
 var (
@@ -24,14 +29,48 @@ type recordingStore struct {
 	*Store
 	handler  cache.ResourceEventHandler
 	notified []string
+	// live are the objects in the API server by name, and reads those that were read.
+	live  map[string]*unstructured.Unstructured
+	reads []string
 }
 
 func newRecordingStore() *recordingStore {
 	w := &recordingStore{}
-	w.Store = NewStore(func(user types.UID) { w.notified = append(w.notified, string(user)) })
-	w.handler = w.Handler(pods)
+	read := func(_ context.Context, _ schema.GroupVersionKind, name types.NamespacedName) (*unstructured.Unstructured, error) {
+		w.reads = append(w.reads, name.Name)
+		return w.live[name.Name].DeepCopy(), nil
+	}
+	limits := inputs.Limits{Object: 4 << 10, Namespace: 8 << 10, Total: 16 << 10}
+	w.Store = NewStore(read, limits, func(user types.UID) { w.notified = append(w.notified, string(user)) })
+	w.handler = transformed{w.Transform(pods), w.Handler()}
 	return w
 }
+
+// transformed is a handler that transforms objects first, as an informer does.
+type transformed struct {
+	transform cache.TransformFunc
+	cache.ResourceEventHandler
+}
+
+func (h transformed) reduce(o any) any {
+	if unknown, is := o.(cache.DeletedFinalStateUnknown); is {
+		return cache.DeletedFinalStateUnknown{Obj: h.reduce(unknown.Obj)}
+	}
+	kept, err := h.transform(o.(*unstructured.Unstructured).DeepCopy())
+	if err != nil {
+		panic(err)
+	}
+	return kept
+}
+
+// OnAdd implements the interface.
+func (h transformed) OnAdd(o any, initial bool) { h.ResourceEventHandler.OnAdd(h.reduce(o), initial) }
+
+// OnUpdate implements the interface.
+func (h transformed) OnUpdate(_, o any) { h.ResourceEventHandler.OnUpdate(nil, h.reduce(o)) }
+
+// OnDelete implements the interface.
+func (h transformed) OnDelete(o any) { h.ResourceEventHandler.OnDelete(h.reduce(o)) }
 
 // expectNotified checks which users were notified since the last call.
 func (w *recordingStore) expectNotified(t *testing.T, want ...string) {
@@ -45,7 +84,7 @@ func (w *recordingStore) expectNotified(t *testing.T, want ...string) {
 
 // selectPods returns the names of the pods of a release, or why they are missing.
 func (w *recordingStore) selectPods(user types.UID, namespace, release string) string {
-	objects, missing := w.Select(user, []Selection{{Watch: pods, Name: "pods", Namespace: namespace, Labels: map[string]string{"release": release}}})
+	objects, missing := w.Select(context.Background(), user, []Selection{{Watch: pods, Name: "pods", Namespace: namespace, Labels: map[string]string{"release": release}}})
 	if why, ok := missing["pods"]; ok {
 		return why
 	}
@@ -196,19 +235,154 @@ func TestNewWatch_EqualForEqualSelectors(t *testing.T) {
 	}
 }
 
-func TestCompact(t *testing.T) {
+func TestTransform_RemovesWhatExpressionsDoNotNeed(t *testing.T) {
+	w := newRecordingStore()
 	o := pod("a", "b", "c")
 	if err := unstructured.SetNestedField(o.Object, []any{map[string]any{"manager": "m"}}, "metadata", "managedFields"); err != nil {
 		t.Fatal(err)
 	}
 	o.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "keep": "me"})
-	if _, err := Compact(o); err != nil {
+	kept, err := w.Transform(pods)(o.DeepCopy())
+	if err != nil {
 		t.Fatal(err)
 	}
-	if o.GetManagedFields() != nil || fmt.Sprint(o.GetAnnotations()) != "map[keep:me]" || o.GetResourceVersion() != "1" {
-		t.Errorf("%v", o.Object)
+	whole := unstructured.Unstructured{Object: kept.(*Object).content}
+	if whole.GetManagedFields() != nil || fmt.Sprint(whole.GetAnnotations()) != "map[keep:me]" || whole.GetResourceVersion() != "1" {
+		t.Errorf("%v", whole.Object)
 	}
-	if other, err := Compact("text"); other != "text" || err != nil {
+	o.Object["status"] = map[string]any{"phase": "Running", "reason": "x", "list": []any{"a"}}
+	some := pods.Reading([][]string{{"status", "phase"}, {"spec"}, {"status", "list", "a"}, {"spec", "a"}, {"none"}})
+	kept, err = w.Transform(some)(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"metadata": map[string]any{"name": "b", "namespace": "a"}, "spec": map[string]any{},
+		"status": map[string]any{"phase": "Running", "list": []any{"a"}},
+	}
+	if diff := cmp.Diff(want, kept.(*Object).content); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if pods.Reading([][]string{{"spec"}, {}}) != pods {
+		t.Error("a whole object is read with fields")
+	}
+	if other, err := w.Transform(pods)("text"); other != "text" || err != nil {
 		t.Errorf("%v, %v", other, err)
 	}
+}
+
+// big returns a pod that takes about the given number of bytes.
+func (w *recordingStore) big(namespace, name, release string, size int) *unstructured.Unstructured {
+	o := pod(namespace, name, release)
+	o.SetUID(types.UID(name))
+	o.Object["spec"] = map[string]any{"x": strings.Repeat("x", size)}
+	if w.live == nil {
+		w.live = map[string]*unstructured.Unstructured{}
+	}
+	w.live[name] = o
+	return o
+}
+
+func TestStore_ObjectAboveLimitIsNotKept(t *testing.T) {
+	w := newRecordingStore()
+	w.Synced(pods)
+	large := w.big("a", "large", "web", 1<<20)
+	w.handler.OnAdd(large, true)
+	w.handler.OnAdd(pod("a", "small", "web"), true)
+	if o := w.at[object{pods, types.NamespacedName{Namespace: "a", Name: "large"}}]; o.content != nil {
+		t.Error("the content of the large object is kept")
+	}
+	if got, want := w.selectPods("u", "a", "web"), "Pod large is not read: takes more than 4 KiB of the operator's memory: make it smaller"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := w.selectPods("u", "b", "web"); got != "" {
+		t.Errorf("another namespace: %q", got)
+	}
+	w.expectNotified(t)
+	w.handler.OnUpdate(large, w.big("a", "large", "web", 10))
+	w.expectNotified(t)
+	w.selectPods("u", "a", "web")
+	w.handler.OnUpdate(nil, w.big("a", "large", "web", 20))
+	w.expectNotified(t, "u")
+	if got := w.selectPods("u", "a", "web"); got != "large small" || len(w.reads) > 0 {
+		t.Errorf("selects %q after reading %v", got, w.reads)
+	}
+}
+
+func TestStore_RefusesAboveLimitOfNamespaceUntilThereIsRoom(t *testing.T) {
+	w := newRecordingStore()
+	w.Synced(pods)
+	for i := range 4 {
+		w.handler.OnAdd(w.big("a", strconv.Itoa(i), "web", 1500), true)
+	}
+	w.handler.OnAdd(w.big("b", "b", "web", 2000), true)
+	got := w.selectPods("u", "a", "web")
+	if !strings.Contains(got, `namespace "a" exceeds the limit of 8 KiB`) {
+		t.Errorf("got %q", got)
+	}
+	if got := w.selectPods("v", "b", "web"); got != "b" {
+		t.Errorf("another namespace selects %q", got)
+	}
+	if len(w.reads) > 0 {
+		t.Errorf("read %v without room for them", w.reads)
+	}
+	w.handler.OnDelete(w.live["0"])
+	w.handler.OnUpdate(nil, w.big("a", "1", "web", 10))
+	w.expectNotified(t, "u", "u")
+	for range 3 {
+		got = w.selectPods("u", "a", "web")
+	}
+	if got != "1 2 3" {
+		t.Errorf("selects %q", got)
+	}
+	if reads := len(w.reads); reads == 0 || reads > 3 {
+		t.Errorf("read %v", w.reads)
+	}
+	w.notified, w.reads = nil, nil
+	if w.selectPods("u", "a", "web"); len(w.reads) > 0 {
+		t.Errorf("read %v again", w.reads)
+	}
+}
+
+// TestStore_ChargesWhatItKeeps checks that all events, in any order, leave exactly the
+// charges of the objects that the Store keeps, and never more than the limits.
+func TestStore_ChargesWhatItKeeps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newRecordingStore()
+		w.Synced(pods)
+		serial := 0
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			name := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}).Draw(t, "name")
+			live := w.live[name]
+			switch rapid.IntRange(0, 3).Draw(t, "event") {
+			case 0:
+				if live != nil {
+					w.handler.OnDelete(live)
+					delete(w.live, name)
+				}
+			case 1:
+				w.selectPods("u", "a", "web")
+			default:
+				serial++
+				o := w.big("a", name, rapid.SampledFrom([]string{"web", "api"}).Draw(t, "release"), rapid.IntRange(0, 4000).Draw(t, "size"))
+				o.SetResourceVersion(strconv.Itoa(serial))
+				if live != nil {
+					o.SetUID(live.GetUID())
+				}
+				if live == nil || rapid.Bool().Draw(t, "new") {
+					o.SetUID(types.UID(strconv.Itoa(serial)))
+				}
+				w.handler.OnUpdate(nil, o)
+			}
+			kept := 0
+			for _, o := range w.at {
+				if o.content != nil {
+					kept += o.bytes
+				}
+			}
+			if charged := w.budget.Charged("a"); charged != kept || kept > w.limits.Namespace {
+				t.Fatalf("charged %d bytes for %d, limit %d", charged, kept, w.limits.Namespace)
+			}
+		}
+	})
 }
