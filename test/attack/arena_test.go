@@ -32,7 +32,7 @@ type arena struct {
 	victim *harness.Env
 
 	// plain is a kind whose entry allows nothing. clustered has cluster-scoped
-	// objects, sourced has valuesFrom, and accounted has a ServiceAccount.
+	// objects, sourced has valuesFrom and observe, and accounted has a ServiceAccount.
 	plain, clustered, sourced, accounted harness.Kind
 
 	account  harness.Account
@@ -90,7 +90,7 @@ func (a *arena) entries(open string) []harness.Entry {
 		harness.MakeEntry(a.clustered, chart("clustered")).With("allow", map[string]any{
 			"clusterScoped": []string{"ClusterRole.rbac.authorization.k8s.io", "ClusterRoleBinding.rbac.authorization.k8s.io"},
 		}),
-		harness.MakeEntry(a.sourced, chart(open)).With("rbac", known).With("valuesFrom", []any{
+		observing(harness.MakeEntry(a.sourced, chart(open))).With("rbac", known).With("valuesFrom", []any{
 			map[string]any{"kind": "ConfigMap", "name": "{{ .metadata.name }}-values", "optional": true},
 		}).With("outputs", []any{
 			map[string]any{"name": "note", "value": "objects.ConfigMap[release.name].data.note"},

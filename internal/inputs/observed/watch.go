@@ -90,9 +90,9 @@ func (w Watch) bucket(namespace string, values map[string]string) bucket {
 	keys := strings.Split(w.differing, ",")
 	found := make([]string, len(keys))
 	for i, key := range keys {
-		// The API server accepts at most 63 bytes. What is truncated to more is in no bucket
-		// that a custom resource selects.
-		found[i] = values[key][:min(len(values[key]), validation.LabelValueMaxLength+1)]
+		// The API server accepts at most 63 bytes. A longer text is in no bucket that a custom
+		// resource selects. Without the copy, the whole text would stay in memory.
+		found[i] = strings.Clone(values[key][:min(len(values[key]), validation.LabelValueMaxLength+1)])
 	}
 	return bucket{watch: w, namespace: namespace, values: strings.Join(found, ",")}
 }

@@ -1,0 +1,28 @@
+package release_test
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/testenv"
+)
+
+func TestCompact_KeepsLittleOfOversizedSecrets(t *testing.T) {
+	labels := secret(nil).Labels
+	annotations := []string{
+		api.AnnotationOwner, release.AnnotationRelease, release.AnnotationInventory, release.AnnotationLookups, release.AnnotationTested, release.AnnotationApproved,
+	}
+	for _, name := range []string{"sh.helm.release.v1.web.v3", "other"} {
+		testenv.ExpectRetained(t, 8<<10, func(int) any {
+			m := testenv.Decode[metav1.PartialObjectMetadata](t, testenv.Oversized("v1", "Secret", name, labels, annotations...))
+			kept, err := release.Compact(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kept
+		})
+	}
+}

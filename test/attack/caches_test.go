@@ -1,0 +1,149 @@
+package attack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
+
+// TestCaches: Secrets and ConfigMaps of one tenant that together are larger than
+// the memory limit do not stop the operator and do not delay other tenants,
+// although the operator watches them. No custom resource is needed.
+func TestCaches(t *testing.T) {
+	a := newArena(t)
+	a.attack("OwnersOfRecords", (*arena).largeOwners)
+	a.attack("SecretsThatAreNoRecords", (*arena).noRecords)
+	a.attack("DigestsOfAppliedObjects", (*arena).largeDigests)
+	a.attack("ObservedObjects", (*arena).observedObjects)
+}
+
+// filler is almost the size limit of all annotations of an object.
+var filler = strings.Repeat("x", 250_000)
+
+func (a *arena) largeOwners() {
+	a.flood(1_500, func(i int) error {
+		return a.record(fmt.Sprintf("bomb-%d", i), 1, nil, map[string]string{api.AnnotationOwner: fmt.Sprintf("%06d", i) + filler}, []byte("x"))
+	})
+}
+
+func (a *arena) noRecords() {
+	a.flood(1_500, func(i int) error {
+		secret := harness.Secret(fmt.Sprintf("bomb-%d", i))
+		secret.SetLabels(map[string]string{"owner": "helm", "name": "bomb", "status": "deployed", "version": "1"})
+		secret.SetAnnotations(map[string]string{"x/y": filler})
+		secret.Object["type"] = "helm.sh/release.v1"
+		return a.tryCreate(a.editor, secret)
+	})
+}
+
+func (a *arena) largeDigests() {
+	a.flood(2_000, func(i int) error {
+		applied := harness.ConfigMap(fmt.Sprintf("bomb-%d", i))
+		applied.SetLabels(map[string]string{api.LabelOperator: a.operator.Name(), api.LabelOwnerUID: "u"})
+		applied.SetAnnotations(map[string]string{api.AnnotationApplied: filler})
+		return a.tryCreate(a.editor, applied)
+	})
+}
+
+// observedObjects also checks that the limits of one namespace do not affect the
+// status fields of another, and that a field recovers.
+func (a *arena) observedObjects() {
+	mine, bomb := harness.MakeCR(a.sourced, "web").Obj(), harness.MakeCR(a.sourced, "bomb").Obj()
+	a.victim.Create(mine)
+	a.editor.Create(bomb)
+	a.victim.Create(note("note", "web", "text", "mine"))
+	a.reads(a.victim, mine, "mine")
+	a.flood(600, func(i int) error {
+		// The expression reads only the key "text".
+		key := []string{"text", "other"}[i%2]
+		return a.tryCreate(a.editor, note(fmt.Sprintf("bomb-%d", i), "bomb", key, strings.Repeat("x", 1_000_000)))
+	})
+	// Each of these is below the limit of an object.
+	a.many(60, func(i int) error {
+		return a.tryCreate(a.editor, note(fmt.Sprintf("small-%d", i), "bomb", "text", strings.Repeat("x", 60_000)))
+	})
+	a.whileAlive("the field of the attacker to fail", func(ctx context.Context) error {
+		live, err := a.editor.At(bomb).Get(ctx, "bomb", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		status, err := harness.StatusOf(live)
+		if err != nil {
+			return err
+		}
+		failed := harness.Condition(status, "StatusFieldsFailed")
+		if failed == nil || !strings.Contains(failed.Message, "is not read: ") {
+			return fmt.Errorf("the condition StatusFieldsFailed is %+v", failed)
+		}
+		return nil
+	})
+	a.victim.Delete(harness.ConfigMap("note"))
+	a.victim.Create(note("other", "web", "text", "still mine"))
+	a.reads(a.victim, mine, "still mine")
+	a.many(60, func(i int) error { return a.tryDelete(harness.ConfigMap(fmt.Sprintf("small-%d", i))) })
+	a.many(600, func(i int) error { return a.tryDelete(harness.ConfigMap(fmt.Sprintf("bomb-%d", i))) })
+	a.editor.Create(note("small", "bomb", "text", "small"))
+	a.reads(a.editor, bomb, "small")
+	a.victim.Delete(mine, harness.ConfigMap("other"))
+	a.intact()
+}
+
+// note returns a ConfigMap that the kind Sourced observes for a release.
+func note(name, release, key, text string) *unstructured.Unstructured {
+	o := harness.ConfigMap(name)
+	o.SetLabels(map[string]string{"team": "blue", "about": release})
+	o.Object["data"] = map[string]any{key: text}
+	return o
+}
+
+// observing returns the parts of an entry that observe notes.
+func observing(entry harness.Entry) harness.Entry {
+	return entry.With("observe", []any{map[string]any{
+		"name": "notes", "apiVersion": "v1", "kind": "ConfigMap",
+		"selector": map[string]any{"matchLabels": map[string]any{"team": "blue", "about": "{{ .release.name }}"}},
+	}}).With("status", map[string]any{"texts": "observed.notes.filter(n, has(n.data.text)).map(n, string(n.data.text)).join(', ')"})
+}
+
+// reads waits until the status field of a custom resource has a text.
+func (a *arena) reads(env *harness.Env, cr *unstructured.Unstructured, want string) {
+	a.t.Helper()
+	a.whileAlive("the field texts of "+cr.GetName()+" to be "+want, func(ctx context.Context) error {
+		live, err := env.At(cr).Get(ctx, cr.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if got, _, _ := unstructured.NestedString(live.Object, "status", "texts"); got != want {
+			return errors.New("it is " + got)
+		}
+		return nil
+	})
+}
+
+func (a *arena) tryDelete(o *unstructured.Unstructured) error {
+	return a.editor.At(o).Delete(a.t.Context(), o.GetName(), metav1.DeleteOptions{})
+}
+
+// flood creates objects while another tenant is served, and then restarts the
+// operator, which lists all of them at once.
+func (a *arena) flood(n int, create func(i int) error) {
+	a.t.Helper()
+	others := a.watchOthers()
+	a.many(n, create)
+	others.served(few)
+	a.intact()
+	if a.operator.Running() {
+		a.operator.Stop()
+	}
+	a.operator.Start()
+	others = a.watchOthers()
+	others.served(few)
+	a.intact()
+}
