@@ -16,9 +16,9 @@ func TestCompact_KeepsLittleOfOversizedSecrets(t *testing.T) {
 		api.AnnotationOwner, release.AnnotationRelease, release.AnnotationInventory, release.AnnotationLookups, release.AnnotationTested, release.AnnotationApproved,
 	}
 	for _, name := range []string{"sh.helm.release.v1.web.v3", "other"} {
+		data := testenv.Oversized("v1", "Secret", name, labels, annotations...)
 		testenv.ExpectRetained(t, 8<<10, func(int) any {
-			m := testenv.Decode[metav1.PartialObjectMetadata](t, testenv.Oversized("v1", "Secret", name, labels, annotations...))
-			kept, err := release.Compact(m)
+			kept, err := release.Compact(testenv.Decode[metav1.PartialObjectMetadata](t, data))
 			if err != nil {
 				t.Fatal(err)
 			}

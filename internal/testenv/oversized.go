@@ -68,7 +68,7 @@ func Decode[T any](t testing.TB, data []byte) *T {
 // ExpectRetained checks how many bytes each of many results keeps in memory.
 func ExpectRetained(t testing.TB, limit int, make func(i int) any) {
 	t.Helper()
-	const count = 10
+	const count = 5
 	var kept [count]any
 	// The first call also initializes packages.
 	kept[0] = make(0)

@@ -29,13 +29,13 @@ func TestCaches(t *testing.T) {
 var filler = strings.Repeat("x", 250_000)
 
 func (a *arena) largeOwners() {
-	a.flood(1_500, func(i int) error {
+	a.flood(2_000, func(i int) error {
 		return a.record(fmt.Sprintf("bomb-%d", i), 1, nil, map[string]string{api.AnnotationOwner: fmt.Sprintf("%06d", i) + filler}, []byte("x"))
 	})
 }
 
 func (a *arena) noRecords() {
-	a.flood(1_500, func(i int) error {
+	a.flood(2_000, func(i int) error {
 		secret := harness.Secret(fmt.Sprintf("bomb-%d", i))
 		secret.SetLabels(map[string]string{"owner": "helm", "name": "bomb", "status": "deployed", "version": "1"})
 		secret.SetAnnotations(map[string]string{"x/y": filler})
