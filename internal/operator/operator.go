@@ -28,7 +28,6 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/helm"
-	"github.com/chartwright/chartwright/internal/inputs"
 	"github.com/chartwright/chartwright/internal/inputs/dependencies"
 	"github.com/chartwright/chartwright/internal/inputs/observed"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
@@ -176,7 +175,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	observe := func(ctx context.Context, kind schema.GroupVersionKind, name types.NamespacedName) (*unstructured.Unstructured, error) {
 		return read(ctx, valuesfrom.Ref{Kind: kind, Namespace: name.Namespace, Name: name.Name})
 	}
-	observes := newObservedWatches(caches, observed.NewStore(observe, inputs.DefaultLimits, served.forOne((*reconcile.Reconciler).ObservedChanged)))
+	observes := newObservedWatches(caches, observed.NewStore(observe, served.forOne((*reconcile.Reconciler).ObservedChanged)))
 	// A change of a dependency has the effect of a change of a source of values.
 	dependent := newDependencyWatches(caches, dependencies.NewStore(served.forOne((*reconcile.Reconciler).DependencyChanged)), catalog.Kind.DependencyKinds)
 	live := liveKinds{options: options, clientset: clientset, recorder: recorder, metrics: counted, set: set, readiness: ready, permissions: checker}

@@ -66,22 +66,22 @@ func Decode[T any](t testing.TB, data []byte) *T {
 }
 
 // ExpectRetained checks how many bytes each of many results keeps in memory.
-func ExpectRetained(t testing.TB, limit int, make func(i int) any) {
+func ExpectRetained(t testing.TB, limit int, produce func(i int) any) {
 	t.Helper()
 	const count = 5
 	var kept [count]any
 	// The first call also initializes packages.
-	kept[0] = make(0)
+	kept[0] = produce(0)
 	heap := func() int {
 		var stats runtime.MemStats
 		runtime.GC()
 		runtime.GC()
 		runtime.ReadMemStats(&stats)
-		return int(stats.HeapAlloc) //nolint:gosec // a heap is smaller than an int
+		return int(stats.HeapAlloc)
 	}
 	before := heap()
 	for i := range count {
-		kept[i] = make(i)
+		kept[i] = produce(i)
 	}
 	retained := (heap() - before) / count
 	runtime.KeepAlive(&kept)

@@ -48,12 +48,12 @@ type object struct {
 type Reader func(context.Context, schema.GroupVersionKind, types.NamespacedName) (*unstructured.Unstructured, error)
 
 // NewStore returns an empty Store. It calls changed without holding a lock.
-func NewStore(read Reader, limits inputs.Limits, changed func(types.UID)) *Store {
+func NewStore(read Reader, changed func(types.UID)) *Store {
 	return &Store{
 		users:   inputs.NewTracker[bucket](changed),
 		read:    read,
-		limits:  limits,
-		budget:  inputs.NewBudget(limits),
+		limits:  inputs.DefaultLimits,
+		budget:  inputs.NewBudget(inputs.DefaultLimits),
 		objects: map[bucket]map[string]*Object{},
 		at:      map[object]*Object{},
 		refused: map[string]map[object]bucket{},

@@ -40,8 +40,9 @@ func newRecordingStore() *recordingStore {
 		w.reads = append(w.reads, name.Name)
 		return w.live[name.Name].DeepCopy(), nil
 	}
-	limits := inputs.Limits{Object: 4 << 10, Namespace: 8 << 10, Total: 16 << 10}
-	w.Store = NewStore(read, limits, func(user types.UID) { w.notified = append(w.notified, string(user)) })
+	w.Store = NewStore(read, func(user types.UID) { w.notified = append(w.notified, string(user)) })
+	w.limits = inputs.Limits{Object: 4 << 10, Namespace: 8 << 10, Total: 16 << 10}
+	w.budget = inputs.NewBudget(w.limits)
 	w.handler = transformed{w.Transform(pods), w.Handler()}
 	return w
 }
