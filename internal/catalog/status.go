@@ -76,11 +76,8 @@ func observe(entries []watches.Observe) ([]Observe, error) {
 // limitObserved limits the watches of observe to the fields that expressions read.
 func (k *Kind) limitObserved() {
 	for i, o := range k.Observes {
-		var paths [][]string
-		for _, fields := range []kindstatus.Fields{k.Fields, k.Outputs.Public, k.Outputs.Sensitive} {
-			paths = append(paths, fields.ObservedPaths(o.Name)...)
-		}
-		k.Observes[i].Watch = o.Watch.Reading(paths)
+		k.Observes[i].Watch = o.Watch.Reading(slices.Concat(
+			k.Fields.ObservedPaths(o.Name), k.Outputs.Public.ObservedPaths(o.Name), k.Outputs.Sensitive.ObservedPaths(o.Name)))
 	}
 }
 

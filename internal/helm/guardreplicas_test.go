@@ -104,7 +104,8 @@ func TestGuard_CorrectionsKeepReplicas(t *testing.T) {
 			if err := correct(w, r); err != nil {
 				t.Errorf("after the scale-down: %v", err)
 			}
-			if w.expectSet("after the scale-down", 3, "one"); w.objects.Drifted(w.owner.UID, key(w)) {
+			w.expectSet("after the scale-down", 3, "one")
+			if w.objects.Drifted(w.owner.UID, key(w)) {
 				t.Error("the StatefulSet still counts as drifted")
 			}
 			w.asUser(`{"spec": {"replicas": 1}}`)
@@ -134,7 +135,8 @@ func TestGuard_AutomaticRollbackKeepsReplicas(t *testing.T) {
 	verify := w.request(c, "one", scaledTo(3, "one"))
 	verify.Notifier = r.Notifier
 	w.must(w.helm.Verify(t.Context(), verify))
-	if w.expectSet("after a verification", 5, "one"); len(warnings) > 0 {
+	w.expectSet("after a verification", 5, "one")
+	if len(warnings) > 0 {
 		t.Errorf("the verification warns again: %v", warnings)
 	}
 

@@ -137,7 +137,7 @@ func (b *Budget) refusal(namespace string, bytes int) Refusal {
 // Weigh returns about how much memory the content of an object takes. It stops above a
 // limit, because the content can have any size.
 func Weigh(value any, limit int) int {
-	weight := 0
+	weight := 8
 	switch v := value.(type) {
 	case string:
 		weight = 16 + len(v)
@@ -161,8 +161,6 @@ func Weigh(value any, limit int) int {
 			}
 			weight += Weigh(item, limit-weight)
 		}
-	default:
-		weight = 8
 	}
 	return weight
 }

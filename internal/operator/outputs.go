@@ -59,7 +59,7 @@ func (c outputsClient) Read(ctx context.Context, object apply.Key, left *reconci
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close()
+	defer func() { _ = body.Close() }()
 	data, err := io.ReadAll(io.LimitReader(body, int64(left.Bytes)+1))
 	if err != nil {
 		return nil, err

@@ -65,7 +65,8 @@ func TestOutputs_UnreadableObjectFailsOnlyItsOutputs(t *testing.T) {
 	// An output that reads a Secret names the cause, too.
 	fake.unread = map[string]error{"auth": errors.New("unavailable")}
 	setVersion(r, "2")
-	if publish(t, r, fake, v, present); !strings.Contains(failures(v), "outputs.password: read Secret apps/auth: unavailable") || strings.Contains(failures(v), "outputs.kind") || strings.Join(fake.kept, "") != "password" {
+	publish(t, r, fake, v, present)
+	if !strings.Contains(failures(v), "outputs.password: read Secret apps/auth: unavailable") || strings.Contains(failures(v), "outputs.kind") || strings.Join(fake.kept, "") != "password" {
 		t.Errorf("kept %v, the failures are %s", fake.kept, failures(v))
 	}
 	// It recovers after a change of the permissions, without waiting.

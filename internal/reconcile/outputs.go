@@ -56,6 +56,14 @@ type published struct {
 	pause time.Time
 }
 
+// retryLater sets the time of the next attempt after one that has failed.
+func (p *published) retryLater(now time.Time) {
+	p.attempts++
+	if p.next = now.Add(plan.Backoff(p.attempts)); p.next.Before(p.pause) {
+		p.next = p.pause
+	}
+}
+
 // outputsSecret returns the name of the Secret with the sensitive outputs of a custom
 // resource.
 func outputsSecret(kind, name string) string { return strings.ToLower(kind) + "-" + name + "-outputs" }
@@ -87,10 +95,7 @@ func (r *Reconciler) computeOutputs(ctx context.Context, v *snapshot) {
 	}
 	switch {
 	case failed:
-		known.attempts++
-		if known.next = o.Now.Add(plan.Backoff(known.attempts)); known.next.Before(known.pause) {
-			known.next = known.pause
-		}
+		known.retryLater(o.Now)
 	case evaluated:
 		known.attempts = 0
 	}

@@ -261,7 +261,8 @@ func TestEvaluate_ReadsObjectsWhenNeeded(t *testing.T) {
 	if result.Values["fine"] != int64(80) || result.Values["missing"] != int64(1) || fmt.Sprint(result.Values["names"]) != "[a b]" {
 		t.Errorf("the values are %v", result.Values)
 	}
-	if slices.Sort(read); fmt.Sprint(read) != "[a b]" {
+	slices.Sort(read)
+	if fmt.Sprint(read) != "[a b]" {
 		t.Errorf("read %v, want each object once", read)
 	}
 	read = nil

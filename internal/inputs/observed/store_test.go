@@ -340,7 +340,8 @@ func TestStore_RefusesAboveLimitOfNamespaceUntilThereIsRoom(t *testing.T) {
 		t.Errorf("read %v", w.reads)
 	}
 	w.notified, w.reads = nil, nil
-	if w.selectPods("u", "a", "web"); len(w.reads) > 0 {
+	w.selectPods("u", "a", "web")
+	if len(w.reads) > 0 {
 		t.Errorf("read %v again", w.reads)
 	}
 }
