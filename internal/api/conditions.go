@@ -73,8 +73,7 @@ const (
 	ReasonAborted = "Aborted"
 	// ReasonNameConflict: both possible release names are in use.
 	ReasonNameConflict = "ReleaseNameConflict"
-	// ReasonObjectConflict: a resource of the chart already exists, but the release does not
-	// own it.
+	// ReasonObjectConflict: the release does not own a resource of the chart that exists.
 	ReasonObjectConflict = "ObjectConflict"
 	// ReasonTooLarge: the release does not fit into a Secret.
 	ReasonTooLarge = "ReleaseTooLarge"
@@ -96,6 +95,7 @@ const (
 	// deadline.
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
 	// ReasonApprovalRequired: the next action waits for approval; the message contains the plan.
+	// Also for `Drifted`: a correction of the replicas would delete claims.
 	ReasonApprovalRequired = "ApprovalRequired"
 	// ReasonObjectProtected: the annotation `protect` on a resource blocks the uninstall.
 	ReasonObjectProtected = "ObjectProtected"
