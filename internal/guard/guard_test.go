@@ -61,7 +61,9 @@ func TestScalingReason_OnlyIfClaimsAreDeleted(t *testing.T) {
 		{"to zero", deletes, "replicas: 0, " + deletes, true},
 		{"same", "replicas: 3, " + deletes, "replicas: 3, " + deletes, false},
 		{"more", "replicas: 1, " + deletes, "replicas: 3, " + deletes, false},
-		{"claims are retained", "replicas: 3, " + deletes, "replicas: 1, volumeClaimTemplates: [{}]", false},
+		{"claims are retained", "replicas: 3, " + deletes, "replicas: 1, volumeClaimTemplates: [{}], persistentVolumeClaimRetentionPolicy: {whenScaled: Retain}", false},
+		{"claims are retained by default", "replicas: 3, volumeClaimTemplates: [{}]", "replicas: 1, volumeClaimTemplates: [{}]", false},
+		{"policy of others", "replicas: 3, " + deletes, "replicas: 1, volumeClaimTemplates: [{}]", true},
 		{"no claims", "replicas: 3", "replicas: 1, persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -90,9 +90,14 @@ func hasClaimTemplates(set *unstructured.Unstructured) bool {
 }
 
 // ScalingReason returns why a change of a StatefulSet deletes claims, empty if it does not: it
-// has fewer replicas, and persistentVolumeClaimRetentionPolicy.whenScaled is Delete.
+// has fewer replicas, and persistentVolumeClaimRetentionPolicy.whenScaled is Delete. A policy
+// of others stays if the new content sets none.
 func ScalingReason(live, wanted *unstructured.Unstructured) string {
-	if !DeletesClaims(wanted) {
+	policy := whenScaled(wanted)
+	if policy == "" {
+		policy = whenScaled(live)
+	}
+	if !HasClaims(wanted) || policy != "Delete" {
 		return ""
 	}
 	from, to := replicas(live), replicas(wanted)
@@ -102,10 +107,14 @@ func ScalingReason(live, wanted *unstructured.Unstructured) string {
 	return fmt.Sprintf("%d replicas instead of %d, and persistentVolumeClaimRetentionPolicy.whenScaled is Delete", to, from)
 }
 
-// DeletesClaims reports whether a scale-down of a StatefulSet deletes claims.
-func DeletesClaims(set *unstructured.Unstructured) bool {
+func whenScaled(set *unstructured.Unstructured) string {
 	policy, _, _ := unstructured.NestedString(set.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenScaled")
-	return set.GroupVersionKind().GroupKind() == StatefulSet && hasClaimTemplates(set) && policy == "Delete"
+	return policy
+}
+
+// HasClaims reports whether an object is a StatefulSet with claim templates.
+func HasClaims(object *unstructured.Unstructured) bool {
+	return object.GroupVersionKind().GroupKind() == StatefulSet && hasClaimTemplates(object)
 }
 
 // replicas returns the number of replicas, by default 1.

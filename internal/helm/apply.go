@@ -155,17 +155,11 @@ func (k *kubeClient) apply(o apply.Object) (applied *metav1.PartialObjectMetadat
 	state := apply.StateOf(o.Mapping.GroupVersionKind.GroupKind(), applied)
 	k.inventory.Put(state)
 	if _, withheld := k.withheld[key]; withheld {
-		k.applied = append(k.applied, unmet(key, k.Owner))
-	} else {
-		k.applied = append(k.applied, expected(o, state))
+		// The object counts as drifted.
+		state.Fingerprint = ^state.Fingerprint
 	}
+	k.applied = append(k.applied, expected(o, state))
 	return applied, nil
-}
-
-// unmet returns an expected state that no live object has, so that the object counts as
-// drifted.
-func unmet(key apply.Key, owner apply.Owner) apply.State {
-	return apply.State{Key: key, Owner: owner.UID}
 }
 
 // send applies an object without its ignored fields, and returns what it sent. A forced
@@ -176,14 +170,14 @@ func (k *kubeClient) send(whole apply.Object, options apply.Options) (sent apply
 	} else {
 		sent, err = k.dropIgnoredFields(whole, &options)
 	}
-	if err == nil {
+	if err == nil && !k.ignoresReplicas(whole) {
 		sent, err = k.keepReplicas(sent, options)
 	}
 	if err != nil {
 		return sent, nil, err
 	}
 	applied, err = k.objects.Apply(k.ctx, sent, options)
-	if err != nil && k.Force && !errors.Is(err, apply.ErrReplaced) {
+	if err != nil && k.Force && options.UID != "" && !errors.Is(err, apply.ErrReplaced) {
 		applied, err = k.recreate(whole, options, err)
 	}
 	return sent, applied, err

@@ -142,18 +142,16 @@ func (r *run) readCRD(crd *unstructured.Unstructured) (*chartCRD, error) {
 	}
 	read := &chartCRD{Object: apply.Object{Unstructured: crd, Mapping: mapping}}
 	crd.SetLabels(labels.Merge(crd.GetLabels(), map[string]string{api.LabelOperator: r.kube.Owner.Operator}))
-	digest, err := apply.DigestOf(crd)
-	if err != nil {
+	if err := apply.SetDigest(crd); err != nil {
 		return nil, err
 	}
-	crd.SetAnnotations(labels.Merge(crd.GetAnnotations(), map[string]string{api.AnnotationApplied: digest}))
 	if read.live, err = r.kube.objects.Read(r.kube.ctx, read.Object); err != nil || read.live == nil {
 		return read, err
 	}
 	if r.CRDs != watches.CRDsReplace || read.live.GetLabels()[api.LabelOperator] != r.kube.Owner.Operator {
 		return nil, nil
 	}
-	if read.live.GetAnnotations()[api.AnnotationApplied] == digest && unchangedCRD(read.live, crd) {
+	if read.live.GetAnnotations()[api.AnnotationApplied] == crd.GetAnnotations()[api.AnnotationApplied] && unchangedCRD(read.live, crd) {
 		read.unchanged = true
 		return read, nil
 	}
@@ -212,8 +210,8 @@ func (r *run) applyCRD(crd chartCRD) error {
 	}
 	_, err := r.kube.objects.Apply(ctx, crd.Object, options)
 	if errors.Is(err, apply.ErrReplaced) {
-		if now, readErr := r.readCRD(crd.Unstructured); now == nil && readErr == nil {
-			// Another client has created the CRD since it was read, so it is not changed.
+		if now, readErr := r.readCRD(crd.Unstructured); readErr == nil && (now == nil || now.unchanged) {
+			// Another client or action has created the CRD since it was read.
 			err = nil
 		}
 	}

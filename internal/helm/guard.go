@@ -251,7 +251,7 @@ func (k *kubeClient) recreationOf(c candidate, wanted apply.Object) (*guard.Oper
 
 // scalingOf returns the scale-down of a StatefulSet that deletes claims, or nil.
 func (k *kubeClient) scalingOf(c candidate, wanted apply.Object) (*guard.Operation, error) {
-	if !guard.DeletesClaims(wanted.Unstructured) || !setsReplicas(wanted) && !setsReplicas(c.Object) {
+	if !guard.HasClaims(wanted.Unstructured) || !setsReplicas(wanted) && !setsReplicas(c.Object) || k.ignoresReplicas(wanted) {
 		return nil, nil
 	}
 	prepared, err := k.prepare(wanted)
@@ -326,13 +326,13 @@ func (k *kubeClient) mayRecreate(o apply.Object, refusal error) (bool, error) {
 
 // keepReplicas returns a StatefulSet without a scale-down that deletes claims and is not
 // approved: drift corrections, verifications and automatic rollbacks wait for no approval, and
-// the replicas may have changed since the approval was checked. The object is read for that
-// if its scale-downs delete claims.
+// the replicas may have changed since the approval was checked. A StatefulSet with claim
+// templates is read for that.
 //
 // If another client has set the replicas, they stay drift. If the operator has set them, in a
 // revision that failed, it keeps them.
 func (k *kubeClient) keepReplicas(o apply.Object, options apply.Options) (apply.Object, error) {
-	if !guard.DeletesClaims(o.Unstructured) || options.UID == "" || options.LeaveReplicas || !k.enforces() || k.approved.Has(apply.KeyOf(o)) {
+	if !guard.HasClaims(o.Unstructured) || options.UID == "" || options.LeaveReplicas || !k.enforces() || k.approved.Has(apply.KeyOf(o)) {
 		return o, nil
 	}
 	live, err := k.objects.Read(k.ctx, o)
@@ -340,7 +340,8 @@ func (k *kubeClient) keepReplicas(o apply.Object, options apply.Options) (apply.
 		return o, err
 	}
 	why := guard.ScalingReason(live, o.Unstructured)
-	if why == "" {
+	if why == "" || !setsReplicas(o) && !apply.SetsReplicas(live) {
+		// The replicas of others stay.
 		return o, nil
 	}
 	o.Unstructured = o.DeepCopy()
@@ -360,6 +361,14 @@ func (k *kubeClient) keepReplicas(o apply.Object, options apply.Options) (apply.
 		k.reportOnce(api.EventObjectLeft, fmt.Sprintf("%s keeps its replicas, because a scale-down needs an approval: %s. The next upgrade asks for the approval", apply.Describe(o.Unstructured), why))
 	}
 	return o, err
+}
+
+// ignoresReplicas reports whether the kind ignores the replicas of an object, so that an apply
+// does not change them.
+func (k *kubeClient) ignoresReplicas(o apply.Object) bool {
+	return slices.ContainsFunc(ignored(k.Ignore, o.Unstructured), func(path []string) bool {
+		return slices.Equal(path, []string{"spec", "replicas"}) || slices.Equal(path, []string{"spec"})
+	})
 }
 
 // withheldError returns an error with the scale-downs that a drift correction did not carry

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // scalableSet returns a chart with a StatefulSet whose scale-downs delete claims, and, if the
@@ -98,6 +99,9 @@ func TestGuard_CorrectionsKeepReplicas(t *testing.T) {
 				if !w.objects.Drifted(w.owner.UID, key(w)) {
 					t.Error("the replicas are no drift any longer")
 				}
+				if uid := w.objects.ExpectedUID(w.owner.UID, key(w)); uid != w.set().UID {
+					t.Errorf("the expected UID is %q", uid)
+				}
 			}
 			// The user accepts that the claims are deleted.
 			w.asUser(`{"spec": {"replicas": 3}}`)
@@ -113,6 +117,52 @@ func TestGuard_CorrectionsKeepReplicas(t *testing.T) {
 			w.expectSet("after a scale-up", 3, "one")
 		})
 	}
+}
+
+// Replicas that the operator does not set are those of others, and are neither kept nor reported.
+func TestGuard_ReplicasOfOthersAreNoScaleDown(t *testing.T) {
+	noReplicas := scalableSet().with("templates/set.yaml", strings.Replace(scalableSet()["templates/set.yaml"], "  replicas: {{ .Values.replicas }}\n", "", 1))
+	ignore := []watches.DriftIgnore{{Kind: "StatefulSet", Paths: []string{"/spec/replicas"}}}
+	for name, test := range map[string]struct {
+		chart  files
+		ignore []watches.DriftIgnore
+	}{"ignored": {scalableSet(), ignore}, "not in the chart": {noReplicas, nil}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c := test.chart.load(t)
+			request := func(digest, image string) Request {
+				r := w.request(c, digest, scaledTo(1, image))
+				r.Ignore = test.ignore
+				r.Notifier = warnFunc(func(reason, what string) { t.Errorf("warning %s: %s", reason, what) })
+				return r
+			}
+			w.must(w.helm.Install(t.Context(), request("one", "one")))
+			w.asUser(`{"spec": {"replicas": 5}}`)
+			if err := w.helm.Verify(t.Context(), request("one", "one")); err != nil {
+				t.Errorf("verification: %v", err)
+			}
+			w.expectSet("after a verification", 5, "one")
+			w.must(w.upgrade(request("two", "two")))
+			w.expectSet("after an upgrade", 5, "two")
+			w.restart()
+			if err := w.helm.Verify(t.Context(), request("two", "two")); err != nil {
+				t.Errorf("verification by another process: %v", err)
+			}
+			w.expectSet("after a verification by another process", 5, "two")
+		})
+	}
+}
+
+// A user has set the policy with which a scale-down deletes claims.
+func TestGuard_PolicyOfOthersDeletesClaims(t *testing.T) {
+	w := newWorld(t)
+	set := strings.Replace(scalableSet()["templates/set.yaml"], "  persistentVolumeClaimRetentionPolicy: {whenScaled: Delete, whenDeleted: Retain}\n", "", 1)
+	c := scalableSet().with("templates/set.yaml", set).load(t)
+	w.must(w.helm.Install(t.Context(), w.request(c, "one", scaledTo(3, "one"))))
+	w.must(w.upgrade(w.request(c, "two", scaledTo(2, "one"))))
+	w.asUser(`{"spec": {"persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete"}}}`)
+	w.waits("scale down StatefulSet", w.upgrade, w.request(c, "three", scaledTo(1, "one")))
+	w.expectSet("before the approval", 2, "one")
 }
 
 func TestGuard_AutomaticRollbackKeepsReplicas(t *testing.T) {

@@ -178,7 +178,7 @@ func (c *Client) Verify(ctx context.Context, r Request) error {
 			return err
 		}
 		for key := range keys(foreign) {
-			run.kube.applied = append(run.kube.applied, unmet(key, r.Owner))
+			run.kube.applied = append(run.kube.applied, apply.State{Key: key, Owner: r.Owner.UID})
 		}
 		c.config.Inventory.Expect(r.Owner.UID, run.kube.applied)
 		if err := errors.Join(conflicts, run.kube.withheldError()); err != nil {

@@ -13,11 +13,15 @@ type Limits struct {
 	Object, Namespace, Total int
 }
 
-// DefaultLimits are the limits of each store. The limit of all objects is a tenth of the
-// memory limit in config/manager, and a garbage-collected heap needs up to twice the size of
-// its objects. The limit of a namespace leaves room for 20 namespaces that exceed it, and
-// for a thousand objects of which a few fields are kept.
-var DefaultLimits = Limits{Object: 64 << 10, Namespace: 2 << 20, Total: 48 << 20}
+// FieldLimits are the limits of a store that keeps the fields of objects that expressions
+// read. The limit of all objects is a tenth of the memory limit in config/manager, and a
+// garbage-collected heap needs up to twice the size of its objects. The limit of a namespace
+// leaves room for 20 namespaces that exceed it.
+var FieldLimits = Limits{Object: 64 << 10, Namespace: 2 << 20, Total: 48 << 20}
+
+// WholeLimits are the limits of a store that keeps whole objects, of all objects of a kind.
+// Decoded, a Deployment takes about 25 KiB.
+var WholeLimits = Limits{Object: 1 << 20, Namespace: 16 << 20, Total: 128 << 20}
 
 // Item is the name of an object of a watch. Of identifies the watch.
 type Item struct {

@@ -59,7 +59,7 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 		// The record stores the result, so nothing has to be retried.
 		logger.Info("tests failed", "reason", err.Error())
 		r.Recorder.Event(v.CR, corev1.EventTypeWarning, a.failed, note(err.Error(), err))
-	case errors.Is(err, helm.ErrApprovalRequired), errors.Is(err, helm.ErrProtected):
+	case waitsForUser(err):
 		logger.Info("action waits for a user", "reason", err.Error())
 		r.fail(v, d, r.explainGuard(v, a, err), err)
 	default:
@@ -75,6 +75,14 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 		logger.Error(err, "action failed", "reason", f.Reason)
 		r.fail(v, d, f, err)
 	}
+}
+
+// waitsForUser reports whether only a user, or a change of the guarded objects, can end a
+// failure.
+func waitsForUser(err error) bool {
+	_, approval := errors.AsType[*helm.ApprovalError](err)
+	_, protected := errors.AsType[*helm.ProtectedError](err)
+	return approval || protected
 }
 
 // fail remembers a failure, and emits an event if it is news.

@@ -131,6 +131,18 @@ func (m *memory) due(these func(*status.Failure) bool) (owners []types.UID) {
 	return owners
 }
 
+// repairDue ends the backoff of a failed correction of drift, and reports whether there is one.
+func (m *memory) repairDue(uid types.UID) (failed bool) {
+	m.ifKnown(uid, func(r *remembered) {
+		if failed = r.repairFailure != nil; failed {
+			due := *r.repairFailure
+			due.At = time.Time{}
+			r.repairFailure = &due
+		}
+	})
+	return failed
+}
+
 // outputsDue ends the backoff of all outputs.
 func (m *memory) outputsDue() {
 	m.mu.Lock()

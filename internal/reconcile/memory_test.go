@@ -1,13 +1,19 @@
 package reconcile
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm"
+	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/queue"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 )
 
@@ -50,6 +56,49 @@ func TestMemory_CountsFailuresByTarget(t *testing.T) {
 	m.forget("one")
 	if m.of("one").repairFailure != nil {
 		t.Error("a deleted custom resource is remembered")
+	}
+}
+
+// TestMemory_NewDriftEndsBackoff: an object that drifts is corrected at once, although the
+// correction of another object has failed.
+func TestMemory_NewDriftEndsBackoff(t *testing.T) {
+	v := viewOf([]string{dep}, written)
+	uid := v.CR.GetUID()
+	var woken int
+	r := &Reconciler{Shared: Shared{Metrics: metrics.New(nil, metrics.Sources{})}, Wake: func(types.NamespacedName, time.Duration) { woken++ }}
+	r.Pool = queue.NewPool(1, false, time.Now, r.Metrics)
+	at := func(names ...string) {
+		v.driftChecked, v.Drift = true, nil
+		for _, name := range names {
+			v.Drift = append(v.Drift, inventory.Drift{Key: apply.Key{Kind: "ConfigMap", Name: name}})
+		}
+		r.applyEffects(v)
+	}
+	at("a")
+	if woken > 0 {
+		t.Error("woken without a failure")
+	}
+	failure := failedWith("a", "R", "m")
+	failure.At = time.Now()
+	r.memory.put(uid, true, failure)
+	at("a")
+	if woken > 0 || r.memory.of(uid).repairFailure.At.IsZero() {
+		t.Error("the same drift ends the backoff")
+	}
+	at("a", "b")
+	if woken != 1 || !r.memory.of(uid).repairFailure.At.IsZero() || r.memory.of(uid).repairFailure.Attempts != 1 {
+		t.Errorf("woken %d times, want once, and the failure is %+v", woken, r.memory.of(uid).repairFailure)
+	}
+}
+
+// TestConclude_JoinedErrorsKeepTheirCauses: replicas that are not corrected hide no other cause.
+func TestConclude_JoinedErrorsKeepTheirCauses(t *testing.T) {
+	err := fmt.Errorf("%w\n%w", fmt.Errorf("%w: Service", apply.ErrForeign), fmt.Errorf("%w: replicas", helm.ErrApprovalRequired))
+	if waitsForUser(err) {
+		t.Error("an error without a plan waits for an approval")
+	}
+	if !waitsForUser(fmt.Errorf("upgrade: %w", &helm.ApprovalError{})) || !waitsForUser(&helm.ProtectedError{}) {
+		t.Error("a plan, or a protected object, waits for no user")
 	}
 }
 

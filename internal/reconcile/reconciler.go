@@ -226,8 +226,13 @@ func (r *Reconciler) applyEffects(v *snapshot) {
 	}
 	v.Unwatched = r.unwatched(v)
 	if v.driftChecked {
-		for _, key := range r.memory.found(uid, v.Drift) {
+		anew := r.memory.found(uid, v.Drift)
+		for _, key := range anew {
 			r.Metrics.DriftDetected(r.kindName(), key.GroupKind().String())
+		}
+		if len(anew) > 0 && r.memory.repairDue(uid) {
+			// The correction does not wait for objects that cannot be corrected.
+			r.Wake(v.key, 0)
 		}
 	}
 	if v.reached {

@@ -135,7 +135,7 @@ type Store struct {
 func NewStore(changed func(types.UID)) *Store {
 	return &Store{
 		users: inputs.NewTracker[Ref](changed), now: time.Now,
-		limits: inputs.DefaultLimits, budget: inputs.NewBudget(inputs.DefaultLimits),
+		limits: inputs.WholeLimits, budget: inputs.NewBudget(inputs.WholeLimits),
 		byUID: map[types.UID]*user{}, byKey: map[Key]*user{},
 		targets: map[Ref]*target{}, at: map[Key][]*target{},
 		feeds: map[schema.GroupVersionKind]*Feed{}, served: map[schema.GroupKind]*service{},

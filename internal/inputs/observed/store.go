@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -52,8 +53,8 @@ func NewStore(read Reader, changed func(types.UID)) *Store {
 	return &Store{
 		users:   inputs.NewTracker[bucket](changed),
 		read:    read,
-		limits:  inputs.DefaultLimits,
-		budget:  inputs.NewBudget(inputs.DefaultLimits),
+		limits:  inputs.FieldLimits,
+		budget:  inputs.NewBudget(inputs.FieldLimits),
 		objects: map[bucket]map[string]*Object{},
 		at:      map[object]*Object{},
 		refused: map[string]map[object]bucket{},
@@ -201,6 +202,10 @@ func (s *Store) readmit(ctx context.Context, user types.UID, selections []Select
 	for _, refused := range found {
 		w := refused.name.watch
 		whole, err := s.read(ctx, w.GroupVersionKind, refused.name.NamespacedName)
+		if apierrors.IsNotFound(err) {
+			// The informer reports the deletion.
+			continue
+		}
 		if err != nil {
 			// The object stays refused until its next change, or that of another object.
 			return
