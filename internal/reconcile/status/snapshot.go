@@ -93,7 +93,7 @@ type Failure struct {
 	Plan *api.PlanStatus
 	// Guarded holds the UIDs of the objects that make the action wait.
 	Guarded map[apply.Key]types.UID
-	// Foreign reports that an object of the release belongs to somebody else.
+	// Foreign reports that the release does not own one of its objects.
 	Foreign bool
 	// Unserved reports that the API server does not serve the kind of an object.
 	Unserved bool
