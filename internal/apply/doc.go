@@ -5,12 +5,15 @@
 // fields that the chart does not render. Prepare makes an object fit for that, and adds
 // the labels and annotations that name its owner.
 //
+// Every write has a precondition: an apply changes only the object with the UID in its
+// Options, or creates an object that does not exist (client.go), and a deletion deletes only
+// the object with the given UID (delete.go).
+//
 //   - client.go: Apply, DryRun, Create and the reads.
 //   - prepare.go: changes to an object before it is sent.
 //   - refusals.go, leftovers.go: changes to an object that the API server rejects, but
 //     accepts from Helm's own patches.
-//   - ownership.go: checks and ends the ownership of objects. Delete checks ownership and
-//     sends the UID as a precondition, so that it never deletes a successor.
+//   - ownership.go: checks and ends the ownership of objects.
 //   - fieldmanagers.go: takes over fields from other field managers, and hands them over.
 //   - state.go: the state of an object, which is read from its metadata and detects drift.
 //   - watch.go: waits for a state of an object.

@@ -27,9 +27,11 @@
 //     WatchUntilReady. While the action waits for a hook, it lends its slot to other
 //     actions, and the Notifier reports the hook.
 //  6. Helm calls kubeClient.Create with the objects. Create watches their kinds and
-//     applies each object by server-side apply, through package apply. Objects that
-//     are unchanged according to the inventory cost no request. For an upgrade Helm
-//     calls Update, which also prunes.
+//     applies each object by server-side apply, through package apply. Minutes may
+//     have passed since step 4, so each apply names the UID of the object that was
+//     checked, or creates the object; if that fails, the object is checked again
+//     (onlyOwned). Objects that are unchanged according to the inventory cost no
+//     request. For an upgrade Helm calls Update, which also prunes.
 //  7. Wait returns at once. The status of the custom resource reports the readiness
 //     of the objects after the action.
 //  8. The post-install hooks run as in 5.
