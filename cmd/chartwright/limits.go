@@ -25,8 +25,8 @@ func limitMemory(provider memlimit.Provider, logger logr.Logger) {
 }
 
 // The start of an operator with large charts: startGCPercent is the percentage of garbage in
-// its heap until startDuration after the charts are loaded. largeHeap is the size of a heap
-// for which this saves much memory.
+// its heap until startDuration after the charts are loaded. In a heap smaller than largeHeap,
+// this saves little memory.
 const (
 	startGCPercent = 25
 	startDuration  = 10 * time.Second

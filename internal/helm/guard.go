@@ -59,7 +59,7 @@ func (r *run) guardedOperations(records []release.Record, manifests []*helmchart
 		return nil, fmt.Errorf("check which guarded objects the action changes: %w", err)
 	}
 	var found []guard.Operation
-	for _, key := range slices.SortedFunc(maps.Keys(candidates), func(a, b apply.Key) int { return strings.Compare(a.String(), b.String()) }) {
+	for _, key := range sortedKeys(candidates) {
 		operation, err := r.kube.operationOn(candidates[key], wanted[key])
 		if err != nil {
 			return nil, err
@@ -140,6 +140,11 @@ func (k *kubeClient) candidates(previous helmkube.ResourceList) (map[apply.Key]c
 		found[state.Key] = candidate{Object: o, why: why}
 	}
 	return found, nil
+}
+
+// sortedKeys returns the keys of a map in the order of their texts.
+func sortedKeys[V any](objects map[apply.Key]V) []apply.Key {
+	return slices.SortedFunc(maps.Keys(objects), func(a, b apply.Key) int { return strings.Compare(a.String(), b.String()) })
 }
 
 // wantedObjects returns those of the named objects that manifests contain. It parses only
@@ -378,7 +383,7 @@ func (k *kubeClient) withheldError() error {
 		return nil
 	}
 	var why []string
-	for _, key := range slices.SortedFunc(maps.Keys(k.withheld), func(a, b apply.Key) int { return strings.Compare(a.String(), b.String()) }) {
+	for _, key := range sortedKeys(k.withheld) {
 		why = append(why, key.String()+": "+k.withheld[key])
 	}
 	return fmt.Errorf("%w: replicas that others have changed are not corrected, because that deletes claims: %s. To delete the claims, scale the StatefulSet down with kubectl. To keep the replicas, set them in the spec",

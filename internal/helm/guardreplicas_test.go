@@ -131,12 +131,15 @@ func TestGuard_ReplicasOfOthersAreNoScaleDown(t *testing.T) {
 			w := newWorld(t)
 			c := test.chart.load(t)
 			request := func(digest, image string) Request {
-				r := w.request(c, digest, scaledTo(1, image))
+				r := w.request(c, digest, scaledTo(3, image))
 				r.Ignore = test.ignore
 				r.Notifier = warnFunc(func(reason, what string) { t.Errorf("warning %s: %s", reason, what) })
 				return r
 			}
 			w.must(w.helm.Install(t.Context(), request("one", "one")))
+			if apply.SetsReplicas(w.set()) {
+				t.Error("the operator owns the replicas")
+			}
 			w.asUser(`{"spec": {"replicas": 5}}`)
 			if err := w.helm.Verify(t.Context(), request("one", "one")); err != nil {
 				t.Errorf("verification: %v", err)

@@ -62,10 +62,10 @@ func uidOf(live *metav1.PartialObjectMetadata) types.UID {
 	return live.GetUID()
 }
 
-// mayWrite returns the UID of the object that a write may change, or an empty UID if the
+// writableUID returns the UID of the object that a write may change, or an empty UID if the
 // write must create the object. An object that was not checked is created: if it exists, the
 // write fails and the object is checked then.
-func (k *kubeClient) mayWrite(key apply.Key) types.UID {
+func (k *kubeClient) writableUID(key apply.Key) types.UID {
 	if uid, checked := k.checked[key]; checked {
 		return uid
 	}
@@ -80,12 +80,12 @@ func (k *kubeClient) mayWrite(key apply.Key) types.UID {
 // creates, deletes or replaces it.
 const maxReplaced = 5
 
-// onlyOwned calls write with the UID of the object that it may change, see mayWrite. The
+// onlyOwned calls write with the UID of the object that it may change, see writableUID. The
 // ownership was checked some time ago: a hook may have run for minutes since. If the write
 // finds another object, or none, the object is checked again.
 func (k *kubeClient) onlyOwned(o apply.Object, write func(types.UID) error) error {
 	key := apply.KeyOf(o)
-	uid := k.mayWrite(key)
+	uid := k.writableUID(key)
 	for attempt := 1; ; attempt++ {
 		err := write(uid)
 		if !errors.Is(err, apply.ErrReplaced) || attempt == maxReplaced {

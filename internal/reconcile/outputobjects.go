@@ -18,9 +18,9 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// Objects are read by a worker of the kind, which serves other custom resources, too. These
-// limits prevent that one custom resource, or one kind of objects whose API server does not
-// respond, occupies the workers or the memory of all.
+// A worker of the kind reads the objects, and also serves other custom resources. These limits
+// keep a single custom resource, or an API server that does not respond, from occupying all
+// workers or the memory.
 const (
 	// readTimeout bounds the time to read one object, and readsTimeout that of one evaluation.
 	readTimeout  = time.Second

@@ -77,7 +77,7 @@ func TestPlan_NeedsNoClient(t *testing.T) {
 }
 
 // TestRun_NeedsNoAuthoring checks that the start of the operator analyzes no charts for its
-// authors. An analysis takes seconds per chart, in which probes fail.
+// authors. Probes fail during an analysis, which takes seconds per chart.
 func TestRun_NeedsNoAuthoring(t *testing.T) {
 	for _, p := range list(t) {
 		if folder(p.ImportPath) != "internal/operator" {

@@ -19,8 +19,8 @@ type refused struct {
 	message string
 }
 
-// smallMetadata is the size up to which the metadata of an object has no charge, because the
-// identity of each object is kept in any case.
+// smallMetadata is the largest size of labels without a charge. The identity of each object is
+// kept in any case, and ordinary labels take little more.
 const smallMetadata = 2 << 10
 
 // Transform is the transform of the informer of a kind that is not served. It removes what

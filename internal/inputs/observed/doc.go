@@ -17,5 +17,5 @@
 //   - A bucket with an Object without content is missing as a whole, with the reason. Other
 //     buckets are not affected.
 //   - When an object becomes smaller or is deleted, the users of refused objects are
-//     notified, and Select reads the refused objects for which there is room.
+//     notified, and Select reads the refused objects that fit now.
 package observed

@@ -30,8 +30,8 @@ type Store struct {
 	objects map[bucket]map[string]*Object
 	at      map[object]*Object
 	// refused are the buckets of the objects that the budget refuses until other objects
-	// are smaller or deleted: by namespace, and under "" those for which all namespaces
-	// together have no room.
+	// are smaller or deleted, by namespace. The key is "" if the limit of all namespaces
+	// is exceeded.
 	refused map[string]map[object]bucket
 	// synced are the watches that have listed all existing objects. failed is the reason
 	// for each of the others.
@@ -183,8 +183,8 @@ func (s *Store) waiting(namespace string) []types.UID {
 // maxReads limits the requests of one Select, which runs in a worker.
 const maxReads = 20
 
-// readmit reads refused objects of the selections for which there is room now. The informer
-// has not kept their content, and delivers it only with their next change.
+// readmit reads the refused objects of the selections, if the budget has room for them now. The
+// informer dropped their content, and delivers it only with their next change.
 func (s *Store) readmit(ctx context.Context, user types.UID, selections []Selection) {
 	var found []*Object
 	s.users.Mu.Lock()

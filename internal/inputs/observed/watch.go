@@ -46,9 +46,8 @@ func NewWatch(gvk schema.GroupVersionKind, fixed map[string]string, differing []
 	}
 }
 
-// Reading returns the Watch of the same objects, of which only the fields at the paths are
-// kept. An empty path means whole objects. A path names fields of maps. Name and namespace
-// are always kept.
+// Reading returns a Watch of the same objects that keeps only the fields at the paths. An empty
+// path means whole objects. A path names fields of maps. Name and namespace are always kept.
 func (w Watch) Reading(paths [][]string) Watch {
 	paths = slices.SortedFunc(slices.Values(append(paths, []string{"metadata", "name"}, []string{"metadata", "namespace"})), slices.Compare[[]string])
 	paths = slices.CompactFunc(paths, slices.Equal[[]string])
@@ -210,7 +209,7 @@ func (s *Store) Handler() cache.ResourceEventHandler {
 }
 
 // observe adds or updates an object. It returns the users of the bucket that the object was
-// in and of its new bucket, and the users of refused objects for which there may be room.
+// in and of its new bucket, and the users of refused objects that may fit now.
 func (s *Store) observe(o *Object) []types.UID {
 	before := s.at[o.name]
 	var affected []types.UID
@@ -240,7 +239,7 @@ func (s *Store) observe(o *Object) []types.UID {
 }
 
 // remove removes an object. It returns the users of its bucket, and the users of refused
-// objects for which there may be room.
+// objects that may fit now.
 func (s *Store) remove(o *Object) []types.UID {
 	known := s.at[o.name]
 	if known == nil {
