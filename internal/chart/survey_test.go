@@ -91,11 +91,10 @@ func TestChange_FindsObjectsOfCharts(t *testing.T) {
 			}
 			t.Run(filepath.Base(folder), func(t *testing.T) {
 				t.Parallel()
-				chart, err := LoadDir(os.DirFS(folder))
-				if err != nil {
-					t.Skipf("the chart cannot be loaded, which other tests expect: %v", err)
+				// Other tests expect which charts cannot be loaded.
+				if chart, err := LoadDir(os.DirFS(folder)); err == nil {
+					compareChanges(t, chart)
 				}
-				compareChanges(t, chart)
 			})
 		}
 	}

@@ -47,7 +47,7 @@ func TestRequests_RestartInSyncReadsNoObjects(t *testing.T) {
 // The result depends on the machine and its load.
 func TestDrift_CorrectionSpeed(t *testing.T) {
 	if os.Getenv("CHARTWRIGHT_LONG") == "" {
-		t.Skip("takes long: set CHARTWRIGHT_LONG=1")
+		t.Skip("part of make check-long (soak)")
 	}
 	const releases, drifted, objects = 100, 40, 4
 	env := harness.New(t)

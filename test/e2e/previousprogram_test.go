@@ -25,7 +25,7 @@ func previousProgram(t *testing.T) string {
 	t.Helper()
 	program := os.Getenv("CHARTWRIGHT_PREVIOUS")
 	if program == "" {
-		t.Skip("run by make previous-state")
+		t.Skip("part of make check-long (test-previous)")
 	}
 	return program
 }

@@ -354,7 +354,7 @@ func TestRollout_RefusesDowngrade(t *testing.T) {
 // The duration depends on the machine and its load.
 func TestRollout_AThousandReleases(t *testing.T) {
 	if os.Getenv("CHARTWRIGHT_LONG") == "" {
-		t.Skip("takes long: set CHARTWRIGHT_LONG=1")
+		t.Skip("part of make check-long (soak)")
 	}
 	const all = 1000
 	env := harness.New(t)

@@ -80,7 +80,7 @@ func TestDevcontainer_IsPinned(t *testing.T) {
 // its commit. The token of a workflow can read the sources, and only the job that
 // publishes a release can do more.
 func TestWorkflows_ArePinnedWithMinimalPermissions(t *testing.T) {
-	pinned := regexp.MustCompile(`uses: [^@\s]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
+	pinned := regexp.MustCompile(`uses: (\./.*|[^@\s]+@[0-9a-f]{40} # v\d+\.\d+\.\d+)$`)
 	publish := map[string]string{"contents": "write", "packages": "write", "id-token": "write"}
 	for name, text := range matching(t, `(^|/)\.github/workflows/[^/]+\.ya?ml$`) {
 		var workflow struct {
@@ -120,7 +120,7 @@ func TestWorkflows_ArePinnedWithMinimalPermissions(t *testing.T) {
 // TestWorkflows_TargetsExist: the Makefile has the targets that the workflows of this
 // repository run.
 func TestWorkflows_TargetsExist(t *testing.T) {
-	command, found := regexp.MustCompile(`(?m)^\s*(?:- run: )?make ([a-z -]+)`), 0
+	command, found := regexp.MustCompile(`(?m)^\s*(?:- run: )?(?:sudo env "PATH=\$PATH" )?make ([a-z -]+)`), 0
 	for _, text := range matching(t, `^\.github/workflows/[^/]+\.yaml$`) {
 		for _, targets := range command.FindAllStringSubmatch(text, -1) {
 			found++

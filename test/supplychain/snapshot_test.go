@@ -36,7 +36,7 @@ type snapshot struct {
 func TestSnapshot(t *testing.T) {
 	dir := os.Getenv("CHARTWRIGHT_RELEASE")
 	if dir == "" {
-		t.Skip("CHARTWRIGHT_RELEASE names no folder with the files of a release: make release-snapshot")
+		t.Skip("CHARTWRIGHT_RELEASE names no folder with the files of a release: part of make check-long (release-snapshot)")
 	}
 	var built struct{ Version, Commit string }
 	if err := json.Unmarshal(read(t, dir, "metadata.json"), &built); err != nil {

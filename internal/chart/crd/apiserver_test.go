@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"os"
 	"path"
 	"reflect"
 	"testing"
@@ -35,7 +36,9 @@ func TestAPIServer(t *testing.T) {
 	t.Run("versions", func(t *testing.T) { testVersions(t, c) })
 	t.Run("inferred schemas", func(t *testing.T) { testInferred(t, c) })
 	t.Run("values that land", func(t *testing.T) { testLanded(t, c) })
-	t.Run("public charts", func(t *testing.T) { testPublic(t, c) })
+	if folder := os.Getenv(publicCharts); folder != "" {
+		t.Run("public charts", func(t *testing.T) { testPublic(t, c, folder) })
+	}
 	t.Run("constructs", func(t *testing.T) { testConstructs(t, c) })
 	t.Run("raw constructs", func(t *testing.T) { testRaw(t, c) })
 	t.Run("random schemas", func(t *testing.T) { testRandom(t, c) })

@@ -33,7 +33,7 @@ func TestRole_OfRepositoryIsUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(role)); diff != "" {
-		t.Errorf("run 'make manifests' (-config/rbac/role.yaml +derived):\n%s", diff)
+		t.Errorf("run 'make generate' (-config/rbac/role.yaml +derived):\n%s", diff)
 	}
 	if len(report.Unresolved) > 0 {
 		t.Errorf("not resolved: %v", report.Unresolved)

@@ -21,7 +21,7 @@ func (p *postgres) image(major string) (root, path string) {
 	p.t.Helper()
 	images := os.Getenv("CHARTWRIGHT_IMAGES")
 	if images == "" {
-		p.t.Skip("CHARTWRIGHT_IMAGES is not set to the folder of the images; make test-node sets it")
+		p.t.Skip("CHARTWRIGHT_IMAGES names no folder with images: part of make check-long (test-node)")
 	}
 	archives, err := filepath.Glob(filepath.Join(images, "*_postgres_"+major+"-*.tar"))
 	if err != nil || len(archives) != 1 {

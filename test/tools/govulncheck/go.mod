@@ -1,4 +1,4 @@
-module github.com/chartwright/chartwright/test/tools/vuln
+module github.com/chartwright/chartwright/test/tools/govulncheck
 
 go 1.26.0
 

@@ -1,4 +1,4 @@
-module github.com/chartwright/chartwright/test/tools/lint
+module github.com/chartwright/chartwright/test/tools/golangci-lint
 
 go 1.26.0
 

@@ -1,4 +1,4 @@
-module github.com/chartwright/chartwright/test/tools/postgres-exporter
+module github.com/chartwright/chartwright/test/tools/postgres_exporter
 
 go 1.26.0
 

@@ -1,4 +1,4 @@
-module github.com/chartwright/chartwright/test/tools/sbom
+module github.com/chartwright/chartwright/test/tools/cyclonedx-gomod
 
 go 1.26.0
 
