@@ -203,8 +203,7 @@ test-previous: build cluster-binaries $(BIN)/previous/chartwright ## Test up- an
 previous-state: ## Record the state of a cluster of the previous version, for tests of upgrades.
 	@$(MAKE) --no-print-directory test-previous PREVIOUS_TESTS='CreateState|$(PREVIOUS_TESTS)'
 
-# Seeds run in parallel. Four decks with five seeds run each action about 20
-# times, with a few hundred kills and injected faults.
+# Four decks with five seeds, in parallel, run each action about 20 times, with faults.
 SOAK_SEEDS ?= 1,2,3,4,5
 SOAK_DECKS ?= 4
 SOAK_TIME  ?= 30m
@@ -440,9 +439,10 @@ $(BIN)/kubectl-chartwright: | $(BIN)/chartwright
 	@ln -sfn chartwright $(@D)/kubectl_complete-chartwright
 
 $(BIN)/previous/chartwright: Makefile
-	@rm -rf $(@D) && mkdir -p $(@D)/sources && git archive $(PREVIOUS_COMMIT) | tar -x -C $(@D)/sources
+	@mkdir -p $(@D)/sources && git archive $(PREVIOUS_COMMIT) | tar -x -C $(@D)/sources
 	@cd $(@D)/sources && $(CURDIR)/test/tools/progress 'chartwright $(PREVIOUS_VERSION)' $(BUILD) \
 	  -ldflags '$(LDFLAGS) -X github.com/chartwright/chartwright/internal/api.Version=$(PREVIOUS_VERSION)' -o ../chartwright ./cmd/chartwright
+	@rm -rf $(@D)/sources
 
 cluster-binaries: $(BIN)/kube/.control-plane $(BIN)/kube/etcd $(BIN)/kube/stages/.complete $(BIN)/kwok $(BIN)/helm $(BIN)/cluster ## Build the programs that the tests need.
 
