@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
@@ -106,24 +105,25 @@ func TestSlots_ShareFollowsNamespaces(t *testing.T) {
 // namespace with actions that never end, and the next action of another tenant
 // gets a slot at once.
 func TestSlots_SlowActionsOfOneTenantDelayNoOther(t *testing.T) {
-	pool, _ := startPool(t, 16)
-	pool.Use("attacker", "a")
-	pool.Use("victim", "b")
-	end := make(chan struct{})
-	for i := range 40 {
-		release := types.NamespacedName{Namespace: "a", Name: strconv.Itoa(i)}
-		of := Key{Normal, "a", "Kind" + strconv.Itoa(i%2)}
-		run(pool, release, "attacker", plan.StepInstall, plan.Inputs{}, of, func(context.Context, Slot) { <-end }, func() {})
-	}
-	served := make(chan struct{})
-	run(pool, types.NamespacedName{Namespace: "b", Name: "victim"}, "victim", plan.StepInstall, plan.Inputs{}, Key{Normal, "b", "Kind0"},
-		func(context.Context, Slot) { close(served) }, func() {})
-	select {
-	case <-served:
-	case <-time.After(5 * time.Second):
-		t.Error("another tenant's install waits for slow actions of the first")
-	}
-	close(end)
+	synctest.Test(t, func(t *testing.T) {
+		pool, _ := startPool(t, 16)
+		pool.Use("attacker", "a")
+		pool.Use("victim", "b")
+		end := make(chan struct{})
+		for i := range 40 {
+			release := types.NamespacedName{Namespace: "a", Name: strconv.Itoa(i)}
+			of := Key{Normal, "a", "Kind" + strconv.Itoa(i%2)}
+			run(pool, release, "attacker", plan.StepInstall, plan.Inputs{}, of, func(context.Context, Slot) { <-end }, func() {})
+		}
+		served := false
+		run(pool, types.NamespacedName{Namespace: "b", Name: "victim"}, "victim", plan.StepInstall, plan.Inputs{}, Key{Normal, "b", "Kind0"},
+			func(context.Context, Slot) { served = true }, func() {})
+		synctest.Wait()
+		if !served {
+			t.Error("another tenant's install waits for slow actions of the first")
+		}
+		close(end)
+	})
 }
 
 // TestSlots_LentSlotCountsWithinTheShare: an action whose namespace holds
