@@ -85,8 +85,8 @@ func one(t testing.TB, renderer *Renderer, text string, values map[string]any) (
 
 func TestFiles_StopsBombs(t *testing.T) {
 	limits := Defaults()
-	// Fewer steps shorten the test.
-	limits.Steps = 200_000
+	// Fewer steps shorten the test. The time limit must not end the render earlier.
+	limits.Steps, limits.Time = 200_000, time.Hour
 	renderer := New(limits)
 	for _, bomb := range bombs {
 		t.Run(bomb.name, func(t *testing.T) {
