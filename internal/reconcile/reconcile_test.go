@@ -195,8 +195,12 @@ func TestReconcile_EveryState(t *testing.T) {
 	}
 }
 
-// decisions is a log sink that keeps the states of the message "decided".
-type decisions struct{ states *[]plan.State }
+// decisions is a log sink that keeps the states of the message "decided". The message of
+// an action that starts waits for the end of the reconciliation.
+type decisions struct {
+	states *[]plan.State
+	ended  <-chan struct{}
+}
 
 func (decisions) Init(logr.RuntimeInfo)            {}
 func (decisions) Enabled(int) bool                 { return true }
@@ -204,6 +208,9 @@ func (decisions) Error(error, string, ...any)      {}
 func (d decisions) WithValues(...any) logr.LogSink { return d }
 func (d decisions) WithName(string) logr.LogSink   { return d }
 func (d decisions) Info(_ int, msg string, kv ...any) {
+	if msg == "action started" {
+		<-d.ended
+	}
 	for i := 0; msg == "decided" && i+1 < len(kv); i += 2 {
 		if state, is := kv[i+1].(plan.State); is {
 			*d.states = append(*d.states, state)

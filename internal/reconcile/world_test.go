@@ -36,6 +36,7 @@ import (
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/queue"
 	"github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/testenv"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -215,10 +216,13 @@ func (w *world) running(release types.NamespacedName, owner types.UID) (end func
 	return end
 }
 
-// reconcile runs Reconcile, and returns the states that it has decided on.
+// reconcile runs Reconcile, and returns the states that it has decided on. An action that
+// it starts begins afterwards.
 func (w *world) reconcile() (states []plan.State, result ctrl.Result) {
 	w.t.Helper()
-	ctx := log.IntoContext(w.t.Context(), logr.New(decisions{&states}))
+	ended := make(chan struct{})
+	defer close(ended)
+	ctx := log.IntoContext(w.t.Context(), logr.New(decisions{&states, ended}))
 	result, err := w.Reconcile(ctx, ctrl.Request{NamespacedName: webKey})
 	if err != nil {
 		w.t.Fatal(err)
@@ -249,11 +253,7 @@ func (w *world) expect(states []plan.State, ready string, finalizers []string, a
 func (w *world) settled() {
 	w.t.Helper()
 	for w.Pool.Running(webKey, ownUID) != nil {
-		select {
-		case <-w.wakes:
-		case <-time.After(10 * time.Second):
-			w.t.Fatal("the action does not end")
-		}
+		testenv.Receive(w.t, "the end of the action", w.wakes)
 	}
 }
 
