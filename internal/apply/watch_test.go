@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // watching is a client that responds to the first watch requests with the given answers.
@@ -101,7 +101,7 @@ func TestWatch_ContinuesAfterRestartOfAPIServer(t *testing.T) {
 					o := namespace(t)
 					live, client := disturbed(t, o, answers)
 					seen := 0
-					ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+					ctx, cancel := context.WithTimeout(t.Context(), testenv.Limit)
 					defer cancel()
 					err := client.Watch(ctx, live, func(u *unstructured.Unstructured) (bool, error) {
 						seen++
@@ -130,7 +130,7 @@ func TestWatch_MissingPermission(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			live, client := disturbed(t, namespace(t), answers)
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), testenv.Limit)
 			defer cancel()
 			err := client.Watch(ctx, live, func(*unstructured.Unstructured) (bool, error) { return false, nil })
 			if !apierrors.IsForbidden(err) {

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,6 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 var mapping = &meta.RESTMapping{
@@ -74,7 +75,7 @@ func TestListWatch_FillsAnInformerWithPackedResources(t *testing.T) {
 	like := &unstructured.Unstructured{}
 	like.SetGroupVersionKind(mapping.GroupVersionKind)
 	informer := toolscache.NewSharedIndexInformer(lw, like, 0, toolscache.Indexers{})
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Limit)
 	defer cancel()
 	changed := make(chan *unstructured.Unstructured, 1)
 	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/chart"
@@ -91,7 +90,7 @@ func TestActions_ServerErrorIsNotRenderError(t *testing.T) {
 	} {
 		for _, at := range []int64{1, 2} {
 			w.net.armed.Store(&disturbance{at: at, dead: true})
-			err := w.within(30*time.Second, action)
+			err := w.ended(action)
 			w.net.armed.Store(nil)
 			if err == nil {
 				t.Errorf("%s without an API server from request %d on succeeds", name, at)

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
+
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // nullable is a CRD with fields of all types that may be null.
@@ -139,7 +141,7 @@ func installGap(t *testing.T) {
 		_, err := gaps.List(ctx, metav1.ListOptions{})
 		return err == nil, nil
 	}
-	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, 30*time.Second, true, served); err != nil {
+	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, testenv.Limit, true, served); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -209,12 +209,8 @@ func TestHookOutput_EndsWithAction(t *testing.T) {
 	}
 	log := &logBuffer{redact: NoOp{}.Redact}
 	k := &kubeClient{ctx: ctx, Request: Request{Target: Target{Namespace: "apps"}}, identity: as, log: log}
-	began := time.Now()
 	if err := k.OutputContainerLogsForPodList(&corev1.PodList{Items: []corev1.Pod{aPod("a", 1, "main")}}, "apps", log.output); err != nil {
 		t.Fatal(err)
-	}
-	if took := time.Since(began); took > logTime/2 {
-		t.Errorf("it took %s", took)
 	}
 	if got := log.lines(); len(got) != 1 || !strings.Contains(got[0], context.Canceled.Error()) {
 		t.Errorf("got %q", got)

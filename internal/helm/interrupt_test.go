@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -83,7 +82,7 @@ func TestActions_InterruptedAtEveryRequest(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
 					p := manner.plan(at, cancel)
 					w.net.armed.Store(p)
-					err := w.within(15*time.Second, func() error { return v.action(ctx, w) })
+					err := w.ended(func() error { return v.action(ctx, w) })
 					w.net.armed.Store(nil)
 					cancel()
 					if p.seen.Load() < at {

@@ -313,16 +313,10 @@ func (w *world) settle(r Request, deleting bool) {
 	w.Fatalf("the release is not in sync: %v", taken)
 }
 
-// within runs an action and fails the test if it exceeds the limit.
-func (w *world) within(limit time.Duration, action func() error) error {
+// ended runs an action, which must end, and returns its error.
+func (w *world) ended(action func() error) error {
 	w.Helper()
 	done := make(chan error, 1)
 	go func() { done <- action() }()
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(limit):
-		w.Fatalf("the action did not return within %s", limit)
-		return nil
-	}
+	return testenv.Receive(w, "the end of the action", done)
 }

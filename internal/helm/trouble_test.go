@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // trouble is a transport that causes an error at the request with a given number.
@@ -70,12 +69,8 @@ func (tr *trouble) RoundTrip(request *http.Request) (*http.Response, error) {
 		p.before()
 	}
 	if p.hang && request.Method != http.MethodPut {
-		select {
-		case <-request.Context().Done():
-			return nil, request.Context().Err()
-		case <-time.After(30 * time.Second):
-			return nil, deadError{}
-		}
+		<-request.Context().Done()
+		return nil, request.Context().Err()
 	}
 	response, err := tr.next.RoundTrip(request)
 	if p.after != nil {

@@ -168,7 +168,7 @@ func TestUninstall_DoesNotWaitByDefault(t *testing.T) {
 	if _, err := w.plain.CoreV1().ConfigMaps(w.namespace).Patch(t.Context(), "a", types.MergePatchType, []byte(`{"metadata": {"finalizers": ["example.com/held"]}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.within(30*time.Second, func() error { return w.helm.Uninstall(t.Context(), w.request(c, "", nil)) }); err != nil {
+	if err := w.ended(func() error { return w.helm.Uninstall(t.Context(), w.request(c, "", nil)) }); err != nil {
 		t.Error(err)
 	}
 	equal(t, "the revisions", []string{}, w.statuses())

@@ -9,6 +9,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/inventory/health"
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // TestSetHealthRules_ListsObjectsAgain: a rule that is added while the watch runs applies
@@ -28,7 +29,7 @@ func TestSetHealthRules_ListsObjectsAgain(t *testing.T) {
 	unready := func() int { return len(w.Health(web, time.Now()).Unready) }
 	waitFor := func(what string, holds func() bool) {
 		t.Helper()
-		for deadline := time.After(30 * time.Second); !holds(); {
+		for deadline := time.After(testenv.Limit); !holds(); {
 			select {
 			case <-w.changed:
 			case <-w.notified:

@@ -52,7 +52,7 @@ type dependent struct {
 // the given kinds.
 func newDependent(t *testing.T, config *rest.Config, on ...schema.GroupVersionKind) *dependent {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Limit)
 	scheme := runtime.NewScheme()
 	for _, register := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme} {
 		if err := register(scheme); err != nil {

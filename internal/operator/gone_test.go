@@ -62,7 +62,7 @@ func TestKind_ServedAgainAfterCRDReturns(t *testing.T) {
 	if err := os.WriteFile(file, fmt.Appendf(nil, "- {group: gone.example.com, version: v1, kind: Leaf, chart: %s}\n", chart), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, options, registry := running(t, env.Config, file, 3*time.Minute)
+	ctx, options, registry := running(t, env.Config, file)
 	definition, _, err := crd.Generate(options.Kinds[0])
 	if err != nil {
 		t.Fatal(err)

@@ -76,7 +76,7 @@ func newLeaves(t *testing.T, config *rest.Config) *leaves {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Limit)
 	t.Cleanup(cancel)
 	definition, _, err := crd.Generate(leafOf(t, "1.0.0", ""))
 	if err != nil {
@@ -158,7 +158,7 @@ func TestKinds_AddedReplacedAndRemoved(t *testing.T) {
 	options.Kinds = []catalog.Kind{leafOf(t, "1.0.0", "")}
 	set := kindset.New(nil)
 	options.set = set
-	ctx, registry, _ := runningWith(t, env.Config, options, 3*time.Minute)
+	ctx, registry, _ := runningWith(t, env.Config, options)
 
 	l.create("one", "other")
 	set.Put(kindset.Folder, "leaf", leafOf(t, "1.0.0", ""))
@@ -217,7 +217,7 @@ func TestKinds_RemovedWithVersionAndCRD(t *testing.T) {
 	options.Kinds = []catalog.Kind{leafOf(t, "1.0.0", "")}
 	set := kindset.New(nil)
 	options.set = set
-	ctx, registry, _ := runningWith(t, env.Config, options, 3*time.Minute)
+	ctx, registry, _ := runningWith(t, env.Config, options)
 	set.Put(kindset.Folder, "leaf", leafOf(t, "1.0.0", ""))
 	l.create("one", "other")
 	l.waitData("one", "version", "1.0.0")
@@ -270,13 +270,13 @@ func TestKinds_RemovedWhileOperatorWasStopped(t *testing.T) {
 	l := newLeaves(t, env.Config)
 	options := Defaults()
 	options.Kinds = []catalog.Kind{leafOf(t, "1.0.0", "")}
-	_, _, stop := runningWith(t, env.Config, options, 3*time.Minute)
+	_, _, stop := runningWith(t, env.Config, options)
 	l.create("plain")
 	l.waitData("plain", "version", "1.0.0")
 	stop()
 	options.Kinds = []catalog.Kind{leafOf(t, "1.0.0", hook)}
 	options.Kinds[0].Rollout.Paused = true
-	_, _, stop = runningWith(t, env.Config, options, 3*time.Minute)
+	_, _, stop = runningWith(t, env.Config, options)
 	l.create("hooked")
 	l.waitData("hooked", "version", "1.0.0")
 	l.wait("hooked to be deployed", func() error {
@@ -301,7 +301,7 @@ func TestKinds_RemovedWhileOperatorWasStopped(t *testing.T) {
 		}
 	}
 	options.Kinds, options.set = options.Kinds[:1], kindset.New(nil)
-	ctx, registry, _ := runningWith(t, env.Config, options, 3*time.Minute)
+	ctx, registry, _ := runningWith(t, env.Config, options)
 	waitState(ctx, t, registry, leafKind, readiness.Removed)
 	l.remove("plain")
 	l.wait("the ConfigMap to be gone", func() error {

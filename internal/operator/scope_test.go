@@ -5,9 +5,10 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 func TestScopes(t *testing.T) {
@@ -59,9 +60,5 @@ func TestScopes_Each(t *testing.T) {
 	}
 	mu.Unlock()
 	closed.ready.set()
-	select {
-	case <-later:
-	case <-time.After(30 * time.Second):
-		t.Error("not called for the scope that became ready")
-	}
+	testenv.Receive(t, "the call for the scope that became ready", later)
 }

@@ -64,7 +64,7 @@ func TestStart_RequestsDiscoveryOnce(t *testing.T) {
 		requests.next = next
 		return requests
 	})
-	ctx, _, _ := running(t, config, filepath.Join(root, "watches.yaml"), time.Minute)
+	ctx, _, _ := running(t, config, filepath.Join(root, "watches.yaml"))
 
 	web := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "app.example.com/v1alpha1", "kind": "PodSet", "metadata": map[string]any{"name": "web"},
@@ -109,19 +109,19 @@ func TestStart_RequestsDiscoveryOnce(t *testing.T) {
 
 // running starts an operator with the kinds of a watches file. It ends with the test or after
 // a time limit, and must not leak goroutines.
-func running(t *testing.T, config *rest.Config, file string, within time.Duration) (context.Context, Options, prometheus.Gatherer) {
+func running(t *testing.T, config *rest.Config, file string) (context.Context, Options, prometheus.Gatherer) {
 	t.Helper()
 	options := Defaults()
 	var err error
 	if options.Kinds, err = catalog.FromFile(file); err != nil {
 		t.Fatal(err)
 	}
-	ctx, registry, _ := runningWith(t, config, options, within)
+	ctx, registry, _ := runningWith(t, config, options)
 	return ctx, options, registry
 }
 
 // runningWith starts an operator with options. It ends with the test or a call of stop.
-func runningWith(t *testing.T, config *rest.Config, options Options, within time.Duration) (ctx context.Context, gatherer prometheus.Gatherer, stop func()) {
+func runningWith(t *testing.T, config *rest.Config, options Options) (ctx context.Context, gatherer prometheus.Gatherer, stop func()) {
 	t.Helper()
 	others := []goleak.Option{
 		goleak.IgnoreCurrent(),
@@ -137,7 +137,7 @@ func runningWith(t *testing.T, config *rest.Config, options Options, within time
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), within)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Limit)
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
 	stop = sync.OnceFunc(func() {

@@ -80,7 +80,7 @@ func TestSamples_AreAcceptedByAPIServer(t *testing.T) {
 			if diff := cmp.Diff(test.spec, object.Object["spec"]); diff != "" {
 				t.Errorf("spec (-want +got):\n%s", diff)
 			}
-			err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, testenv.Limit, true, func(ctx context.Context) (bool, error) {
 				err := c.Create(ctx, object.DeepCopy())
 				return !meta.IsNoMatchError(err), client.IgnoreNotFound(ignoreNoMatch(err))
 			})

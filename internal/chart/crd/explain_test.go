@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // testExplain checks the output of kubectl explain.
@@ -27,7 +29,7 @@ func testExplain(t *testing.T, env *envtest.Environment, c client.Client) {
 		t.Helper()
 		var out []byte
 		// The API server publishes the OpenAPI schema some time after it serves the kind.
-		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, testenv.Limit, true, func(ctx context.Context) (bool, error) {
 			var err error
 			//nolint:gosec // the program is part of the test environment
 			out, err = exec.CommandContext(ctx, filepath.Join(env.BinaryAssetsDirectory, "kubectl"), append([]string{"--kubeconfig", file, "explain"}, args...)...).CombinedOutput()

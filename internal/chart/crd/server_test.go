@@ -50,7 +50,7 @@ func install(t *testing.T, c client.Client, definition *apiextensionsv1.CustomRe
 func served(t *testing.T, c client.Client, definition *apiextensionsv1.CustomResourceDefinition) {
 	t.Helper()
 	var have apiextensionsv1.CustomResourceDefinition
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, testenv.Limit, true, func(ctx context.Context) (bool, error) {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(definition), &have); err != nil {
 			return false, err
 		}

@@ -188,7 +188,7 @@ func waitAllowed(t *testing.T, config *rest.Config, user string) {
 		User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Resource: "secrets", Verb: "list"},
 	}}
 	reviews := kubernetes.NewForConfigOrDie(config).AuthorizationV1().SubjectAccessReviews()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, testenv.Limit, true, func(ctx context.Context) (bool, error) {
 		answer, err := reviews.Create(ctx, review, metav1.CreateOptions{})
 		return err == nil && answer.Status.Allowed, err
 	})

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 func TestPublic(t *testing.T) {
@@ -151,7 +153,7 @@ func TestClient_EndsWithContext(t *testing.T) {
 		cancel()
 	}()
 	// Helm's registry client uses another context.
-	other, end := context.WithTimeout(context.Background(), 10*time.Second)
+	other, end := context.WithTimeout(context.Background(), testenv.Limit)
 	defer end()
 	if _, err := c.get(other, server.URL); !errors.Is(err, context.Canceled) || other.Err() != nil {
 		t.Errorf("got %v, and the other context %v; want context.Canceled before the other context ends", err, other.Err())

@@ -255,7 +255,7 @@ func (w *world) get(name string) *unstructured.Unstructured {
 func (w *world) wait(what string, check func() (string, error)) {
 	w.t.Helper()
 	last := ""
-	err := wait.PollUntilContextTimeout(w.t.Context(), 50*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(w.t.Context(), 50*time.Millisecond, testenv.Limit, true, func(context.Context) (bool, error) {
 		var err error
 		last, err = check()
 		return err == nil, nil

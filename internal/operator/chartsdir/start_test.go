@@ -3,15 +3,15 @@ package chartsdir
 import (
 	"context"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// TestStart_FollowsFiles starts a Folder on a real file system: an added chart is served
-// within 5 seconds, and nothing is left running.
+// TestStart_FollowsFiles starts a Folder on a real file system: added and changed charts are
+// served, and nothing is left running.
 func TestStart_FollowsFiles(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	d := newDisk(t)
@@ -36,11 +36,7 @@ func TestStart_FollowsFiles(t *testing.T) {
 	}()
 	next := func(what string) {
 		t.Helper()
-		select {
-		case <-changes:
-		case <-time.After(5 * time.Second):
-			t.Fatalf("%s: no change within 5 seconds", what)
-		}
+		testenv.Receive(t, what, changes)
 	}
 	next("a folder that was new at start")
 	<-opened.Loaded()
@@ -50,12 +46,7 @@ func TestStart_FollowsFiles(t *testing.T) {
 	next("a changed file")
 	d.expect("at the end", "First 1.0.0, Web 1.0.0")
 	d.write("web/Chart.yaml", "nonsense: [")
-	select {
-	case now := <-broken:
-		if len(now) != 1 {
-			t.Errorf("broken: %v", now)
-		}
-	case <-time.After(5 * time.Second):
-		t.Error("the broken folder is not reported within 5 seconds")
+	if now := testenv.Receive(t, "the report of the broken folder", broken); len(now) != 1 {
+		t.Errorf("broken: %v", now)
 	}
 }

@@ -89,7 +89,7 @@ func (k *keyServer) replica(leads bool) *replica {
 // until waits until a condition is true.
 func (k *keyServer) until(what string, done func() bool) {
 	k.Helper()
-	err := wait.PollUntilContextTimeout(k.Context(), 10*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) { return done(), nil })
+	err := wait.PollUntilContextTimeout(k.Context(), 10*time.Millisecond, testenv.Limit, true, func(context.Context) (bool, error) { return done(), nil })
 	if err != nil {
 		k.Fatalf("%s: %v\n%s", what, err, k.logged())
 	}
