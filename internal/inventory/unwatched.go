@@ -135,11 +135,11 @@ func (w *Watches) setFailure(known *watch, namespace string, err error) {
 	if err == nil {
 		delete(known.failed, namespace)
 	} else {
-		after = failure{why: err.Error(), since: w.now()}
+		after = failure{why: err.Error(), since: time.Now()}
 		if before.why != "" {
 			after.since = before.since
 		}
-		after.reported = before.reported || namespace == startFailure || isFinal(err) || w.now().Sub(after.since) >= transientFor
+		after.reported = before.reported || namespace == startFailure || isFinal(err) || time.Since(after.since) >= transientFor
 		known.failed[namespace] = after
 	}
 	close(known.updated)

@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -65,10 +67,12 @@ func (c fakeCache) GetInformer(_ context.Context, object client.Object, _ ...cac
 	return fakeInformer{}, nil
 }
 
-// unwatchable is an inventory that cannot watch badKind and hangKind until healed is closed.
+// unwatchable is an inventory that cannot watch badKind and hangKind until heal closes
+// healed. It belongs in a synctest bubble.
 type unwatchable struct {
 	Inventory
 	healed  chan struct{}
+	heal    func()
 	changed chan types.UID
 	retries chan func()
 }
@@ -89,6 +93,8 @@ func newUnwatchable(t *testing.T) *unwatchable {
 		return time.NewTimer(time.Hour)
 	}
 	u.AddNamespace("", fakeCache{healed: u.healed})
+	u.heal = sync.OnceFunc(func() { close(u.healed) })
+	t.Cleanup(u.heal)
 	return u
 }
 
@@ -111,96 +117,102 @@ func kindsOf(unwatched []Unwatched) (kinds []string) {
 // Objects of a kind that cannot be watched count as ready. The owners are notified, and the
 // watch is retried.
 func TestEnsureWatched_WatchesOtherKindsWhileOneFails(t *testing.T) {
-	u := newUnwatchable(t)
-	err := u.EnsureWatched(t.Context(), web, "default", []schema.GroupVersionKind{badKind, hangKind, goodKind})
-	if !errors.Is(err, ErrUnwatched) || !strings.Contains(err.Error(), "Bad.example.com: no kind is registered") || !strings.Contains(err.Error(), "Hang.example.com: ") || strings.Contains(err.Error(), "Good") {
-		t.Errorf("EnsureWatched returned %v", err)
-	}
-	if counts := u.Counts(); len(counts) != 1 {
-		t.Errorf("got watched kinds %v, want goodKind", counts)
-	}
-	u.waitForOwner(t, web)
-	if got := kindsOf(u.Unwatched(web, "default")); !slices.Equal(got, []string{"Bad"}) {
-		t.Errorf("Unwatched returned %q", got)
-	}
-	if got := kindsOf(u.AllUnwatched()); !slices.Equal(got, []string{"Bad"}) {
-		t.Errorf("AllUnwatched returned %q", got)
-	}
-	if got := u.Unwatched(other, "default"); len(got) > 0 {
-		t.Errorf("Unwatched returned %v for another owner", got)
-	}
-	state := func(gvk schema.GroupVersionKind) apply.State {
-		return apply.State{Key: apply.Key{Group: gvk.Group, Kind: gvk.Kind, Namespace: "default", Name: "a"}, UID: types.UID(gvk.Kind), ResourceVersion: "1", Owner: web, Managed: true}
-	}
-	bad, good := state(badKind), state(goodKind)
-	u.Put(bad)
-	u.Put(good)
-	u.Expect(web, []apply.State{bad, good})
-	if unready := u.Health(web, time.Now()).Unready; len(unready) != 1 || unready[0].Kind != "Good" {
-		t.Errorf("got unready objects %v, want the object of goodKind", unready)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnwatchable(t)
+		began := time.Now()
+		err := u.EnsureWatched(t.Context(), web, "default", []schema.GroupVersionKind{badKind, hangKind, goodKind})
+		if took := time.Since(began); took != watchStartTimeout {
+			t.Errorf("EnsureWatched took %s, want %s", took, watchStartTimeout)
+		}
+		if !errors.Is(err, ErrUnwatched) || !strings.Contains(err.Error(), "Bad.example.com: no kind is registered") || !strings.Contains(err.Error(), "Hang.example.com: ") || strings.Contains(err.Error(), "Good") {
+			t.Errorf("EnsureWatched returned %v", err)
+		}
+		if counts := u.Counts(); len(counts) != 1 {
+			t.Errorf("got watched kinds %v, want goodKind", counts)
+		}
+		u.waitForOwner(t, web)
+		if got := kindsOf(u.Unwatched(web, "default")); !slices.Equal(got, []string{"Bad"}) {
+			t.Errorf("Unwatched returned %q", got)
+		}
+		if got := kindsOf(u.AllUnwatched()); !slices.Equal(got, []string{"Bad"}) {
+			t.Errorf("AllUnwatched returned %q", got)
+		}
+		if got := u.Unwatched(other, "default"); len(got) > 0 {
+			t.Errorf("Unwatched returned %v for another owner", got)
+		}
+		state := func(gvk schema.GroupVersionKind) apply.State {
+			return apply.State{Key: apply.Key{Group: gvk.Group, Kind: gvk.Kind, Namespace: "default", Name: "a"}, UID: types.UID(gvk.Kind), ResourceVersion: "1", Owner: web, Managed: true}
+		}
+		bad, good := state(badKind), state(goodKind)
+		u.Put(bad)
+		u.Put(good)
+		u.Expect(web, []apply.State{bad, good})
+		if unready := u.Health(web, time.Now()).Unready; len(unready) != 1 || unready[0].Kind != "Good" {
+			t.Errorf("got unready objects %v, want the object of goodKind", unready)
+		}
 
-	close(u.healed)
-	u.Retry()
-	u.waitForOwner(t, web)
-	if err := u.EnsureWatched(t.Context(), web, "default", []schema.GroupVersionKind{badKind, hangKind, goodKind}); err != nil {
-		t.Error(err)
-	}
-	if got := u.AllUnwatched(); len(got) > 0 {
-		t.Errorf("AllUnwatched returned %v after the retry", got)
-	}
-	if unready := u.Health(web, time.Now()).Unready; len(unready) != 2 {
-		t.Errorf("got unready objects %v, want both until the watch delivers them", unready)
-	}
+		u.heal()
+		u.Retry()
+		u.waitForOwner(t, web)
+		if err := u.EnsureWatched(t.Context(), web, "default", []schema.GroupVersionKind{badKind, hangKind, goodKind}); err != nil {
+			t.Error(err)
+		}
+		if got := u.AllUnwatched(); len(got) > 0 {
+			t.Errorf("AllUnwatched returned %v after the retry", got)
+		}
+		if unready := u.Health(web, time.Now()).Unready; len(unready) != 2 {
+			t.Errorf("got unready objects %v, want both until the watch delivers them", unready)
+		}
+	})
 }
 
 // Permanent failures of list and watch requests are reported at once, transient ones after
 // transientFor.
 func TestRecordResponse_ReportsUnwatchedKinds(t *testing.T) {
-	u := newUnwatchable(t)
-	now := time.Now()
-	u.now = func() time.Time { return now }
-	if err := u.EnsureWatched(t.Context(), web, "default", []schema.GroupVersionKind{goodKind}); err != nil {
-		t.Fatal(err)
-	}
-	resource := goodKind.GroupVersion().WithResource("goods")
-	for _, step := range []struct {
-		status  int
-		passes  time.Duration
-		reports string
-	}{
-		{status: http.StatusForbidden, reports: "grant the operator permission to list and watch them"},
-		{status: http.StatusOK},
-		{status: http.StatusNotFound, reports: errNoKind.Error()},
-		{status: http.StatusOK},
-		{status: http.StatusInternalServerError},
-		{status: http.StatusInternalServerError, passes: transientFor - time.Second},
-		{status: http.StatusGone, passes: time.Hour},
-		{status: http.StatusServiceUnavailable, reports: "list or watch request failed: 503 Service Unavailable; see the operator log for details"},
-		{status: http.StatusTooManyRequests, reports: "list or watch request failed: 503 Service Unavailable; see the operator log for details"},
-		{status: http.StatusOK},
-	} {
-		now = now.Add(step.passes)
-		before := len(u.Unwatched(web, "default"))
-		u.recordResponse("", resource, step.status)
-		if step.status == http.StatusOK && before > 0 {
-			u.waitForOwner(t, web)
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnwatchable(t)
+		if err := u.EnsureWatched(t.Context(), web, "default", []schema.GroupVersionKind{goodKind}); err != nil {
+			t.Fatal(err)
 		}
-		reports := ""
-		for _, unwatched := range u.Unwatched(web, "default") {
-			reports = unwatched.Why
+		resource := goodKind.GroupVersion().WithResource("goods")
+		for _, step := range []struct {
+			status  int
+			passes  time.Duration
+			reports string
+		}{
+			{status: http.StatusForbidden, reports: "grant the operator permission to list and watch them"},
+			{status: http.StatusOK},
+			{status: http.StatusNotFound, reports: errNoKind.Error()},
+			{status: http.StatusOK},
+			{status: http.StatusInternalServerError},
+			{status: http.StatusInternalServerError, passes: transientFor - time.Second},
+			{status: http.StatusGone, passes: time.Hour},
+			{status: http.StatusServiceUnavailable, reports: "list or watch request failed: 503 Service Unavailable; see the operator log for details"},
+			{status: http.StatusTooManyRequests, reports: "list or watch request failed: 503 Service Unavailable; see the operator log for details"},
+			{status: http.StatusOK},
+		} {
+			time.Sleep(step.passes)
+			before := len(u.Unwatched(web, "default"))
+			u.recordResponse("", resource, step.status)
+			if step.status == http.StatusOK && before > 0 {
+				u.waitForOwner(t, web)
+			}
+			reports := ""
+			for _, unwatched := range u.Unwatched(web, "default") {
+				reports = unwatched.Why
+			}
+			if reports != step.reports {
+				t.Errorf("after status %d, got report %q, want %q", step.status, reports, step.reports)
+			}
+			for len(u.changed) > 0 {
+				<-u.changed
+			}
 		}
-		if reports != step.reports {
-			t.Errorf("after status %d, got report %q, want %q", step.status, reports, step.reports)
+		u.recordResponse("", schema.GroupVersionResource{Version: "v1", Resource: "pods"}, http.StatusForbidden)
+		if got := u.AllUnwatched(); len(got) > 0 {
+			t.Errorf("AllUnwatched returned %v", got)
 		}
-		for len(u.changed) > 0 {
-			<-u.changed
-		}
-	}
-	u.recordResponse("", schema.GroupVersionResource{Version: "v1", Resource: "pods"}, http.StatusForbidden)
-	if got := u.AllUnwatched(); len(got) > 0 {
-		t.Errorf("AllUnwatched returned %v", got)
-	}
+	})
 }
 
 func TestResourceOf_ParsesPath(t *testing.T) {

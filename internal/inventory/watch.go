@@ -60,7 +60,7 @@ func newWatch(gvk schema.GroupVersionKind) *watch {
 // isDue reports whether the watch must be started in some namespace now. The caller holds
 // the lock.
 func (w *Watches) isDue(known *watch) bool {
-	return len(w.missing(known)) > 0 && (known.attempts == 0 || w.now().Sub(known.startedAt) >= retryAtLeast)
+	return len(w.missing(known)) > 0 && (known.attempts == 0 || time.Since(known.startedAt) >= retryAtLeast)
 }
 
 // start starts a watch in the namespaces where it is not running, and schedules a retry if
@@ -96,7 +96,7 @@ func (w *Watches) start(watched *watch) {
 		watched.resource, watched.root = mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameRoot
 		watched.synced[at] = checker
 	}
-	watched.startedAt = w.now()
+	watched.startedAt = time.Now()
 	if meta.IsNoMatchError(err) {
 		err = errNoKind
 	}

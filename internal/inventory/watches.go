@@ -39,9 +39,8 @@ type Watches struct {
 	// not, a kind is looked up only once EnsureWatched needs it. Nil means true for every
 	// kind. It must be set before the first use.
 	MayServe func(schema.GroupVersionKind) bool
-	// after and now are time.AfterFunc and time.Now, except in tests.
+	// after is time.AfterFunc, except in tests.
 	after func(time.Duration, func()) *time.Timer
-	now   func() time.Time
 
 	mu      sync.Mutex
 	caches  []namespaceCache
@@ -65,7 +64,6 @@ func NewWatches(index *Index, mapping func(schema.GroupVersionKind) (*meta.RESTM
 		index:   index,
 		mapping: mapping,
 		after:   time.AfterFunc,
-		now:     time.Now,
 		kinds:   map[schema.GroupKind]*watch{},
 		byOwner: map[types.UID][]schema.GroupVersionKind{},
 	}

@@ -38,7 +38,6 @@ type hookWait struct {
 	end    context.CancelCauseFunc
 	// again reconciles the custom resource later, which sends the change again.
 	again func()
-	now   func() time.Time
 
 	changes chan plan.Change
 	stop    context.CancelFunc
@@ -54,7 +53,7 @@ type hookWait struct {
 func (r *Reconciler) waitForHook(v *snapshot, wait helm.HookWait, redact func(string) string) func(failed bool) string {
 	ctx, stop := context.WithCancel(context.Background())
 	w := &hookWait{
-		name: wait.Hook.String(), end: wait.End, now: r.Now, stop: stop,
+		name: wait.Hook.String(), end: wait.End, stop: stop,
 		changes: make(chan plan.Change, 1), ended: make(chan struct{}), known: map[api.HookState]bool{},
 	}
 	w.again = func() { r.Wake(v.key, nextHookCheck) }
@@ -137,10 +136,10 @@ func (w *hookWait) check(ctx context.Context) bool {
 		return false
 	}
 	moved := seen.State != w.last.State
-	if !moved && (seen.Why == w.last.Why || w.now().Sub(w.reported) < newsAfter) {
+	if !moved && (seen.Why == w.last.Why || time.Since(w.reported) < newsAfter) {
 		return true
 	}
-	w.last.State, w.last.Why, w.reported = seen.State, seen.Why, w.now()
+	w.last.State, w.last.Why, w.reported = seen.State, seen.Why, time.Now()
 	isNew := !w.known[seen.State]
 	w.known[seen.State] = true
 	w.report(new(w.last), isNew)

@@ -34,7 +34,7 @@ func follow(t *testing.T) *watchedHook {
 	h := &watchedHook{now: plan.Hook{State: api.HookStarting}}
 	ctx, stop := context.WithCancel(t.Context())
 	h.hookWait = &hookWait{
-		name: "Job default/web", now: time.Now, stop: stop,
+		name: "Job default/web", stop: stop,
 		changes: make(chan plan.Change, 1), ended: make(chan struct{}), known: map[api.HookState]bool{},
 		read: func(context.Context) (plan.Hook, error) {
 			h.Lock()
