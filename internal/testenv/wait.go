@@ -10,7 +10,7 @@ import (
 
 // Limit is how long a test waits for a condition before it fails. It only ends tests that
 // would wait forever, and exceeds every duration on a busy machine with the race detector.
-const Limit = 5 * time.Minute
+const Limit = 3 * time.Minute
 
 // pollInterval is the time between two checks of a condition.
 const pollInterval = 20 * time.Millisecond
