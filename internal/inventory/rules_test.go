@@ -1,9 +1,11 @@
 package inventory
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -15,7 +17,7 @@ import (
 // TestSetHealthRules_ListsObjectsAgain: a rule that is added while the watch runs applies
 // to existing objects, and its removal, too. A deletion in between is not missed.
 func TestSetHealthRules_ListsObjectsAgain(t *testing.T) {
-	env := server(t)
+	env := testenv.Shared(t)
 	w := newServerWatches(t, env.Config, env.Config)
 	owner := schema.GroupKind{Group: "shop.example.com", Kind: "Cache"}
 	w.ensureWatched(t, web, configMaps)
@@ -25,6 +27,12 @@ func TestSetHealthRules_ListsObjectsAgain(t *testing.T) {
 		object.SetAnnotations(map[string]string{api.AnnotationOwner: "Cache.shop.example.com/default/web"})
 		states = append(states, w.write(t, api.FieldManager, object))
 	}
+	// Other tests share the API server.
+	t.Cleanup(func() {
+		if err := w.maps().DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: api.LabelOperator}); err != nil {
+			t.Error(err)
+		}
+	})
 	w.Expect(web, states)
 	unready := func() int { return len(w.Health(web, time.Now()).Unready) }
 	waitFor := func(what string, holds func() bool) {

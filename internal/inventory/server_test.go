@@ -4,18 +4,11 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
-// server starts an API server. It skips the test if the binaries are not installed.
-func server(t *testing.T) *envtest.Environment {
-	t.Helper()
-	env := testenv.Start(t)
-	env.Config.QPS = -1
-	return env
-}
+func TestMain(m *testing.M) { testenv.Main(m) }
 
 // configMap returns a ConfigMap for the release of web.
 func configMap(name string, labels map[string]string) *unstructured.Unstructured {

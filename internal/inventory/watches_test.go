@@ -168,7 +168,7 @@ func (w *serverWatches) ensureWatched(t *testing.T, owner types.UID, kinds ...sc
 }
 
 func TestWatches_APIServer(t *testing.T) {
-	env := server(t)
+	env := testenv.Shared(t)
 	t.Run("events", func(t *testing.T) { testEvents(t, newServerWatches(t, env.Config, env.Config)) })
 	t.Run("use", func(t *testing.T) { testUse(t, newServerWatches(t, env.Config, env.Config)) })
 	t.Run("missing permissions", func(t *testing.T) { testMissingPermissions(t, env) })

@@ -128,11 +128,17 @@ func (d *dependent) expectWaits(want string) {
 	}
 }
 
+// create creates an object, and deletes it after the test.
 func (d *dependent) create(object client.Object) {
 	d.t.Helper()
 	if err := d.Create(d.ctx, object); err != nil {
 		d.t.Fatal(err)
 	}
+	d.t.Cleanup(func() {
+		if err := client.IgnoreNotFound(d.Delete(context.Background(), object)); err != nil {
+			d.t.Error(err)
+		}
+	})
 }
 
 func objectMeta(name string) metav1.ObjectMeta {
@@ -140,7 +146,7 @@ func objectMeta(name string) metav1.ObjectMeta {
 }
 
 func TestDependencyWatches_OtherKinds(t *testing.T) {
-	env := testenv.Start(t)
+	env := testenv.Shared(t)
 	d := newDependent(t, env.Config, configMaps, valuesfrom.SecretKind)
 	d.startKind(d.ctx, appKind)
 	for gvk, object := range map[schema.GroupVersionKind]client.Object{
@@ -160,7 +166,7 @@ func TestDependencyWatches_OtherKinds(t *testing.T) {
 // TestDependencyWatches_Secrets expects that the operator neither reads the content of
 // Secrets for dependencies, nor holds release records.
 func TestDependencyWatches_Secrets(t *testing.T) {
-	env := testenv.Start(t)
+	env := testenv.Shared(t)
 	d := newDependent(t, env.Config, valuesfrom.SecretKind)
 	if _, ok := d.describe(valuesfrom.SecretKind).object.(*metav1.PartialObjectMetadata); !ok {
 		t.Errorf("the watch has objects of type %T", d.describe(valuesfrom.SecretKind).object)
@@ -175,7 +181,7 @@ func TestDependencyWatches_Secrets(t *testing.T) {
 }
 
 func TestDependencyWatches_MissingPermission(t *testing.T) {
-	env := testenv.Start(t)
+	env := testenv.Shared(t)
 	user, err := env.AddUser(envtest.User{Name: "restricted"}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +195,7 @@ func TestDependencyWatches_MissingPermission(t *testing.T) {
 // TestDependencyWatches_DiscoveryFails expects that a watch starts when the API server
 // answers again.
 func TestDependencyWatches_DiscoveryFails(t *testing.T) {
-	env := testenv.Start(t)
+	env := testenv.Shared(t)
 	config := rest.CopyConfig(env.Config)
 	var requests atomic.Int32
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -210,7 +216,7 @@ func TestDependencyWatches_DiscoveryFails(t *testing.T) {
 // TestDependencyWatches_KindServedLater installs the CRD after the watch was started. The
 // kind is cluster-scoped, and the operator may not watch all of its namespaces.
 func TestDependencyWatches_KindServedLater(t *testing.T) {
-	env := testenv.Start(t)
+	env := testenv.Shared(t)
 	gvk := schema.GroupVersionKind{Group: "later.example.com", Version: "v1", Kind: "Leaf"}
 	d := newDependent(t, env.Config, gvk)
 	for _, scope := range d.scopes {
@@ -249,7 +255,7 @@ func TestDependencyWatches_KindServedLater(t *testing.T) {
 // TestDependencyWatches_KindBeginsAndEndsToBeServed expects that a kind has exactly one
 // watch: that of its controller, or that of its dependents.
 func TestDependencyWatches_KindBeginsAndEndsToBeServed(t *testing.T) {
-	env := testenv.Start(t)
+	env := testenv.Shared(t)
 	d := newDependent(t, env.Config, configMaps)
 	d.create(&corev1.ConfigMap{ObjectMeta: objectMeta("object")})
 	d.dependsOn(configMaps, "object")
@@ -285,7 +291,7 @@ func TestDependencyWatches_KindBeginsAndEndsToBeServed(t *testing.T) {
 // TestDependencyWatches_DependentsAreKnown expects that a deletion waits until all custom
 // resources of a kind that may depend on it were reconciled, or the kind has none.
 func TestDependencyWatches_DependentsAreKnown(t *testing.T) {
-	env := testenv.Start(t)
+	env := testenv.Shared(t)
 	d := newDependent(t, env.Config, configMaps)
 	appOfConfigMaps := kindOf(configMaps)
 	d.kindsOf = func(catalog.Kind) []schema.GroupVersionKind { return []schema.GroupVersionKind{valuesfrom.SecretKind} }

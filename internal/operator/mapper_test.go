@@ -40,7 +40,7 @@ func (a *asked) since() []string {
 }
 
 func TestMapper_ReadsRequestedVersionOnly(t *testing.T) {
-	env := testenv.Start(t)
+	env := testenv.Shared(t)
 	requests := &asked{}
 	config := rest.CopyConfig(env.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -94,7 +94,7 @@ func TestMapper_ReadsRequestedVersionOnly(t *testing.T) {
 // TestMapper_KindsWithoutStatus expects the mapper to know from the same request which kinds
 // have no status subresource.
 func TestMapper_KindsWithoutStatus(t *testing.T) {
-	env := testenv.Start(t)
+	env := testenv.Shared(t)
 	client, err := rest.HTTPClientFor(env.Config)
 	if err != nil {
 		t.Fatal(err)

@@ -107,6 +107,8 @@ func TestStart_RequestsDiscoveryOnce(t *testing.T) {
 	}
 }
 
+func TestMain(m *testing.M) { testenv.Main(m) }
+
 // running starts an operator with the kinds of a watches file. It ends with the test or after
 // a time limit, and must not leak goroutines.
 func running(t *testing.T, config *rest.Config, file string) (context.Context, Options, prometheus.Gatherer) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -61,6 +62,46 @@ func Start(t testing.TB) *envtest.Environment {
 		}
 	})
 	return env
+}
+
+// shared is the environment of Shared.
+var shared struct {
+	sync.Once
+	env *envtest.Environment
+	err error
+}
+
+// Shared returns an environment that all tests of a package share. The first call starts it,
+// and Main stops it. It skips the test if the error of New is ErrMissing.
+func Shared(t testing.TB) *envtest.Environment {
+	t.Helper()
+	shared.Do(func() {
+		if shared.env, shared.err = New(); shared.err != nil {
+			return
+		}
+		if _, shared.err = shared.env.Start(); shared.err == nil {
+			shared.env.Config.QPS = -1
+		}
+	})
+	if errors.Is(shared.err, ErrMissing) {
+		t.Skip(shared.err)
+	}
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.env
+}
+
+// Main runs the tests of a package, stops the environment of Shared, and exits.
+func Main(m *testing.M) {
+	code := m.Run()
+	if shared.env != nil {
+		if err := shared.env.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+	}
+	os.Exit(code)
 }
 
 // repository returns the root of the repository: the closest parent folder of the test
