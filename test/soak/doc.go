@@ -19,6 +19,10 @@
 // TestGraphs has another model: custom resources that depend on each other. It records every
 // change of them and of their releases, and expects that none precedes a dependency.
 //
+// TestChurn creates, changes and deletes thousands of custom resources over all features,
+// and expects that the operator's heap is the same afterwards. It needs CHARTWRIGHT_LONG=1.
+// CHARTWRIGHT_CHURN_PROFILES is a folder for heap profiles, for the search for a leak.
+//
 // By default, the tests are a short run with a fixed seed. For longer runs:
 //
 //	CHARTWRIGHT_SOAK_SEEDS=1,2,3  the seeds, each with its own world
