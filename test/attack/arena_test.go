@@ -2,10 +2,12 @@ package attack
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +24,9 @@ import (
 // arena is an operator of four kinds, two attackers and their victim.
 type arena struct {
 	t *testing.T
+	// own is an admin in the namespace of the operator's account, which the names of
+	// the account and of the tenants' namespaces contain.
+	own *harness.Env
 	// admin is an admin in the attackers' namespace.
 	admin *harness.Env
 	// editor has the role edit and can write custom resources; author can only
@@ -37,10 +42,10 @@ type arena struct {
 
 	account  harness.Account
 	operator *harness.Operator
+	// memory is the operator's memory limit in bytes.
+	memory int64
 	// probes is the number of custom resources that the victim has created.
-	probes int
-	// limit is the maximum time that the victim may wait for an install.
-	limit time.Duration
+	probes *atomic.Int64
 }
 
 const (
@@ -49,15 +54,23 @@ const (
 	victimUser = "victim:editor"
 )
 
-// newArena starts the operator and creates the tenants.
+// newArena starts the operator with the memory limit of config/manager, and creates
+// the tenants.
 func newArena(t *testing.T) *arena {
+	t.Helper()
+	return newArenaWith(t, 1)
+}
+
+// newArenaWith is newArena with a fraction of the memory limit, for attacks whose size
+// is the same fraction.
+func newArenaWith(t *testing.T, fraction int64) *arena {
 	t.Helper()
 	env := harness.New(t)
 	a := &arena{
-		t:     t,
+		t: t, own: env,
 		plain: env.NewKind("Plain"), clustered: env.NewKind("Clustered"),
 		sourced: env.NewKind("Sourced"), accounted: env.NewKind("Accounted"),
-		account: env.NewAccount(),
+		account: env.NewAccount(), memory: env.ManagerMemory() / fraction, probes: new(atomic.Int64),
 	}
 	for _, kind := range []harness.Kind{a.plain, a.clustered, a.sourced, a.accounted} {
 		env.InstallCRD(kind)
@@ -75,9 +88,8 @@ func newArena(t *testing.T) *arena {
 		Watches:       env.Watches(a.entries("open")...),
 		Account:       a.account,
 		AllNamespaces: true,
-		Memory:        env.ManagerMemory(),
+		Memory:        a.memory,
 	}).Start()
-	a.limit = a.measure()
 	return a
 }
 
@@ -147,7 +159,6 @@ func (a *arena) attack(name string, run func(a *arena)) {
 		b := *a
 		b.t, b.admin, b.editor, b.author, b.victim = t, a.admin.For(t), a.editor.For(t), a.author.For(t), a.victim.For(t)
 		// A successful attack must not affect the next ones.
-		defer func() { a.probes = b.probes }()
 		if !b.operator.Running() {
 			b.operator.Start()
 		}
@@ -174,15 +185,16 @@ func (a *arena) clear() {
 			a.t.Errorf("clean up: %v", err)
 		}
 	}
-	deadline := time.Now().Add(promised)
+	// Some actions are still running, and uninstalls wait for them.
+	patience := time.Now().Add(time.Second)
 	for _, resource := range resources {
 		err := wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
-			left, err := a.admin.Dynamic.Resource(resource).Namespace(a.admin.Namespace).List(ctx, metav1.ListOptions{})
-			if err != nil || len(left.Items) == 0 {
+			left, err := a.names(ctx, resource)
+			if err != nil || len(left) == 0 {
 				return true, err
 			}
-			if time.Now().After(deadline) || !a.operator.Running() {
-				a.release(ctx, resource, left.Items)
+			if time.Now().After(patience) || !a.operator.Running() {
+				a.release(ctx, resource, left...)
 			}
 			return false, nil
 		})
@@ -200,11 +212,31 @@ func (a *arena) clear() {
 	}
 }
 
+// names returns the names of the attackers' custom resources. It reads only metadata,
+// because the API server needs seconds to decode large ones.
+func (a *arena) names(ctx context.Context, resource schema.GroupVersionResource) ([]string, error) {
+	text, err := a.admin.Typed.CoreV1().RESTClient().Get().
+		AbsPath("/apis", resource.Group, resource.Version, "namespaces", a.admin.Namespace, resource.Resource).
+		SetHeader("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1").Do(ctx).Raw()
+	if err != nil {
+		return nil, err
+	}
+	var list metav1.PartialObjectMetadataList
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, err
+	}
+	var names []string
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names, nil
+}
+
 // release removes the finalizers of custom resources that no operator
 // uninstalls.
-func (a *arena) release(ctx context.Context, resource schema.GroupVersionResource, left []unstructured.Unstructured) {
-	for i := range left {
-		_, err := a.admin.Dynamic.Resource(resource).Namespace(a.admin.Namespace).Patch(ctx, left[i].GetName(), "application/merge-patch+json",
+func (a *arena) release(ctx context.Context, resource schema.GroupVersionResource, names ...string) {
+	for _, name := range names {
+		_, err := a.admin.Dynamic.Resource(resource).Namespace(a.admin.Namespace).Patch(ctx, name, "application/merge-patch+json",
 			[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			a.t.Errorf("clean up: %v", err)

@@ -18,24 +18,33 @@ import (
 // the memory limit do not stop the operator and do not delay other tenants,
 // although the operator watches them. No custom resource is needed.
 func TestCaches(t *testing.T) {
-	a := newArena(t)
+	a := newArenaWith(t, floodFraction)
 	a.attack("OwnersOfRecords", (*arena).largeOwners)
 	a.attack("SecretsThatAreNoRecords", (*arena).noRecords)
 	a.attack("DigestsOfAppliedObjects", (*arena).largeDigests)
 	a.attack("ObservedObjects", (*arena).observedObjects)
 }
 
+const (
+	// floodFraction divides the memory limit and the size of the floods, which saves time.
+	// Each flood is as large as the limit of config/manager divided by this number, without
+	// the memory that the operator needs anyway.
+	floodFraction = 2
+	// floodObjects objects with a filler each, and floodNotes notes of 1 MB are one flood.
+	floodObjects, floodNotes = 2_000 / floodFraction, 600 / floodFraction
+)
+
 // filler is almost the size limit of all annotations of an object.
 var filler = strings.Repeat("x", 250_000)
 
 func (a *arena) largeOwners() {
-	a.flood(2_000, func(i int) error {
+	a.flood(floodObjects, func(i int) error {
 		return a.record(fmt.Sprintf("bomb-%d", i), 1, nil, map[string]string{api.AnnotationOwner: fmt.Sprintf("%06d", i) + filler}, []byte("x"))
 	})
 }
 
 func (a *arena) noRecords() {
-	a.flood(2_000, func(i int) error {
+	a.flood(floodObjects, func(i int) error {
 		secret := harness.Secret(fmt.Sprintf("bomb-%d", i))
 		secret.SetLabels(map[string]string{"owner": "helm", "name": "bomb", "status": "deployed", "version": "1"})
 		secret.SetAnnotations(map[string]string{"x/y": filler})
@@ -45,7 +54,7 @@ func (a *arena) noRecords() {
 }
 
 func (a *arena) largeDigests() {
-	a.flood(2_000, func(i int) error {
+	a.flood(floodObjects, func(i int) error {
 		applied := harness.ConfigMap(fmt.Sprintf("bomb-%d", i))
 		applied.SetLabels(map[string]string{api.LabelOperator: a.operator.Name(), api.LabelOwnerUID: "u"})
 		applied.SetAnnotations(map[string]string{api.AnnotationApplied: filler})
@@ -61,7 +70,7 @@ func (a *arena) observedObjects() {
 	a.editor.Create(bomb)
 	a.victim.Create(note("note", "web", "text", "mine"))
 	a.reads(a.victim, mine, "mine")
-	a.flood(600, func(i int) error {
+	a.flood(floodNotes, func(i int) error {
 		// The expression reads only the key "text".
 		key := []string{"text", "other"}[i%2]
 		return a.tryCreate(a.editor, note(fmt.Sprintf("bomb-%d", i), "bomb", key, strings.Repeat("x", 1_000_000)))
@@ -89,7 +98,7 @@ func (a *arena) observedObjects() {
 	a.victim.Create(note("other", "web", "text", "still mine"))
 	a.reads(a.victim, mine, "still mine")
 	a.many(60, func(i int) error { return a.tryDelete(harness.ConfigMap(fmt.Sprintf("small-%d", i))) })
-	a.many(600, func(i int) error { return a.tryDelete(harness.ConfigMap(fmt.Sprintf("bomb-%d", i))) })
+	a.many(floodNotes, func(i int) error { return a.tryDelete(harness.ConfigMap(fmt.Sprintf("bomb-%d", i))) })
 	a.editor.Create(note("small", "bomb", "text", "small"))
 	a.reads(a.editor, bomb, "small")
 	a.victim.Delete(mine, harness.ConfigMap("other"))

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/test/e2e/harness"
@@ -43,7 +41,7 @@ func (a *arena) parasiteOfAnAccount() {
 	parasite := a.parasite(web, "parasite")
 	others := a.watchOthers()
 	a.victim.SetSpec(harness.MakeCR(a.accounted, "web").Set("note", "two").Obj())
-	a.within(a.limit, "the victim's upgrade", func(ctx context.Context) error {
+	a.whileAlive("the victim's upgrade", func(ctx context.Context) error {
 		live, err := a.victim.At(web).Get(ctx, "web", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -134,10 +132,10 @@ func (a *arena) untouched(before *unstructured.Unstructured) {
 	}
 }
 
-// gone checks that a custom resource of the victim is deleted in time.
+// gone waits until a custom resource of the victim is deleted.
 func (a *arena) gone(cr *unstructured.Unstructured) {
 	a.t.Helper()
-	a.within(a.limit, "the victim's deletion", func(ctx context.Context) error {
+	a.whileAlive("the victim's deletion", func(ctx context.Context) error {
 		live, err := a.victim.At(cr).Get(ctx, cr.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -147,30 +145,6 @@ func (a *arena) gone(cr *unstructured.Unstructured) {
 		}
 		return err
 	})
-	// The next attack reuses the name.
-	ctx := context.WithoutCancel(a.t.Context())
-	resource, _, _ := strings.Cut(harness.Kind{GroupVersionKind: cr.GroupVersionKind()}.Resource(), ".")
-	live, err := a.victim.At(cr).Get(ctx, cr.GetName(), metav1.GetOptions{})
-	if err == nil {
-		others := *a
-		others.admin = a.admin.For(a.t)
-		others.admin.Namespace = a.victim.Namespace
-		others.release(ctx, cr.GroupVersionKind().GroupVersion().WithResource(resource), []unstructured.Unstructured{*live})
-	}
-}
-
-// within checks that a condition is met within a time, and continues the test
-// otherwise.
-func (a *arena) within(limit time.Duration, what string, check func(context.Context) error) {
-	a.t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(a.t.Context(), interval, limit, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		a.t.Errorf("waited %s for %s: %v", limit, what, last)
-	}
 }
 
 // deployerOf creates the ServiceAccount of the kind accounted, with the
