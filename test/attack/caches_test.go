@@ -26,9 +26,9 @@ func TestCaches(t *testing.T) {
 }
 
 const (
-	// floodFraction divides the memory limit and the size of the floods, which saves time.
-	// Each flood is as large as the limit of config/manager divided by this number, without
-	// the memory that the operator needs anyway.
+	// floodFraction divides the memory limit of config/manager and the size of the floods,
+	// which saves time. A flood is about as large as the limit. The operator needs about
+	// 80 MiB without it, so the kernel kills an operator that stores the objects.
 	floodFraction = 2
 	// floodObjects objects with a filler each, and floodNotes notes of 1 MB are one flood.
 	floodObjects, floodNotes = 2_000 / floodFraction, 600 / floodFraction

@@ -275,12 +275,15 @@ func (a *arena) conditioned(ctx context.Context, crs ...*unstructured.Unstructur
 func (a *arena) whileAlive(what string, check func(context.Context) error) {
 	a.t.Helper()
 	a.admin.Wait(what, func(ctx context.Context) error {
-		if a.operator.Survived() != nil {
+		if !a.alive() {
 			return nil
 		}
 		return check(ctx)
 	})
 }
+
+// alive reports whether the operator is still the same process.
+func (a *arena) alive() bool { return a.operator.Survived() == nil }
 
 // forgedObjects checks that outputs neither read objects that only look like objects of the
 // release, nor an object of the release that has become too large.
