@@ -3,6 +3,7 @@ package architecture
 import (
 	"bytes"
 	"encoding/json"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
@@ -130,6 +131,46 @@ func TestPackages_ImportOnlyPackagesAbove(t *testing.T) {
 				t.Errorf("%s imports %s, which docs/dev/architecture.md lists below it", name, folder(imported))
 			}
 		}
+	}
+}
+
+// TestRace_LeavesOutNoSharedMemory checks that the packages that the Makefile tests without
+// the race detector start no goroutine and use no lock.
+func TestRace_LeavesOutNoSharedMemory(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leftOut := regexp.MustCompile(`(?m)^NO_RACE := (.*?)\$+$`).FindSubmatch(makefile)
+	if leftOut == nil {
+		t.Fatal("the Makefile has no NO_RACE")
+	}
+	packages, found := regexp.MustCompile(string(leftOut[1])+"$"), 0
+	for _, p := range list(t) {
+		if !packages.MatchString(p.ImportPath) {
+			continue
+		}
+		found++
+		for _, name := range p.GoFiles {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, imported := range file.Imports {
+				if strings.HasPrefix(imported.Path.Value, `"sync`) || strings.HasSuffix(imported.Path.Value, `/errgroup"`) {
+					t.Errorf("%s/%s imports %s", folder(p.ImportPath), name, imported.Path.Value)
+				}
+			}
+			ast.Inspect(file, func(node ast.Node) bool {
+				if _, starts := node.(*ast.GoStmt); starts {
+					t.Errorf("%s/%s starts a goroutine", folder(p.ImportPath), name)
+				}
+				return true
+			})
+		}
+	}
+	if found == 0 {
+		t.Error("NO_RACE matches no package")
 	}
 }
 
