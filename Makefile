@@ -216,7 +216,7 @@ SOAK_TIME  ?= 30m
 LONG_TESTS := TestDrift_CorrectionSpeed|TestPlan_EqualsAction|TestRollout_AThousandReleases
 
 soak: build cluster-binaries ## Run random actions and faults for a long time, and long tests: SOAK_SEEDS, SOAK_DECKS, SOAK_TIME.
-	@cd test && CHARTWRIGHT_SOAK_SEEDS=$(SOAK_SEEDS) CHARTWRIGHT_SOAK_DECKS=$(SOAK_DECKS) CHARTWRIGHT_SOAK_TIME=$(SOAK_TIME) \
+	@cd test && CHARTWRIGHT_LONG=1 CHARTWRIGHT_SOAK_SEEDS=$(SOAK_SEEDS) CHARTWRIGHT_SOAK_DECKS=$(SOAK_DECKS) CHARTWRIGHT_SOAK_TIME=$(SOAK_TIME) \
 	  $(GO_TEST) -v -timeout 2h ./soak
 	@cd test && CHARTWRIGHT_LONG=1 $(GO_TEST) -v ./e2e -run '^($(LONG_TESTS))$$'
 

@@ -37,7 +37,7 @@ const (
 // resources that were created, changed and deleted, over all features.
 func TestChurn_LeaksNoMemory(t *testing.T) {
 	if os.Getenv("CHARTWRIGHT_LONG") == "" {
-		t.Skip("takes several minutes: set CHARTWRIGHT_LONG=1")
+		t.Skip("part of make check-long (soak)")
 	}
 	c := newChurn(t)
 	for range warmUp {
