@@ -139,14 +139,13 @@ addon   1.1       %s   True    Deployed
 // namespace. These ClusterAddons are of the kind that all tests share.
 func TestClusterAddon_ServedOnlyIfTargetNamespaceIsWatched(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
+	env := harness.NewInstalled(t)
 	resource := harness.ClusterAddon.Resource() + "/"
 	local, foreign := env.Namespace+"-ours", env.Namespace+"-theirs"
 	clusterAddon := func(name, target string) string {
 		return "---\napiVersion: operator.example.com/v1alpha1\nkind: ClusterAddon\nmetadata: {name: " + name + "}\nspec: {targetNamespace: " + target + "}\n"
 	}
 	env.KubectlWith(clusterAddon(foreign, env.NewNamespace("elsewhere"))+clusterAddon(local, env.Namespace), "apply", "-f", "-")
-	env.NewOperator(harness.Options{}).Start()
 	env.Kubectl("wait", resource+local, "--for=condition=Ready", "--timeout=60s")
 	if touched := env.Kubectl("get", resource+foreign, "-o", "jsonpath={.metadata.finalizers}{.status}"); touched != "" {
 		t.Errorf("the foreign ClusterAddon has %s", touched)

@@ -19,7 +19,7 @@ func TestAdopt_HelmReleaseOfTheSameChart(t *testing.T) {
 	objects := []*unstructured.Unstructured{harness.ConfigMap("same"), harness.Service("same"), harness.ConfigMap("other")}
 	before := uids(env, objects...)
 
-	kind, _ := serve(env, "Words", "words")
+	kind := env.Use(wordsKind)
 	same := harness.MakeCR(kind, "same").Set("words.a", "one").Set("words.b", "two").Obj()
 	other := harness.MakeCR(kind, "other").Set("words.a", "two").Obj()
 	foreign := harness.MakeCR(kind, "plain").Set("words.a", "one").Obj()

@@ -13,7 +13,7 @@ import (
 func TestBadSpec(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Strict", "strict")
+	kind := env.Use(strictKind)
 	good := func(name string) harness.CR { return harness.MakeCR(kind, name).Set("port", 80) }
 	for _, bad := range []struct {
 		name   string
@@ -98,7 +98,7 @@ func TestBadSpec(t *testing.T) {
 func TestBadSpec_FirstSpecIsCorrected(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Strict", "strict")
+	kind := env.Use(strictKind)
 	cr := harness.MakeCR(kind, "web").Set("port", -1).Obj()
 	env.Create(cr)
 	status := env.WaitCondition(cr, "Ready", metav1.ConditionFalse, "InvalidValues")
@@ -116,7 +116,7 @@ func TestBadSpec_FirstSpecIsCorrected(t *testing.T) {
 func TestBadSpec_ResourceCanBeDeleted(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Strict", "strict")
+	kind := env.Use(strictKind)
 	cr := harness.MakeCR(kind, "web").Set("mode", "unheard-of").Obj()
 	env.Create(cr)
 	env.WaitCondition(cr, "Ready", metav1.ConditionFalse, "RenderFailed")

@@ -43,7 +43,7 @@ func expectLeft(env *harness.Env, names ...string) {
 func TestCascadeOrphan_KeepsReleaseAndObjects(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Plain", "plain")
+	kind := env.Use(plainKind)
 	web := harness.MakeCR(kind, "web").Set("count", 2).Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -64,7 +64,7 @@ func TestCascadeOrphan_KeepsReleaseAndObjects(t *testing.T) {
 func TestCascadeOrphan_KeepsObjectsWithoutOwnerReference(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	web := oneRevision(env, kind, "web")
 	deleteOrphaning(env, kind, "web")
 	env.WaitGone(web.cr)

@@ -287,7 +287,7 @@ func waitNamespaceGone(env *harness.Env, name string) {
 // that all tests share.
 func TestConfig_ServedOnlyIfTargetNamespaceIsWatched(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
+	env := harness.NewInstalled(t)
 	elsewhere := env.NewNamespace("elsewhere")
 	local, foreign := env.Namespace+"-ours", env.Namespace+"-theirs"
 	t.Cleanup(func() {
@@ -296,7 +296,6 @@ func TestConfig_ServedOnlyIfTargetNamespaceIsWatched(t *testing.T) {
 	})
 	env.KubectlWith(config(harness.Config, foreign, "{targetNamespace: "+elsewhere+"}")+"---\n"+
 		config(harness.Config, local, "{targetNamespace: "+env.Namespace+"}"), "apply", "-f", "-")
-	env.NewOperator(harness.Options{}).Start()
 	resource := harness.Config.Resource() + "/"
 	env.Kubectl("wait", resource+local, "--for=condition=Ready", "--timeout=60s")
 	if touched := env.Kubectl("get", resource+foreign, "-o", "jsonpath={.metadata.finalizers}{.status}"); touched != "" {

@@ -149,7 +149,7 @@ func TestConflict_ObjectsCreatedDuringHookStay(t *testing.T) {
 func TestDelete_NamespaceDeletedBeforeItsServiceAccounts(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"serviceAccountName": "deployer"})
+	kind := env.Use(hooksAsDeployer)
 	env.Create(harness.Object("v1", "ServiceAccount", "deployer"))
 	env.Kubectl("create", "role", "deployer", "--verb=*", "--resource=configmaps,jobs.batch")
 	env.Kubectl("create", "rolebinding", "deployer", "--role=deployer", "--serviceaccount="+env.Namespace+":deployer")

@@ -51,14 +51,14 @@ func TestDrift_CorrectionSpeed(t *testing.T) {
 	}
 	const releases, drifted, objects = 100, 40, 4
 	env := harness.New(t)
-	kind, operator := serve(env, "Plain", "plain")
+	kind := env.Use(plainKind)
 	crs := make([]*unstructured.Unstructured, releases)
 	for i := range crs {
 		crs[i] = harness.MakeCR(kind, fmt.Sprintf("web-%d", i)).Set("count", objects).Set("message", "ours").Obj()
 	}
 	env.Create(crs...)
 	env.WaitReady(crs...)
-	audit := env.Audit(operator.User())
+	audit := env.Audit(harness.SharedUser())
 	var all sync.WaitGroup
 	for i := range drifted {
 		target := harness.ConfigMap(fmt.Sprintf("web-%d-%d", i, i%objects))
@@ -81,7 +81,7 @@ func TestDrift_CorrectionSpeed(t *testing.T) {
 		name := request.ObjectRef.Name
 		if strings.Contains(request.RequestURI, "fieldManager=somebody") {
 			change[name] = request.StageTimestamp.Time
-		} else if at, ok := change[name]; ok && request.User.Username == operator.User() {
+		} else if at, ok := change[name]; ok && request.User.Username == harness.SharedUser() {
 			took = append(took, request.StageTimestamp.Sub(at))
 			delete(change, name)
 		}

@@ -8,8 +8,7 @@ import (
 
 func TestDelete_RemovesEverything(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	web := harness.MakeOvhNginx("web").Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -28,8 +27,7 @@ func TestDelete_RemovesEverything(t *testing.T) {
 
 func TestDelete_ForegroundRemovesEverything(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	web := harness.MakeOvhNginx("web").Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -43,7 +41,7 @@ func TestDelete_ForegroundRemovesEverything(t *testing.T) {
 func TestDelete_NameCanBeReused(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Plain", "plain")
+	kind := env.Use(plainKind)
 	for range 3 {
 		web := harness.MakeCR(kind, "web").Obj()
 		env.Create(web)
@@ -58,7 +56,7 @@ func TestDelete_NameCanBeReused(t *testing.T) {
 func TestDelete_NamespaceWithResources(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Plain", "plain")
+	kind := env.Use(plainKind)
 	env.Create(harness.MakeCR(kind, "a").Obj(), harness.MakeCR(kind, "b").Obj())
 	env.WaitReady(harness.MakeCR(kind, "a").Obj(), harness.MakeCR(kind, "b").Obj())
 	env.Kubectl("delete", "namespace", env.Namespace, "--timeout=60s")

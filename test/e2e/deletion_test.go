@@ -63,7 +63,7 @@ func TestOrphan_ReleaseIsAdoptedByNextResource(t *testing.T) {
 func TestDeleteHook_FailingHookCanBeSkipped(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Set("hooks.pre-delete.fail", true).Obj(), "web"}
 	env.Create(web.cr)
 	web.follows(1, "one")
@@ -122,7 +122,7 @@ func TestDeleteHook_SkippedInTerminatingNamespace(t *testing.T) {
 func TestDelete_NamespaceOfResourcesWithDeleteHooks(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	for _, name := range []string{"a", "b"} {
 		web := harness.MakeCR(kind, name).Set("hooks.pre-delete.node", newNodeLabel(env)).Set("hooks.post-delete", map[string]any{}).Obj()
 		env.Create(web)
@@ -134,7 +134,7 @@ func TestDelete_NamespaceOfResourcesWithDeleteHooks(t *testing.T) {
 func TestDeleteHook_ForegroundRunsHooksBeforeDeletingObjects(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	node := newNodeLabel(env)
 	web := harness.MakeCR(kind, "web").Set("hooks.pre-delete.node", node).Obj()
 	env.Create(web)
@@ -183,7 +183,7 @@ func TestUninstall_ObjectsOfMissingKindCountAsDeleted(t *testing.T) {
 func TestDeleteHook_SkippedWithoutServiceAccount(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"serviceAccountName": "{{ .metadata.name }}"}, keepsHookObjects)
+	kind := env.Use(hooksAsAccountOfName)
 	for _, name := range []string{"web", "api"} {
 		env.Create(harness.Object("v1", "ServiceAccount", name))
 		env.Kubectl("create", "role", name, "--verb=*", "--resource=configmaps,jobs.batch")

@@ -8,8 +8,7 @@ import (
 
 func TestEdit_SpecCreatesOneRevision(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	web := harness.MakePodSet("web").Replicas(1).Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -33,7 +32,7 @@ func TestEdit_SpecCreatesOneRevision(t *testing.T) {
 func TestEdit_ManyEditsEndAtTheLast(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Plain", "plain")
+	kind := env.Use(plainKind)
 	web := harness.MakeCR(kind, "web").Set("count", 1).Obj()
 	env.Create(web)
 	for count := 2; count <= 6; count++ {

@@ -17,13 +17,13 @@ import (
 func TestEditLoop_CausesFewActions(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, operator := serve(env, "Plain", "plain")
+	kind := env.Use(plainKind)
 	web := harness.MakeCR(kind, "web").Set("message", "0").Obj()
 	env.Create(web)
 	env.WaitRevision(web, 1)
 
 	const edits, length = 300, 30 * time.Second
-	audit := env.Audit(operator.User())
+	audit := env.Audit(harness.SharedUser())
 	began := time.Now()
 	tick := time.NewTicker(length / edits)
 	defer tick.Stop()

@@ -68,7 +68,7 @@ func TestUpgrade_RolledBackAfterFailedRetries(t *testing.T) {
 func TestInstall_RetriedAfterFailure(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"onFailure": "Rollback", "retries": 1})
+	kind := env.Use(hooksRolledBack)
 	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("hooks.post-install.fail", true).Obj(), "web"}
 	tries := watchTries(env, "web-post-install")
 	env.Create(web.cr)
@@ -84,7 +84,7 @@ func TestRetries_KeepDeployedRevisionsInHistory(t *testing.T) {
 	t.Parallel()
 	const retries = 10
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"maxHistory": 3})
+	kind := env.Use(hooksWithHistory3)
 	web := threeRevisions(env, kind, "web")
 	tries := watchTries(env, "web-post-upgrade")
 	web.edit("four", failing())
@@ -107,7 +107,7 @@ func TestRetries_KeepDeployedRevisionsInHistory(t *testing.T) {
 func TestEdit_OfFailedSpecSkipsBackoff(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	web := oneRevision(env, kind, "web")
 	tries := watchTries(env, "web-post-upgrade")
 	web.edit("two", failing())
@@ -125,7 +125,7 @@ func TestEdit_OfFailedSpecSkipsBackoff(t *testing.T) {
 func TestEdit_DuringUpgradeCausesOneMoreUpgrade(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	node := newNodeLabel(env)
 	web := oneRevision(env, kind, "web")
 	web.edit("two", map[string]any{"post-upgrade": map[string]any{"node": node}})

@@ -284,8 +284,8 @@ func TestMutatingPolicy_CausesNoLoop(t *testing.T) {
 		return nil
 	})
 
-	kind, operator := serve(env, "Plain", "plain")
-	audit := env.Audit(operator.User())
+	kind := env.Use(plainKind)
+	audit := env.Audit(harness.SharedUser())
 	web := harness.MakeCR(kind, "web").Set("count", 1).Set("message", "of the chart").Obj()
 	env.Create(web)
 	env.WaitReady(web)

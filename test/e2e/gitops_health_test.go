@@ -86,7 +86,7 @@ func TestGitTools_ReportHealth(t *testing.T) {
 func TestGitTools_ReportRolledBackFailure(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"onFailure": "Rollback", "retries": 1})
+	kind := env.Use(hooksRolledBack)
 	web := oneRevision(env, kind, "web")
 	web.edit("two", failing())
 	waitHeld(env, web.cr, 3, 1)

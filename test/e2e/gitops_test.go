@@ -94,7 +94,7 @@ func byCLI(env *harness.Env, kind harness.Kind, verb, name string) {
 func TestGitTools_KeepWritesOfTheCLI(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Plain", "plain")
+	kind := env.Use(plainKind)
 	for _, tool := range gitTools {
 		t.Run(tool.name, func(t *testing.T) {
 			t.Parallel()
@@ -138,7 +138,7 @@ func TestGitTools_KeepWritesOfTheCLI(t *testing.T) {
 func TestFlux_RevertsWritesOfKubectl(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Plain", "plain")
+	kind := env.Use(plainKind)
 	for _, test := range []struct {
 		name  string
 		merge bool
@@ -178,7 +178,7 @@ func TestFlux_RevertsWritesOfKubectl(t *testing.T) {
 func TestGitTools_ReplaceRemovesAnnotations(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Plain", "plain")
+	kind := env.Use(plainKind)
 	web := harness.MakeCR(kind, "web").Set("message", "one").Obj()
 	env.Create(web)
 	env.WaitRevision(web, 1)
@@ -234,8 +234,7 @@ func TestGitTools_FinalizersInGit(t *testing.T) {
 // custom resource last.
 func TestGitTools_ForegroundDeletion(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	web := harness.MakePodSet("web").Replicas(2).Obj()
 	env.Create(web)
 	env.WaitReady(web)

@@ -133,7 +133,7 @@ func TestRollback_HoldsUntilSpecEdited(t *testing.T) {
 func TestRollback_RefusesInvalidRequests(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, operator := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	web := threeRevisions(env, kind, "web")
 	web.edit("four", map[string]any{"post-upgrade": map[string]any{"fail": true}})
 	env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "UpgradeFailed")
@@ -148,7 +148,7 @@ func TestRollback_RefusesInvalidRequests(t *testing.T) {
 		{"abc", `rollback-to is "abc": expected a revision`},
 		{"4", "Revision 4 is not stored, or was never deployed"},
 	} {
-		audit := env.Audit(operator.User())
+		audit := env.Audit(harness.SharedUser())
 		web.annotate("rollback-to", request.value)
 		web.refused(request.wantText, "1, 2, 3, 5")
 		events++
@@ -181,7 +181,7 @@ func TestRollback_RefusesInvalidRequests(t *testing.T) {
 func TestRollback_PreviousOfFirstRevisionIsRefused(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Annotate("rollback-to", "previous").Obj(), "web"}
 	env.Create(web.cr)
 	web.refused("No earlier revision was ever deployed", "1")

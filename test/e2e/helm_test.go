@@ -17,8 +17,7 @@ import (
 
 func TestHelm_ReadsReleases(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	web := harness.MakePodSet("web").Replicas(1).Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -82,8 +81,7 @@ func helmJSON(t *testing.T, env *harness.Env, into any, args ...string) {
 
 func TestHelm_UpgradeByUserIsRevertedByOneRevision(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	web := harness.MakePodSet("web").Replicas(2).Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -99,8 +97,7 @@ func TestHelm_UpgradeByUserIsRevertedByOneRevision(t *testing.T) {
 
 func TestHelm_UninstallByUserIsReverted(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	web := harness.MakePodSet("web").Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -122,8 +119,7 @@ func TestHelm_UninstallByUserIsReverted(t *testing.T) {
 
 func TestRecord_DeletedByUserIsRestored(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	for _, what := range []struct {
 		name    string
 		edits   int

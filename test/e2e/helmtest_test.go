@@ -77,7 +77,7 @@ func TestHelmTest_KeepsRevision(t *testing.T) {
 func TestHelmTest_NoUpgradeWhileTestsRun(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	node := newNodeLabel(env)
 	web := oneRevision(env, kind, "web")
 	web.edit("two", map[string]any{"test": map[string]any{"node": node}, "post-upgrade": map[string]any{}})

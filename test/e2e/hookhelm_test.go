@@ -21,7 +21,7 @@ import (
 func TestHooks_RunAsWithHelmCLI(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, operator := serve(env, "Phases", "phases", keepsHookObjects)
+	kind := env.Use(phasesKind)
 	chart := harness.Chart("phases")
 	cr := func(message string) harness.CR { return harness.MakeCR(kind, "ours").Set("message", message) }
 	served := cr("one").Obj()
@@ -76,7 +76,7 @@ func TestHooks_RunAsWithHelmCLI(t *testing.T) {
 			wait:    func() { env.WaitGone(served) },
 		},
 	} {
-		audit, own := env.Audit(admin), env.Audit(operator.User())
+		audit, own := env.Audit(admin), env.Audit(harness.SharedUser())
 		stage.request()
 		if output, err := env.TryHelm(stage.cli...); (err != nil) != stage.fails {
 			t.Fatalf("helm %v: %v\n%s", stage.cli, err, output)

@@ -35,23 +35,19 @@ func hookObjects(env *harness.Env, release string) string {
 func TestHookObjects_DeletedByUninstall(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name      string
-		uninstall map[string]any
-		left      string
+		name string
+		kind harness.Kind
+		left string
 	}{
-		{"by default", nil, "configmap kept, persistentvolumeclaim data, secret password"},
-		{"with hookSecrets Delete", map[string]any{"hookSecrets": "Delete"}, "configmap kept, persistentvolumeclaim data"},
-		{"with hookObjects Keep", map[string]any{"hookObjects": "Keep"},
+		{"by default", leavingsKind, "configmap kept, persistentvolumeclaim data, secret password"},
+		{"with hookSecrets Delete", leavingsWithoutSecrets, "configmap kept, persistentvolumeclaim data"},
+		{"with hookObjects Keep", leavingsKept,
 			"configmap early, configmap kept, job after, job before, job setup, persistentvolumeclaim data, secret password, serviceaccount hooks"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			env := harness.New(t)
-			more := harness.Entry{}
-			if test.uninstall != nil {
-				more["uninstall"] = test.uninstall
-			}
-			kind, _ := serve(env, "Leavings", "leavings", more)
+			kind := env.Use(test.kind)
 			web := harness.MakeCR(kind, "web").Obj()
 			env.Create(web)
 			env.WaitRevision(web, 1)
@@ -66,7 +62,7 @@ func TestHookObjects_DeletedByUninstall(t *testing.T) {
 			// not create it.
 			env.Kubectl("delete", "configmap", "web-early")
 			env.Kubectl("create", "configmap", "web-early")
-			if test.uninstall["hookObjects"] == "Keep" {
+			if kind == leavingsKept {
 				env.Kubectl("label", "configmap", "web-early", "chartwright.dev/hook-owner-uid="+string(env.Get(web).GetUID()))
 			}
 			env.Annotate(web, "uninstall-wait", "true")
@@ -85,11 +81,11 @@ func TestHookObjects_DeletedByUninstall(t *testing.T) {
 func TestHookObjects_DeletedAfterDeleteHooks(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, operator := serve(env, "Leavings", "leavings")
+	kind := env.Use(leavingsKind)
 	web := harness.MakeCR(kind, "web").Obj()
 	env.Create(web)
 	env.WaitReady(web)
-	audit := env.Audit(operator.User())
+	audit := env.Audit(harness.SharedUser())
 	env.Delete(web)
 	env.WaitGone(web)
 	var order []string
@@ -110,7 +106,7 @@ func TestHookObjects_DeletedAfterDeleteHooks(t *testing.T) {
 func TestHookObjects_KeptWithoutPermission(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Leavings", "leavings", harness.Entry{"serviceAccountName": "deployer"})
+	kind := env.Use(leavingsAsDeployer)
 	env.Create(harness.Object("v1", "ServiceAccount", "deployer"))
 	env.Kubectl("create", "role", "all", "--verb=*", "--resource=configmaps,jobs.batch")
 	env.Kubectl("create", "role", "some", "--verb=get,create", "--resource=serviceaccounts,secrets,persistentvolumeclaims")
@@ -134,7 +130,7 @@ func TestHookObjects_KeptWithoutPermission(t *testing.T) {
 func TestHookObjects_KeptWithOrphanedRelease(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Leavings", "leavings")
+	kind := env.Use(leavingsKind)
 	web := harness.MakeCR(kind, "web").Annotate("deletion-policy", "orphan").Obj()
 	env.Create(web)
 	env.WaitReady(web)

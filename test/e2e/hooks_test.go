@@ -14,7 +14,7 @@ import (
 func TestHooks_Run(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks", keepsHookObjects)
+	kind := env.Use(hooksKept)
 	with := func(message string) harness.CR {
 		return harness.MakeCR(kind, "web").Set("message", message).
 			Set("hooks.pre-install", map[string]any{}).
@@ -49,7 +49,7 @@ func TestHooks_Run(t *testing.T) {
 func TestHooks_FailureIsReportedAndRetried(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"timeout": "10s"})
+	kind := env.Use(hooksWithin10s)
 	for _, hook := range []struct {
 		name     string
 		spec     map[string]any
@@ -94,7 +94,7 @@ func TestHooks_FailureIsReportedAndRetried(t *testing.T) {
 func TestDeleteHook_FailureBlocksDeletion(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"timeout": "2s"})
+	kind := env.Use(hooksWithin2s)
 	node := newNodeLabel(env)
 	web := harness.MakeCR(kind, "web").Set("hooks.pre-delete.node", node).Obj()
 	env.Create(web)

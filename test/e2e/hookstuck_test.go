@@ -77,7 +77,7 @@ func jobUID(env *harness.Env, job string) string {
 func TestStuckHook_ReadyNamesImageAndEditInterrupts(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Set("hooks", unpullable("pre-install")).Obj(), "web"}
 	env.Create(web.cr)
 	waitReadyMessage(env, web.cr, "Release web is being installed", "Hook Job", "web-pre-install cannot start", "ImagePullBackOff", noImage)
@@ -101,7 +101,7 @@ func TestStuckHook_ReadyNamesImageAndEditInterrupts(t *testing.T) {
 func TestStuckHook_EditBeforeHookIsStuckInterrupts(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	web := oneRevision(env, kind, "web")
 	web.edit("two", map[string]any{"pre-upgrade": map[string]any{"node": newNodeLabel(env)}})
 	waitRunningHook(env, "web-pre-upgrade")
@@ -116,7 +116,7 @@ func TestStuckHook_EditBeforeHookIsStuckInterrupts(t *testing.T) {
 func TestStuckHook_DeletionInterrupts(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	web := harness.MakeCR(kind, "web").Set("hooks", unpullable("post-install")).Obj()
 	env.Create(web)
 	waitReadyMessage(env, web, noImage)
@@ -130,7 +130,7 @@ func TestStuckHook_DeletionInterrupts(t *testing.T) {
 func TestStuckHook_RollbackRequestInterrupts(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	web := oneRevision(env, kind, "web")
 	web.edit("two", unpullable("pre-upgrade"))
 	waitReadyMessage(env, web.cr, "Release web is being upgraded", noImage)
@@ -144,7 +144,7 @@ func TestStuckHook_RollbackRequestInterrupts(t *testing.T) {
 func TestStuckHook_DisablingDeleteHooksInterrupts(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	web := harness.MakeCR(kind, "web").Set("hooks", unpullable("pre-delete")).Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -159,7 +159,7 @@ func TestStuckHook_DisablingDeleteHooksInterrupts(t *testing.T) {
 func TestStuckHook_FailureNamesCause(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks", harness.Entry{"timeout": "1m"})
+	kind := env.Use(hooksWithin1m)
 	pulls, fails := harness.MakeCR(kind, "pulls").Set("hooks", unpullable("pre-install")).Obj(),
 		harness.MakeCR(kind, "fails").Set("hooks.post-install.fail", true).Obj()
 	env.Create(pulls, fails)

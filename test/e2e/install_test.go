@@ -17,8 +17,7 @@ import (
 
 func TestInstall_RollsOutAndReports(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	web := harness.MakePodSet("web").Replicas(3).Obj()
 	env.Create(web)
 	env.WaitReady(web)

@@ -55,8 +55,7 @@ func podsOf(env *harness.Env, release string) (names []string) {
 
 func TestPodSet_ReportsItsPods(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	web, other := harness.MakePodSet("web").Replicas(2).Obj(), harness.MakePodSet("other").Obj()
 	env.Create(web, other)
 	env.WaitReady(web, other)
@@ -107,8 +106,7 @@ func TestPodSet_ReportsItsPods(t *testing.T) {
 
 func TestPodSet_Scale(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	web := harness.MakePodSet("web").Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -138,8 +136,7 @@ func TestPodSet_Scale(t *testing.T) {
 // to its minimum.
 func TestPodSet_Autoscaler(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	web := harness.MakePodSet("web").Replicas(1).Obj()
 	env.Create(web)
 	env.WaitReady(web)

@@ -13,8 +13,7 @@ import (
 
 func TestNames_TwoKindsWithSameName(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	podSet, nginx := harness.MakePodSet("web").Obj(), harness.MakeOvhNginx("web").Obj()
 	env.Create(podSet)
 	env.WaitReady(podSet)
@@ -43,8 +42,7 @@ func TestNames_TwoKindsWithSameName(t *testing.T) {
 // The first resource that stores its release gets the short name.
 func TestNames_TwoKindsRaceForSameName(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	var all []*unstructured.Unstructured
 	for i := range 5 {
 		name := fmt.Sprintf("web-%d", i)
@@ -111,7 +109,7 @@ func TestNames_TwoOperatorsInOneNamespace(t *testing.T) {
 func TestNames_InvalidForHelmAreConverted(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Plain", "plain")
+	kind := env.Use(plainKind)
 	long := strings.Repeat("long-name.", 6) + "of-70-chrs"
 	twin := strings.Repeat("long-name.", 6) + "of-70-more"
 	for _, name := range []struct{ given, want string }{
@@ -166,7 +164,7 @@ func TestNames_SameNameInTwoNamespaces(t *testing.T) {
 func TestAdopt_ReleaseOfAnotherChartIsKept(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Plain", "plain")
+	kind := env.Use(plainKind)
 	env.Helm("install", "web", harness.Chart("strict"))
 	before := env.Get(harness.ConfigMap("web")).GetResourceVersion()
 	web := harness.MakeCR(kind, "web").Obj()
@@ -187,7 +185,7 @@ func TestAdopt_ReleaseOfAnotherChartIsKept(t *testing.T) {
 func TestAdopt_ReleaseOfTheSameChart(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Plain", "plain")
+	kind := env.Use(plainKind)
 	for _, test := range []struct{ name, message, revisions string }{
 		{"agrees", "by-hand", "1 deployed"},
 		{"differs", "by-resource", "1 superseded, 2 deployed"},

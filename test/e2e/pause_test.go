@@ -15,7 +15,7 @@ import (
 func TestPause(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	for _, test := range []struct {
 		name string
 		do   func(ownedRelease)
@@ -121,7 +121,7 @@ func TestPause_SurvivesRestart(t *testing.T) {
 func TestAnnotations_InvalidAreReportedOnce(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	for _, bad := range []struct{ key, value, wantText string }{
 		{"pause", "please", `chartwright.dev/pause is "please": expected "true", "false" or "including-deletion"`},
 		{"reconcile-period", "soon", `chartwright.dev/reconcile-period is "soon": expected a duration`},

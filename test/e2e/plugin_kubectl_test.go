@@ -18,7 +18,7 @@ import (
 func TestPlugin_KubectlFindsAndCompletes(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	web := oneRevision(env, kind, "web")
 	env.Create(harness.MakeCR(kind, "shop").Set("message", "one").Obj())
 	c := callerOf(env, kind)

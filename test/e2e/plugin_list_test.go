@@ -62,7 +62,7 @@ func TestPlugin_ListAndCheck(t *testing.T) {
 func TestPlugin_FormerNames(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	web := threeRevisions(env, kind, "web")
 	c := callerOf(env, kind)
 	target := kind.Resource() + "/web"

@@ -45,8 +45,7 @@ var desks = map[string]func(t *testing.T) desk{
 // podSetDesk has the PodSet "web" with revisions of one, two and three
 // replicas, and a user with permissions only for PodSets.
 func podSetDesk(t *testing.T) desk {
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	web := harness.MakePodSet("web").Replicas(1).Obj()
 	env.Create(web)
 	env.WaitReady(web)

@@ -12,8 +12,7 @@ import (
 // statusDesk has a PodSet whose second revision requests nodes that do not
 // exist, from the second command on, and a user with all read permissions.
 func statusDesk(t *testing.T) desk {
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	web := harness.MakePodSet("web").Replicas(2)
 	env.Create(web.Obj())
 	env.WaitReady(web.Obj())

@@ -158,7 +158,7 @@ func TestPlugin_Status(t *testing.T) {
 func TestPlugin_History(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Plain", "plain")
+	kind := env.Use(plainKind)
 	reader := env.NewUser(kind.On("get"), rule("list", "", "secrets"))
 	fewer := env.NewUser(kind.On("get"))
 	web := harness.MakeCR(kind, "web").Set("message", "one").Obj()

@@ -73,7 +73,7 @@ func (c caller) reads(code int, args ...string) requested {
 func TestPlugin_Requests(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	for _, test := range []struct {
 		name string
 		do   func(c caller, web ownedRelease, target string)
@@ -227,7 +227,7 @@ func TestPlugin_TimesOut(t *testing.T) {
 func TestPlugin_MissingPermissions(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	web := oneRevision(env, kind, "web")
 	target := kind.Resource() + "/web"
 	missing := func(verb, purpose string) string {

@@ -37,8 +37,7 @@ func TestReadme(t *testing.T) {
 // runAsNewcomer runs the commands of a page with an operator that serves the embedded kinds.
 func runAsNewcomer(t *testing.T, calls []call) {
 	t.Helper()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	newcomer := onCall{
 		author: &author{env: env, home: t.TempDir(), kubeconfig: env.AdminKubeconfig()},
 		t:      t,

@@ -21,7 +21,7 @@ import (
 func TestRecord_CopyUnderAnotherNameIsIgnored(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, operator := serve(env, "Plain", "plain")
+	kind := env.Use(plainKind)
 	web := harness.MakeCR(kind, "web").Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -29,7 +29,7 @@ func TestRecord_CopyUnderAnotherNameIsIgnored(t *testing.T) {
 	env.SetSpec(harness.MakeCR(kind, "web").Set("message", "two").Obj())
 	env.WaitRevision(web, 2)
 
-	audit := env.Audit(operator.User())
+	audit := env.Audit(harness.SharedUser())
 	env.Delete(web)
 	env.WaitGone(web, harness.ConfigMap("web-0"))
 	after, err := env.Typed.CoreV1().Secrets(env.Namespace).Get(t.Context(), "backup-of-web", metav1.GetOptions{})
@@ -54,7 +54,7 @@ func TestRecord_CopyUnderAnotherNameIsIgnored(t *testing.T) {
 func TestUninstall_RemainingRecordIsRetriedWithBackoff(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, operator := serve(env, "Plain", "plain")
+	kind := env.Use(plainKind)
 	web := harness.MakeCR(kind, "web").Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -63,7 +63,7 @@ func TestUninstall_RemainingRecordIsRetriedWithBackoff(t *testing.T) {
 	copyRecord(env, "sh.helm.release.v1.web.v1", "sh.helm.release.v1.other.v1", map[string]string{"name": "other"})
 	fenceOf(env, kind)
 
-	audit := env.Audit(operator.User())
+	audit := env.Audit(harness.SharedUser())
 	env.Delete(web)
 	event := env.WaitEvent(web, "UninstallFailed")
 	if !strings.Contains(event.Note, "Secret "+env.Namespace+"/sh.helm.release.v1.other.v1") {

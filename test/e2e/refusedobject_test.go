@@ -55,7 +55,7 @@ func TestUpgrade_RefusedObjectChangesNothing(t *testing.T) {
 func TestUpgrade_CreatesRoleWithItsRoleBinding(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Granting", "granting")
+	kind := env.Use(grantingKind)
 	web := harness.MakeCR(kind, "web").Obj()
 	env.Create(web)
 	env.WaitReady(web)

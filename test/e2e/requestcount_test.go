@@ -56,7 +56,7 @@ func TestRequests_IdleOperatorMakesNone(t *testing.T) {
 // versions.
 func TestRequests_InstallNeedsFew(t *testing.T) {
 	env := harness.New(t)
-	kind, operator := serve(env, "Plain", "plain")
+	kind := env.Use(plainKind)
 	// Objects that a process reads only once have been read by now.
 	warm := harness.MakeCR(kind, "warm").Obj()
 	env.Create(warm)
@@ -65,7 +65,7 @@ func TestRequests_InstallNeedsFew(t *testing.T) {
 
 	for _, objects := range []int{1, 4, 10} {
 		install := func(try int) int {
-			audit := env.Audit(operator.User())
+			audit := env.Audit(harness.SharedUser())
 			cr := harness.MakeCR(kind, fmt.Sprintf("web-%d-%d", objects, try)).Set("count", objects).Obj()
 			env.Create(cr)
 			env.WaitReady(cr)

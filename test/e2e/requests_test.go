@@ -84,7 +84,7 @@ func TestRequest_ReconcileVerifiesOnce(t *testing.T) {
 func TestRequest_ForceRecreatesImmutableObjects(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Fixed", "fixed")
+	kind := env.Use(fixedKind)
 	set, claim := harness.Object("apps/v1", "StatefulSet", "web"), harness.Object("v1", "PersistentVolumeClaim", "web")
 	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Obj(), "web"}
 	env.Create(web.cr)
@@ -252,7 +252,7 @@ func TestTakeOwnership_OnlyWhereAllowed(t *testing.T) {
 func TestAnnotations_HelmOptions(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	fails := func(phase string) map[string]any { return map[string]any{phase: map[string]any{"fail": true}} }
 	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Set("hooks", fails("pre-install")).
 		Annotate("install-disable-hooks", "true").Annotate("install-description", "by the book").

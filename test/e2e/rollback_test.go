@@ -15,8 +15,7 @@ import (
 
 func TestRollback_DeploysAndHoldsRevision(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	web := harness.MakePodSet("web").Replicas(1).Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -57,7 +56,7 @@ func TestRollback_DeploysAndHoldsRevision(t *testing.T) {
 func TestRollback_Requests(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	for _, test := range []struct {
 		name string
 		do   func(ownedRelease)

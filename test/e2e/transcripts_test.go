@@ -13,8 +13,7 @@ import (
 // TestTranscripts checks kubectl's output for both kinds.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	web, site := harness.MakePodSet("web").Replicas(2).Obj(), harness.MakeOvhNginx("site").Obj()
 	env.Create(web, site)
 	for _, cr := range []*unstructured.Unstructured{web, site} {

@@ -20,8 +20,7 @@ import (
 // show.
 func TestPodSet_Tutorial(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	env.KubectlWith(`
 apiVersion: app.example.com/v1alpha1
 kind: PodSet
@@ -75,8 +74,7 @@ func waitPodNames(env *harness.Env, set *unstructured.Unstructured, pods []corev
 // shows.
 func TestOvhNginx_Tutorial(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	env.KubectlWith(`
 apiVersion: tutorials.ovhcloud.com/v1
 kind: OvhNginx
@@ -126,8 +124,7 @@ spec: {port: 80, replicaCount: 1}
 // sample of Config, which is cluster-scoped and has another target namespace.
 func TestSamples_BecomeReady(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
+	env := harness.NewInstalled(t)
 	env.Kubectl("apply", "-k", harness.Root("config", "samples"))
 	samples := []string{
 		"podset/podset-sample", "ovhnginx/ovhnginx-sample", "experimental/experimental-sample",

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/dynamic"
@@ -18,7 +17,7 @@ import (
 // Env is one test's part of the cluster. Its methods fail the test if the
 // harness itself fails.
 type Env struct {
-	t *testing.T
+	t testing.TB
 	// Namespace is the test's own namespace.
 	Namespace string
 	// Typed and Dynamic are admin clients.
@@ -32,28 +31,21 @@ type Env struct {
 }
 
 // New creates a namespace for the test and deletes it when the test ends.
-// Operators that still run then handle the deletion of the custom resources in
-// it.
 func New(t *testing.T) *Env {
 	t.Helper()
-	e := &Env{t: t, Namespace: namespaceFor(t.Name()), Typed: shared.typed, Dynamic: shared.dynamic, auditFrom: auditSize()}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name:   e.Namespace,
-		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
-	}}
-	_, err := e.Typed.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
-	e.must(err)
-	e.cleanup(func(ctx context.Context) error {
-		// No operator is running now: remove the finalizers.
-		for _, kind := range append(installed(), e.kinds...) {
-			if err := e.release(ctx, kind); err != nil {
-				return err
-			}
+	return newEnv(t, namespaceFor(t.Name()))
+}
+
+// deleteNamespace deletes the namespace, and the custom resources in it without
+// their operator, which may have ended.
+func (e *Env) deleteNamespace(ctx context.Context) error {
+	for _, kind := range append(installed(), e.kinds...) {
+		if err := e.release(ctx, kind); err != nil {
+			return err
 		}
-		err := e.Typed.CoreV1().Namespaces().Delete(ctx, e.Namespace, metav1.DeleteOptions{})
-		return client.IgnoreNotFound(err)
-	})
-	return e
+	}
+	err := e.Typed.CoreV1().Namespaces().Delete(ctx, e.Namespace, metav1.DeleteOptions{})
+	return client.IgnoreNotFound(err)
 }
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
@@ -66,7 +58,7 @@ func namespaceFor(test string) string {
 }
 
 // T returns the test.
-func (e *Env) T() *testing.T { return e.t }
+func (e *Env) T() *testing.T { return e.t.(*testing.T) }
 
 func (e *Env) must(err error) {
 	e.t.Helper()

@@ -81,6 +81,12 @@ var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "
 // kind.
 func (e *Env) InstallCRD(kind Kind) {
 	e.t.Helper()
+	e.createCRD(kind)
+	e.WaitServed(kind)
+}
+
+func (e *Env) createCRD(kind Kind) {
+	e.t.Helper()
 	_, err := e.Dynamic.Resource(crds).Create(e.t.Context(), kind.crd(), metav1.CreateOptions{})
 	e.must(err)
 	e.cleanup(func(ctx context.Context) error {
@@ -90,7 +96,6 @@ func (e *Env) InstallCRD(kind Kind) {
 		err := e.Dynamic.Resource(crds).Delete(ctx, kind.Resource(), metav1.DeleteOptions{})
 		return client.IgnoreNotFound(err)
 	})
-	e.WaitServed(kind)
 }
 
 // WaitServed waits until the API server serves a kind.
@@ -102,8 +107,9 @@ func (e *Env) WaitServed(kind Kind) {
 	})
 }
 
-// release removes the finalizers from the remaining objects of a kind in the
-// namespace.
+// release deletes the remaining objects of a kind in the namespace and removes
+// their finalizers, in this order: an operator that runs would add its finalizer
+// to an object that is not being deleted.
 func (e *Env) release(ctx context.Context, kind Kind) error {
 	left, err := e.in(kind.GroupVersionKind).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
@@ -113,8 +119,11 @@ func (e *Env) release(ctx context.Context, kind Kind) error {
 		return fmt.Errorf("list %s: %w", kind.Kind, err)
 	}
 	for i := range left.Items {
-		patch := []byte(`{"metadata":{"finalizers":null}}`)
-		_, err := e.in(kind.GroupVersionKind).Patch(ctx, left.Items[i].GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+		objects, name := e.in(kind.GroupVersionKind), left.Items[i].GetName()
+		err := objects.Delete(ctx, name, metav1.DeleteOptions{})
+		if err == nil {
+			_, err = objects.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		}
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}

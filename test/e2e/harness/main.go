@@ -13,6 +13,8 @@ import (
 var shared struct {
 	*cluster
 	guard *guard
+	// scratch is a folder that the guard deletes.
+	scratch string
 	// operator is the program under test.
 	operator string
 	granted  grantedRules
@@ -38,6 +40,7 @@ func Main(m *testing.M, unused ...Unused) (code int) {
 	if err != nil {
 		return fail(err)
 	}
+	shared.scratch = scratch
 	if shared.cluster, err = findCluster(scratch); err != nil {
 		return fail(err)
 	}
@@ -57,6 +60,11 @@ func Main(m *testing.M, unused ...Unused) (code int) {
 	}
 	shared.granted.auditFrom = auditSize()
 	code = m.Run()
+	for _, operator := range []*sharedOperator{ofSharedKinds, ofInstalledKinds} {
+		if operator.end() {
+			code = max(code, 1)
+		}
+	}
 	if err := shared.granted.check(ctx, unused); err != nil {
 		return max(code, fail(err))
 	}

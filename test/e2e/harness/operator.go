@@ -46,6 +46,9 @@ type Options struct {
 	// AllNamespaces makes the operator watch all namespaces. The kinds must
 	// belong to this test.
 	AllNamespaces bool
+	// Namespaces are the namespaces that the operator watches, by default the
+	// test's.
+	Namespaces []string
 	// Proxy, if set, forwards the operator's requests to the API server.
 	Proxy *Proxy
 	// Memory limits the memory of the process, in bytes, as a container's limit
@@ -167,7 +170,7 @@ func (o *Operator) Launch() {
 		cmd = exec.CommandContext(ctx, o.options.Program, args...)
 		cmd.Env = os.Environ()
 	}
-	namespaces := o.env.Namespace
+	namespaces := cmp.Or(strings.Join(o.options.Namespaces, ","), o.env.Namespace)
 	if o.options.AllNamespaces {
 		namespaces = ""
 	}

@@ -1,0 +1,197 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/rand"
+)
+
+// An operator costs more than most tests, so tests that do not need an operator
+// of their own share two: one serves the kinds of Share in all namespaces, the
+// other the installed kinds in the namespaces of NewInstalled.
+
+// sharedEntries are the entries of the kinds that tests share.
+var sharedEntries []Entry
+
+// sharedKinds are the kinds of sharedEntries.
+var sharedKinds []Kind
+
+// Share declares a kind that tests share, with additional keys of its entry. It
+// must be called before Main.
+func Share(name, chart string, keys ...Entry) Kind {
+	kind := Kind{schema.GroupVersionKind{Group: fmt.Sprintf("shared%d.test", len(sharedKinds)), Version: "v1", Kind: name}}
+	entry := MakeEntry(kind, Chart(chart))
+	for _, more := range keys {
+		maps.Copy(entry, more)
+	}
+	sharedKinds, sharedEntries = append(sharedKinds, kind), append(sharedEntries, entry)
+	return kind
+}
+
+// wholeRun replaces the test of operators that tests share. Its cleanups run
+// after the last test.
+type wholeRun struct {
+	testing.TB
+	cleanups []func()
+	failed   bool
+}
+
+func (r *wholeRun) Helper()                      {}
+func (r *wholeRun) Context() context.Context     { return context.Background() }
+func (r *wholeRun) Cleanup(do func())            { r.cleanups = append(r.cleanups, do) }
+func (r *wholeRun) Failed() bool                 { return r.failed }
+func (r *wholeRun) Fatal(args ...any)            { panic(fmt.Sprint(args...)) }
+func (r *wholeRun) Fatalf(f string, args ...any) { panic(fmt.Sprintf(f, args...)) }
+func (r *wholeRun) Logf(f string, args ...any)   { fmt.Fprintf(os.Stderr, f+"\n", args...) }
+
+func (r *wholeRun) Errorf(f string, args ...any) {
+	r.failed = true
+	r.Logf(f, args...)
+}
+
+func (r *wholeRun) TempDir() string {
+	dir, err := os.MkdirTemp(shared.scratch, "shared-")
+	if err != nil {
+		r.Fatal(err)
+	}
+	return dir
+}
+
+// sharedOperator is started for the first test that uses it.
+type sharedOperator struct {
+	start func(*Env) Options
+	name  string
+	once  sync.Once
+	run   wholeRun
+	*Operator
+}
+
+var (
+	ofSharedKinds = &sharedOperator{name: "shared", start: func(e *Env) Options {
+		for _, kind := range sharedKinds {
+			e.createCRD(kind)
+		}
+		for _, kind := range sharedKinds {
+			e.WaitServed(kind)
+		}
+		// One worker per parallel test and more: a test that waits for a hook must
+		// not delay others.
+		return Options{Watches: e.Watches(sharedEntries...), AllNamespaces: true, Args: []string{"--max-concurrent-reconciles=16"}}
+	}}
+	ofInstalledKinds = &sharedOperator{name: "installed", start: func(*Env) Options {
+		return Options{Namespaces: installedNamespaces}
+	}}
+)
+
+// use starts the operator if it does not run, and prints its log about the test
+// if the test fails.
+func (s *sharedOperator) use(e *Env) {
+	e.t.Helper()
+	s.once.Do(func() {
+		run := newEnv(&s.run, namespaceFor(s.name))
+		s.Operator = run.NewOperator(s.start(run)).Start()
+	})
+	if s.Operator == nil {
+		e.t.Fatalf("the operator %s has not started", s.name)
+	}
+	e.cleanup(func(context.Context) error {
+		if e.t.Failed() {
+			for line := range strings.Lines(s.Log()) {
+				if strings.Contains(line, e.Namespace) {
+					e.t.Log(strings.TrimSpace(line))
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// end stops the operator and reports whether it could not clean up.
+func (s *sharedOperator) end() (failed bool) {
+	for len(s.run.cleanups) > 0 {
+		last := len(s.run.cleanups) - 1
+		do := s.run.cleanups[last]
+		s.run.cleanups = s.run.cleanups[:last]
+		do()
+	}
+	return s.run.failed
+}
+
+// Use returns a kind of Share, which an operator serves from now on. The
+// operator of all these kinds must not be restarted.
+func (e *Env) Use(kind Kind) Kind {
+	e.t.Helper()
+	ofSharedKinds.use(e)
+	e.kinds = append(e.kinds, kind)
+	return kind
+}
+
+// SharedUser returns the user name of the operator of the kinds of Share.
+func SharedUser() string { return ofSharedKinds.User() }
+
+// SharedEntry returns the entry of a kind of Share.
+func (e *Env) SharedEntry(kind Kind) Entry {
+	e.t.Helper()
+	for i, known := range sharedKinds {
+		if known == kind {
+			data, err := json.Marshal(sharedEntries[i])
+			e.must(err)
+			var entry Entry
+			e.must(json.Unmarshal(data, &entry))
+			return entry
+		}
+	}
+	e.t.Fatalf("%s is not shared", kind.Kind)
+	return nil
+}
+
+// installedNamespaces are the namespaces of the operator of the installed kinds.
+// Operators of other tests serve the same kinds in other namespaces.
+var (
+	installedNamespaces = func() (names []string) {
+		run := rand.String(5)
+		for i := range 40 {
+			names = append(names, fmt.Sprintf("e2e-installed-%s-%d", run, i))
+		}
+		return names
+	}()
+	nextInstalled atomic.Int32
+)
+
+// NewInstalled is New in a namespace in which a shared operator serves the
+// installed kinds.
+func NewInstalled(t *testing.T) *Env {
+	t.Helper()
+	next := int(nextInstalled.Add(1)) - 1
+	if next >= len(installedNamespaces) {
+		t.Fatal("too many tests use NewInstalled: raise the number of namespaces")
+	}
+	e := newEnv(t, installedNamespaces[next])
+	ofInstalledKinds.use(e)
+	return e
+}
+
+// newEnv creates a namespace, and deletes it at the end.
+func newEnv(t testing.TB, name string) *Env {
+	t.Helper()
+	e := &Env{t: t, Namespace: name, Typed: shared.typed, Dynamic: shared.dynamic, auditFrom: auditSize()}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name:   e.Namespace,
+		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
+	_, err := e.Typed.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{})
+	e.must(err)
+	e.cleanup(e.deleteNamespace)
+	return e
+}
