@@ -37,9 +37,6 @@ func TestLargestAllowedSpecs_DoNotAffectOthers(t *testing.T) {
 	env.Create(other)
 	env.WaitRevision(other, 1)
 	t.Logf("other resource ready after %s, peak %d MiB", time.Since(start), operator.HighWater()>>20)
-	if took := time.Since(start); took > harness.TimeLimit(soon) {
-		t.Errorf("the install during large ones took %s", took)
-	}
 	env.WaitRevision(large[15], 1)
 	t.Logf("peak %d MiB", operator.HighWater()>>20)
 	operator.Stop()
