@@ -11,26 +11,6 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// serveDrift starts an operator for the chart "plain" with the given drift
-// settings.
-func serveDrift(t *testing.T, drift map[string]any) (*harness.Env, harness.Kind) {
-	t.Helper()
-	env := harness.New(t)
-	return env, serveDriftIn(env, drift)
-}
-
-func serveDriftIn(env *harness.Env, drift map[string]any, args ...string) harness.Kind {
-	env.T().Helper()
-	kind := env.NewKind("Plain")
-	env.InstallCRD(kind)
-	env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")).With("drift", drift)),
-		Account: env.NewAccount(),
-		Args:    args,
-	}).Start()
-	return kind
-}
-
 const (
 	messageChanged = `[{"op": "replace", "path": "/data/message", "value": "theirs"}]`
 	wordChanged    = `[{"op": "replace", "path": "/data/word", "value": "theirs"}]`
@@ -38,7 +18,8 @@ const (
 
 func TestDriftMode_Warn(t *testing.T) {
 	t.Parallel()
-	env, kind := serveDrift(t, map[string]any{"mode": "Warn"})
+	env := harness.New(t)
+	kind := env.Use(plainWithDriftWarnings)
 	web := harness.MakeCR(kind, "web").Set("count", 1).Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -54,7 +35,8 @@ func TestDriftMode_Warn(t *testing.T) {
 
 func TestDriftMode_Disabled(t *testing.T) {
 	t.Parallel()
-	env, kind := serveDrift(t, map[string]any{"mode": "Disabled"})
+	env := harness.New(t)
+	kind := env.Use(plainWithDrift)
 	web := harness.MakeCR(kind, "web").Set("count", 1).Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -70,9 +52,8 @@ func TestDriftMode_Disabled(t *testing.T) {
 
 func TestDrift_IgnoredFieldIsNotCorrected(t *testing.T) {
 	t.Parallel()
-	env, kind := serveDrift(t, map[string]any{"ignore": []any{
-		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "paths": []any{"/data/word"}},
-	}})
+	env := harness.New(t)
+	kind := env.Use(plainWithoutWords)
 	cr := func(message string) harness.CR {
 		return harness.MakeCR(kind, "web").Set("count", 1).Set("message", message).Set("nested.word", "ours")
 	}
@@ -93,7 +74,8 @@ func TestDrift_IgnoredFieldIsNotCorrected(t *testing.T) {
 
 func TestDrift_ObjectWithAnnotationIsNotCorrected(t *testing.T) {
 	t.Parallel()
-	env, kind := serveDrift(t, map[string]any{})
+	env := harness.New(t)
+	kind := env.Use(plainKind)
 	web := harness.MakeCR(kind, "web").Set("count", 2).Set("message", "one").Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -122,7 +104,12 @@ func TestDrift_ContestedObjectIsCorrectedWithBackoff(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	metrics := env.NewMetrics()
-	kind := serveDriftIn(env, map[string]any{}, metrics.Args()...)
+	kind := env.NewKind("Plain")
+	env.InstallCRD(kind)
+	env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain"))),
+		Account: env.NewAccount(), Args: metrics.Args(),
+	}).Start()
 	web := harness.MakeCR(kind, "web").Set("count", 1).Set("message", "one").Obj()
 	env.Create(web)
 	env.WaitReady(web)

@@ -13,20 +13,11 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-func serveHard(env *harness.Env) (harness.Kind, *harness.Operator) {
-	env.T().Helper()
-	kind := env.NewKind("Hard")
-	env.InstallCRD(kind)
-	return kind, env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hard"))), Account: env.NewAccount(),
-	}).Start()
-}
-
 // Helm changes the chart object that it renders: a subchart disabled by one release must be enabled for the next.
 func TestSubchart_DisabledForOneReleaseOnly(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serveHard(env)
+	kind := env.Use(hardKind)
 	with := func(name string, enabled bool) *unstructured.Unstructured {
 		return harness.MakeCR(kind, name).Set("box.enabled", enabled).Obj()
 	}
@@ -52,7 +43,7 @@ func TestSubchart_DisabledForOneReleaseOnly(t *testing.T) {
 func TestManifest_UnusualContents(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, operator := serveHard(env)
+	kind, operator := serve(env, "Hard", "hard")
 	web := harness.MakeCR(kind, "web").Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -111,7 +102,7 @@ func TestNewAPI_UpgradesChartsThatCheckForIt(t *testing.T) {
 func TestRelease_ManyObjects(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, operator := serveHard(env)
+	kind := env.Use(hardKind)
 	for _, count := range []int{40, 400} {
 		name := fmt.Sprintf("of-%d", count)
 		began := time.Now()
@@ -121,7 +112,7 @@ func TestRelease_ManyObjects(t *testing.T) {
 		env.WaitEvent(cr, "Installed")
 		t.Logf("%d objects: installed within %s", count, time.Since(began).Round(10*time.Millisecond))
 
-		audit := env.Audit(operator.User())
+		audit := env.Audit(harness.SharedUser())
 		env.SetSpec(harness.MakeCR(kind, name).Set("count", count).Set("words", map[string]any{"7": "two"}).Obj())
 		env.WaitRevision(cr, 2)
 		env.WaitEvent(cr, "Upgraded")

@@ -24,4 +24,33 @@ var (
 	wordsKind              = harness.Share("Words", "words")
 	fixedKind              = harness.Share("Fixed", "fixed")
 	grantingKind           = harness.Share("Granting", "granting")
+	workloadsKind          = harness.Share("Workload", "workloads")
+	workloadsWithin3s      = harness.Share("Workload", "workloads", harness.Entry{"progressDeadline": "3s"})
+	workloadsRolledBack    = harness.Share("Workload", "workloads", harness.Entry{"progressDeadline": "3s", "onFailure": "Rollback", "retries": 1})
+	hardKind               = harness.Share("Hard", "hard")
+	plainWithDriftWarnings = harness.Share("Plain", "plain", harness.Entry{"drift": map[string]any{"mode": "Warn"}})
+	plainWithDrift         = harness.Share("Plain", "plain", harness.Entry{"drift": map[string]any{"mode": "Disabled"}})
+	plainWithoutWords      = harness.Share("Plain", "plain", harness.Entry{"drift": map[string]any{"ignore": []any{
+		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "paths": []any{"/data/word"}},
+	}}})
+	plainFromBoth = harness.Share("Sourced", "plain", harness.Entry{"valuesFrom": []from{
+		{"kind": "ConfigMap", "name": "{{ .metadata.name }}-values"},
+		{"kind": "Secret", "name": "shared", "key": "word", "targetPath": "nested.word"},
+	}})
+	plainFromLabels = harness.Share("Sourced", "plain", harness.Entry{"valuesFrom": []from{
+		{"kind": "ConfigMap", "name": `{{ index .metadata.labels "tier" }}-values`},
+		{"kind": "ConfigMap", "name": `{{ index .metadata.annotations "example.com/size" }}-values`},
+	}})
+	plainFromSecret = harness.Share("Sourced", "plain", harness.Entry{"valuesFrom": []from{
+		{"kind": "Secret", "name": "{{ .metadata.name }}-values"},
+	}})
+	plainFromSharedSecret = harness.Share("Sourced", "plain", harness.Entry{"valuesFrom": []from{
+		{"kind": "Secret", "name": "shared", "key": "word", "targetPath": "nested.word"},
+	}})
+	plainFromExpressions = harness.Share("Sourced", "plain", harness.Entry{"valuesFrom": []from{
+		{"apiVersion": "v1", "kind": "Service", "name": "{{ .metadata.name }}", "expression": "self.spec.ports[0].port", "targetPath": "count"},
+		{"apiVersion": "example.com/v1", "kind": "Absent", "name": `{{ dig "spec" "absent" "" . }}`, "expression": "self.spec.word", "targetPath": "nested.word"},
+	}})
+	plainWithHistory2  = harness.Share("Plain", "plain", harness.Entry{"maxHistory": 2})
+	plainWithOverrides = harness.Share("Plain", "plain", harness.Entry{"overrideValues": map[string]string{"nested.word": "shallow", "count": "2"}})
 )

@@ -17,22 +17,14 @@ import (
 // planTest serves the chart plain, and plans custom resources.
 type planTest struct {
 	*harness.Env
-	kind     harness.Kind
-	operator *harness.Operator
-	watches  string
+	kind    harness.Kind
+	watches string
 }
 
-func servePlain(t *testing.T, sources ...from) planTest {
+func servePlain(t *testing.T, kind harness.Kind) planTest {
 	t.Helper()
 	env := harness.New(t)
-	kind := env.NewKind("Planned")
-	env.InstallCRD(kind)
-	entry := harness.MakeEntry(kind, harness.Chart("plain"))
-	if len(sources) > 0 {
-		entry = entry.With("valuesFrom", sources)
-	}
-	watches := env.Watches(entry)
-	return planTest{env, kind, env.NewOperator(harness.Options{Watches: watches, Account: env.NewAccount()}).Start(), watches}
+	return planTest{env, env.Use(kind), env.Watches(env.SharedEntry(kind))}
 }
 
 // run runs plan, and checks the exit code and parts of the output.
@@ -71,7 +63,7 @@ func on(group, resource string, verbs ...string) rbacv1.PolicyRule {
 
 func TestPlan_ExitCodes(t *testing.T) {
 	t.Parallel()
-	p := servePlain(t)
+	p := servePlain(t, plainKind)
 	user, read := administrator(p.Env)
 	web := harness.MakeCR(p.kind, "web").Set("count", 2).Obj()
 	p.Create(web)
@@ -82,7 +74,7 @@ func TestPlan_ExitCodes(t *testing.T) {
 		"revision 2 of release web (plain-1.2.3)", "change ConfigMap web-0", "data.message: hello -> two", "delete ConfigMap web-1", "1 to change, 1 to delete.")
 	// Only the spec.
 	p.run(user, 2, "count: 2\nmessage: two\n", []string{p.target("web"), "-f", "-"}, "data.message: hello -> two", "2 to change.")
-	p.run(user, 1, "apiVersion: v1\nkind: Pod\n", []string{p.target("web"), "-f", "-"}, "Error: -f standard input: found kind Pod: expected Planned."+p.kind.Group)
+	p.run(user, 1, "apiVersion: v1\nkind: Pod\n", []string{p.target("web"), "-f", "-"}, "Error: -f standard input: found kind Pod: expected "+p.kind.Kind+"."+p.kind.Group)
 	// A custom resource that does not exist yet.
 	p.run(user, 2, p.file(harness.MakeCR(p.kind, "new").Obj()), []string{p.target("new"), "-f", "-"}, "revision 1 of release new", "create ConfigMap new-0", "1 to create.")
 	p.run(user, 1, p.file(edited), []string{p.target("web"), "-f", "-", "--chart", harness.Chart("strict")}, "count")
@@ -101,7 +93,7 @@ func TestPlan_ExitCodes(t *testing.T) {
 // rolled back to.
 func TestPlan_HeldRelease(t *testing.T) {
 	t.Parallel()
-	p := servePlain(t)
+	p := servePlain(t, plainKind)
 	user, _ := administrator(p.Env)
 	web := harness.MakeCR(p.kind, "web").Set("count", 2).Obj()
 	p.Create(web)
@@ -118,7 +110,7 @@ func TestPlan_HeldRelease(t *testing.T) {
 // The user may read everything that the plan needs, but may not patch ConfigMaps.
 func TestPlan_WithoutPermissionToPatch(t *testing.T) {
 	t.Parallel()
-	p := servePlain(t)
+	p := servePlain(t, plainKind)
 	web := harness.MakeCR(p.kind, "web").Obj()
 	p.Create(web)
 	p.WaitReady(web)
@@ -134,7 +126,7 @@ func TestPlan_WithoutPermissionToPatch(t *testing.T) {
 // revision, and are not shown.
 func TestPlan_HidesUnreadableSecret(t *testing.T) {
 	t.Parallel()
-	p := servePlain(t, from{"kind": "Secret", "name": "shared", "key": "word", "targetPath": "nested.word"})
+	p := servePlain(t, plainFromSharedSecret)
 	const canary = "planned-canary-word"
 	p.Create(holding(harness.Secret("shared"), "word", canary))
 	web := harness.MakeCR(p.kind, "web").Obj()
@@ -171,10 +163,7 @@ func TestPlan_HidesUnreadableSecret(t *testing.T) {
 // The sources are a Service, and a kind that the API server does not serve.
 func TestPlan_EvaluatesExpressions(t *testing.T) {
 	t.Parallel()
-	p := servePlain(t,
-		from{"apiVersion": "v1", "kind": "Service", "name": "{{ .metadata.name }}", "expression": "self.spec.ports[0].port", "targetPath": "count"},
-		from{"apiVersion": "example.com/v1", "kind": "Absent", "name": `{{ dig "spec" "absent" "" . }}`, "expression": "self.spec.word", "targetPath": "nested.word"},
-	)
+	p := servePlain(t, plainFromExpressions)
 	web := harness.MakeCR(p.kind, "web").Obj()
 	p.Create(portOf("web", 1), web)
 	p.WaitReady(web)
@@ -197,7 +186,7 @@ func TestPlan_EvaluatesExpressions(t *testing.T) {
 // object: Helm's or the guard's read of the metadata, a read, and a dry run.
 func TestPlan_Kind(t *testing.T) {
 	t.Parallel()
-	p := servePlain(t)
+	p := servePlain(t, plainKind)
 	const count = 20
 	var crs []*unstructured.Unstructured
 	for i := range count {

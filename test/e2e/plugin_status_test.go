@@ -62,7 +62,8 @@ func objectsOf(t *testing.T, p *harness.User, target string) []string {
 // for a release that is ready and one that is not.
 func TestPlugin_Status(t *testing.T) {
 	t.Parallel()
-	env, kind := serveWorkloads(t, nil)
+	env := harness.New(t)
+	kind := env.Use(workloadsKind)
 	get := kind.On("get")
 	reader := env.NewUser(get, rule("get", "", "secrets"), rule("get", "apps", "deployments"), rule("list", "apps", "replicasets"),
 		rule("get", "batch", "jobs"), rule("get", "", "pods"), rule("list", "", "pods", "events"))

@@ -12,24 +12,6 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// serveWorkloads starts an operator for charts whose objects take some time to
-// become ready.
-func serveWorkloads(t *testing.T, change func(harness.Entry) harness.Entry) (*harness.Env, harness.Kind) {
-	t.Helper()
-	env := harness.New(t)
-	kind := env.NewKind("Workload")
-	env.InstallCRD(kind)
-	entry := harness.MakeEntry(kind, harness.Chart("workloads"))
-	if change != nil {
-		entry = change(entry)
-	}
-	env.NewOperator(harness.Options{
-		Watches: env.Watches(entry),
-		Account: env.NewAccount(),
-	}).Start()
-	return env, kind
-}
-
 // waitNotReady waits until Ready is False with a reason and a message that
 // contains all texts.
 func waitNotReady(env *harness.Env, cr *unstructured.Unstructured, reason string, wantText ...string) api.Status {
@@ -52,7 +34,8 @@ func waitNotReady(env *harness.Env, cr *unstructured.Unstructured, reason string
 // its pod, until the object is ready.
 func TestReady_NamesUnreadyObject(t *testing.T) {
 	t.Parallel()
-	env, kind := serveWorkloads(t, nil)
+	env := harness.New(t)
+	kind := env.Use(workloadsKind)
 	for _, test := range []struct {
 		name     string
 		cr       func(harness.CR) harness.CR
@@ -114,7 +97,8 @@ func TestReady_NamesUnreadyObject(t *testing.T) {
 // release was not ready in time.
 func TestProgressDeadline(t *testing.T) {
 	t.Parallel()
-	env, kind := serveWorkloads(t, func(e harness.Entry) harness.Entry { return e.With("progressDeadline", "3s") })
+	env := harness.New(t)
+	kind := env.Use(workloadsWithin3s)
 	cr := harness.MakeCR(kind, "late").Set("outcome", "image-pull").Obj()
 	env.Create(cr)
 	status := waitNotReady(env, cr, "ProgressDeadlineExceeded", "ImagePullBackOff")
@@ -128,9 +112,8 @@ func TestProgressDeadline(t *testing.T) {
 // operator rolls back to the last revision that was ready.
 func TestRollback_OfReleaseThatIsNeverReady(t *testing.T) {
 	t.Parallel()
-	env, kind := serveWorkloads(t, func(e harness.Entry) harness.Entry {
-		return e.With("progressDeadline", "3s").With("onFailure", "Rollback").With("retries", 1)
-	})
+	env := harness.New(t)
+	kind := env.Use(workloadsRolledBack)
 	cr := harness.MakeCR(kind, "web").Obj()
 	env.Create(cr)
 	env.WaitReady(cr)
@@ -144,7 +127,8 @@ func TestRollback_OfReleaseThatIsNeverReady(t *testing.T) {
 
 func TestRollback_PreviousSkipsRevisionsNeverReady(t *testing.T) {
 	t.Parallel()
-	env, kind := serveWorkloads(t, nil)
+	env := harness.New(t)
+	kind := env.Use(workloadsKind)
 	cr := harness.MakeCR(kind, "web").Obj()
 	env.Create(cr)
 	env.WaitReady(cr)
@@ -162,7 +146,8 @@ func TestRollback_PreviousSkipsRevisionsNeverReady(t *testing.T) {
 // An object that a user paused or scaled to zero is ready.
 func TestReady_PausedAndScaledToZero(t *testing.T) {
 	t.Parallel()
-	env, kind := serveWorkloads(t, nil)
+	env := harness.New(t)
+	kind := env.Use(workloadsKind)
 	crs := []*unstructured.Unstructured{
 		harness.MakeCR(kind, "nothing").Set("replicas", 0).Obj(),
 		harness.MakeCR(kind, "paused").Set("paused", true).Set("outcome", "image-pull").Obj(),

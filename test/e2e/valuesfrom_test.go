@@ -60,10 +60,7 @@ func quote(text string) (string, error) {
 func TestValuesFrom_SecretsAndConfigMaps(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serveFrom(env, "plain",
-		from{"kind": "ConfigMap", "name": "{{ .metadata.name }}-values"},
-		from{"kind": "Secret", "name": "shared", "key": "word", "targetPath": "nested.word"},
-	)
+	kind := env.Use(plainFromBoth)
 	env.Create(
 		holding(harness.ConfigMap("web-values"), "values.yaml", "message: from the ConfigMap\nnested: {word: shallow}\n"),
 		holding(harness.ConfigMap("api-values"), "values.yaml", "count: 1"),
@@ -99,10 +96,7 @@ func TestValuesFrom_SecretsAndConfigMaps(t *testing.T) {
 func TestValuesFrom_NameDependsOnLabels(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serveFrom(env, "plain",
-		from{"kind": "ConfigMap", "name": `{{ index .metadata.labels "tier" }}-values`},
-		from{"kind": "ConfigMap", "name": `{{ index .metadata.annotations "example.com/size" }}-values`},
-	)
+	kind := env.Use(plainFromLabels)
 	env.Create(
 		holding(harness.ConfigMap("silver-values"), "values.yaml", "message: silver"),
 		holding(harness.ConfigMap("gold-values"), "values.yaml", "message: gold"),
@@ -127,7 +121,7 @@ func TestValuesFrom_NameDependsOnLabels(t *testing.T) {
 func TestValuesFrom_MissingSourceKeepsRelease(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serveFrom(env, "plain", from{"kind": "Secret", "name": "{{ .metadata.name }}-values"})
+	kind := env.Use(plainFromSecret)
 	secret := func() *unstructured.Unstructured { return harness.Secret("web-values") }
 	web := harness.MakeCR(kind, "web").Obj()
 	// A source of the same name in another namespace is ignored.

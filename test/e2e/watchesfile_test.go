@@ -134,12 +134,7 @@ func TestWatchesFile_ChartArchiveWithRelativePath(t *testing.T) {
 func TestWatchesFile_OverrideValuesTakePrecedence(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Plain")
-	env.InstallCRD(kind)
-	env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")).Override("nested.word", "shallow").Override("count", "2")),
-		Account: env.NewAccount(),
-	}).Start()
+	kind := env.Use(plainWithOverrides)
 	web := harness.MakeCR(kind, "web").Set("message", "mine").Set("nested.word", "mine").Set("count", 1).Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -184,11 +179,7 @@ func TestWatchesFile_SelectorLimitsServedResources(t *testing.T) {
 func TestHistory_IsPruned(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Plain")
-	env.InstallCRD(kind)
-	entry := harness.MakeEntry(kind, harness.Chart("plain"))
-	entry["maxHistory"] = 2
-	env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: env.NewAccount()}).Start()
+	kind := env.Use(plainWithHistory2)
 	web := harness.MakeCR(kind, "web").Obj()
 	env.Create(web)
 	env.WaitRevision(web, 1)

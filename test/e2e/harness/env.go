@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,7 +40,7 @@ func New(t *testing.T) *Env {
 // deleteNamespace deletes the namespace, and the custom resources in it without
 // their operator, which may have ended.
 func (e *Env) deleteNamespace(ctx context.Context) error {
-	for _, kind := range append(installed(), e.kinds...) {
+	for _, kind := range slices.Concat(installed(), e.kinds) {
 		if err := e.release(ctx, kind); err != nil {
 			return err
 		}
@@ -58,7 +59,13 @@ func namespaceFor(test string) string {
 }
 
 // T returns the test.
-func (e *Env) T() *testing.T { return e.t.(*testing.T) }
+func (e *Env) T() *testing.T {
+	t, ok := e.t.(*testing.T)
+	if !ok {
+		panic("the environment of a shared operator has no test")
+	}
+	return t
+}
 
 func (e *Env) must(err error) {
 	e.t.Helper()

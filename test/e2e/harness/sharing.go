@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -47,19 +48,34 @@ type wholeRun struct {
 	failed   bool
 }
 
-func (r *wholeRun) Helper()                      {}
-func (r *wholeRun) Context() context.Context     { return context.Background() }
-func (r *wholeRun) Cleanup(do func())            { r.cleanups = append(r.cleanups, do) }
-func (r *wholeRun) Failed() bool                 { return r.failed }
-func (r *wholeRun) Fatal(args ...any)            { panic(fmt.Sprint(args...)) }
-func (r *wholeRun) Fatalf(f string, args ...any) { panic(fmt.Sprintf(f, args...)) }
-func (r *wholeRun) Logf(f string, args ...any)   { fmt.Fprintf(os.Stderr, f+"\n", args...) }
+// Helper does nothing: failures end the run.
+func (r *wholeRun) Helper() {}
 
+// Context is never canceled.
+func (r *wholeRun) Context() context.Context { return context.Background() }
+
+// Cleanup runs do after the last test.
+func (r *wholeRun) Cleanup(do func()) { r.cleanups = append(r.cleanups, do) }
+
+// Failed reports whether a cleanup failed.
+func (r *wholeRun) Failed() bool { return r.failed }
+
+// Fatal ends the run: no test can continue without the operator.
+func (r *wholeRun) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
+
+// Fatalf is Fatal with a format.
+func (r *wholeRun) Fatalf(f string, args ...any) { panic(fmt.Sprintf(f, args...)) }
+
+// Logf prints a message.
+func (r *wholeRun) Logf(f string, args ...any) { fmt.Fprintf(os.Stderr, f+"\n", args...) }
+
+// Errorf makes the run fail.
 func (r *wholeRun) Errorf(f string, args ...any) {
 	r.failed = true
 	r.Logf(f, args...)
 }
 
+// TempDir returns a folder that the guard deletes.
 func (r *wholeRun) TempDir() string {
 	dir, err := os.MkdirTemp(shared.scratch, "shared-")
 	if err != nil {
@@ -143,17 +159,15 @@ func SharedUser() string { return ofSharedKinds.User() }
 // SharedEntry returns the entry of a kind of Share.
 func (e *Env) SharedEntry(kind Kind) Entry {
 	e.t.Helper()
-	for i, known := range sharedKinds {
-		if known == kind {
-			data, err := json.Marshal(sharedEntries[i])
-			e.must(err)
-			var entry Entry
-			e.must(json.Unmarshal(data, &entry))
-			return entry
-		}
+	i := slices.Index(sharedKinds, kind)
+	if i < 0 {
+		e.t.Fatalf("%s is not shared", kind.Kind)
 	}
-	e.t.Fatalf("%s is not shared", kind.Kind)
-	return nil
+	data, err := json.Marshal(sharedEntries[i])
+	e.must(err)
+	var entry Entry
+	e.must(json.Unmarshal(data, &entry))
+	return entry
 }
 
 // installedNamespaces are the namespaces of the operator of the installed kinds.
