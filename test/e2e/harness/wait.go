@@ -3,8 +3,6 @@ package harness
 import (
 	"context"
 	"errors"
-	"os"
-	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -17,16 +15,6 @@ const (
 	CollectorDeadline = 10 * time.Minute
 	interval          = 50 * time.Millisecond
 )
-
-// TimeLimit returns a limit of a test multiplied by $CHARTWRIGHT_TIME_SCALE (default 1),
-// which is for machines that are slow or do other work.
-func TimeLimit(limit time.Duration) time.Duration {
-	scale, err := strconv.Atoi(os.Getenv("CHARTWRIGHT_TIME_SCALE"))
-	if err != nil || scale < 1 {
-		return limit
-	}
-	return time.Duration(scale) * limit
-}
 
 // Wait waits until check returns nil. If the deadline passes, the test fails
 // with the last error of check.
