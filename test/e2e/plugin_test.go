@@ -227,8 +227,10 @@ func TestPlugin_TimesOut(t *testing.T) {
 func TestPlugin_MissingPermissions(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.Use(hooksKind)
+	kind, operator := serve(env, "Hooks", "hooks")
 	web := oneRevision(env, kind, "web")
+	// A request that the operator has answered needs no watch.
+	operator.Stop()
 	target := kind.Resource() + "/web"
 	missing := func(verb, purpose string) string {
 		return fmt.Sprintf("missing permission to %s %s in namespace %s, which is required %s; required rule: {apiGroups: [%q], resources: [%q], verbs: [%q]}",
