@@ -13,8 +13,8 @@
 // resources occupy the operator, the tests check the order: several installs of
 // the other tenant must be complete before the operator has processed all of the
 // attacker's earlier custom resources. Other tests count requests. All waits have
-// the deadline of the harness. Therefore, the package can run beside other tests
-// and on a slow machine.
+// the deadline of the harness. Therefore, the package can run at the same time
+// as other tests and on a slow machine.
 //
 // A test for a finding must fail with an operator from before the fix, given by
 // $CHARTWRIGHT_BINARY.

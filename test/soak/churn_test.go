@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -420,10 +419,6 @@ func (c *churn) wait(what string, places []*harness.Env, made []*churnling, met 
 			}
 		}
 		waiting = left
-		if err != nil {
-			// Each check lists all custom resources.
-			time.Sleep(100 * time.Millisecond)
-		}
 		return err
 	})
 }

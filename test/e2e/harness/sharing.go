@@ -183,8 +183,8 @@ var (
 	nextInstalled atomic.Int32
 )
 
-// NewInstalled is New in a namespace in which a shared operator serves the
-// installed kinds.
+// NewInstalled is New with a namespace whose installed kinds a shared operator
+// serves.
 func NewInstalled(t *testing.T) *Env {
 	t.Helper()
 	next := int(nextInstalled.Add(1)) - 1
