@@ -61,14 +61,29 @@ func (s stranger) get(of namedObject) (metav1.Object, error) {
 	}
 }
 
-// replace deletes the object with a name, if there is one, and creates another one.
+// replace deletes the object with a name, if there is one, and creates another one. It repeats
+// both if the action, which sends several requests at once, created its object in between.
 func (s stranger) replace(of namedObject) {
 	s.Helper()
+	for {
+		gone, made, err := s.tryReplace(of)
+		switch {
+		case apierrors.IsAlreadyExists(err):
+			continue
+		case gone != nil && !apierrors.IsNotFound(gone) || err != nil:
+			s.Errorf("replace %s %s: %v, %v", of.kind, of.name, gone, err)
+		default:
+			s.made[of] = made
+		}
+		return
+	}
+}
+
+// tryReplace returns the error of the deletion, and the result of the creation.
+func (s stranger) tryReplace(of namedObject) (gone error, made metav1.Object, err error) {
 	ctx := context.WithoutCancel(s.Context())
 	core := s.plain.CoreV1()
 	mine := metav1.ObjectMeta{Name: of.name, Labels: map[string]string{"made-by": "user"}}
-	var made metav1.Object
-	var gone, err error
 	switch of.kind {
 	case "ConfigMap":
 		gone = core.ConfigMaps(s.namespace).Delete(ctx, of.name, metav1.DeleteOptions{})
@@ -87,11 +102,7 @@ func (s stranger) replace(of namedObject) {
 			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}},
 		}}, metav1.CreateOptions{FieldManager: "kubectl"})
 	}
-	if gone != nil && !apierrors.IsNotFound(gone) || err != nil {
-		s.Errorf("replace %s %s: %v, %v", of.kind, of.name, gone, err)
-		return
-	}
-	s.made[of] = made
+	return gone, made, err
 }
 
 // expectUnchanged checks that nothing has changed or deleted the objects of the stranger.

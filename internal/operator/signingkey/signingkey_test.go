@@ -217,7 +217,8 @@ func testSigningKeyRotated(k *keyServer) {
 	if !bytes.Equal(after.Data["previous"], before.Data["current"]) || bytes.Equal(after.Data["current"], before.Data["current"]) || len(after.Data["current"]) < 32 {
 		k.Error("the current key did not become the previous one of a new key")
 	}
-	k.until("the standby to have the new key", func() bool { return !standby.keys.Current(first) })
+	// The leader uses the new key only when its update has been answered.
+	k.until("both replicas to have the new key", func() bool { return !leader.keys.Current(first) && !standby.keys.Current(first) })
 	second := leader.keys.Sign(signed)
 	for _, r := range []*replica{leader, standby} {
 		for _, signature := range []string{first, second} {
