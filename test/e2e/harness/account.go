@@ -7,11 +7,14 @@ import (
 	"slices"
 	"strings"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -149,10 +152,16 @@ func (e *Env) waitAllowed(a Account, namespace string, rules ...rbacv1.PolicyRul
 // kubeconfig writes a kubeconfig for the account and returns its path.
 func (e *Env) kubeconfig(a Account) string {
 	e.t.Helper()
-	file := filepath.Join(e.t.TempDir(), "kubeconfig")
-	_, err := command{path: shared.program, args: []string{
-		"kubeconfig", "--dir", shared.dir, "--serviceaccount", a.namespace + "/" + a.name, "--out", file,
-	}}.run(e.t.Context())
+	day := int64(24 * 60 * 60)
+	token, err := e.Typed.CoreV1().ServiceAccounts(a.namespace).CreateToken(e.t.Context(), a.name,
+		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &day}}, metav1.CreateOptions{})
 	e.must(err)
+	config, err := clientcmd.LoadFromFile(shared.kubeconfig())
+	e.must(err)
+	for name := range config.AuthInfos {
+		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
+	}
+	file := filepath.Join(e.t.TempDir(), "kubeconfig")
+	e.must(clientcmd.WriteToFile(*config, file))
 	return file
 }

@@ -55,7 +55,11 @@ func findCluster(scratch string) (*cluster, error) {
 // need.
 func (c *cluster) open(ctx context.Context) error {
 	if c.booted {
-		up := command{path: c.program, args: []string{"up", "--dir", c.dir, "--audit-log", c.auditLog()}}
+		up := command{
+			path: c.program, args: []string{"up", "--dir", c.dir, "--audit-log", c.auditLog()},
+			// The components use more memory and a sixth less processor time.
+			env: []string{"GOGC=400"},
+		}
 		if _, err := up.run(ctx); err != nil {
 			return err
 		}

@@ -196,7 +196,7 @@ func NewInstalled(t *testing.T) *Env {
 	return e
 }
 
-// newEnv creates a namespace, and deletes it at the end.
+// newEnv creates a namespace, see deleteNamespace for its end.
 func newEnv(t testing.TB, name string) *Env {
 	t.Helper()
 	e := &Env{t: t, Namespace: name, Typed: shared.typed, Dynamic: shared.dynamic, auditFrom: auditSize()}
