@@ -20,7 +20,7 @@ func TestAddon_TasksAndPipelinesOnceTektonIsInstalled(t *testing.T) {
 	account := shippedAccount(env, harness.Addon)
 	definitions := namespacedKinds("tekton.dev", "Task", "Pipeline")
 	start := func() *harness.Operator {
-		return env.NewOperator(harness.Options{Watches: env.Watches(env.Shipped(harness.Addon)), Account: account, Env: noStreamingLists}).Start()
+		return env.NewOperator(harness.Options{Watches: env.Watches(env.Shipped(harness.Addon)), Account: account, Env: []string{harness.NoStreamingLists}}).Start()
 	}
 	operator := start()
 	addon := harness.MakeCR(harness.Addon, "web").Obj()

@@ -183,8 +183,7 @@ func TestConfig_UpgradeAndRollback(t *testing.T) {
 // Addons with parameters as in Tekton's operator.
 func TestAddon_Parameters(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	shipped(env, harness.Addon, "", shippedAccount(env, harness.Addon))
+	env := harness.NewShipped(t)
 	before := waitNamespace(env)
 	env.KubectlWith(`
 apiVersion: operator.example.com/v1alpha1

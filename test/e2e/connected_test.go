@@ -15,10 +15,7 @@ import (
 // deletion.
 func TestExperimental_ConnectsToDatabase(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	watches := env.Watches(env.Shipped(harness.Database), env.Shipped(harness.Experimental))
-	env.InstallDerivedCRDs(watches, harness.Database, harness.Experimental)
-	env.NewOperator(harness.Options{Watches: watches, Account: env.NewAccount()}).Start()
+	env := harness.NewShipped(t)
 	connection := func(key string) string {
 		t.Helper()
 		data, _ := env.Get(harness.Secret("shop-database")).Object["data"].(map[string]any)

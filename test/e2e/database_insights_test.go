@@ -12,18 +12,10 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// listing serves Databases without streaming lists, so that the tests use all
-// permissions for a Database's optional objects.
-func listing(env *harness.Env, account harness.Account) {
-	env.T().Helper()
-	env.NewOperator(harness.Options{Watches: env.Watches(env.Shipped(harness.Database)), Account: account, Env: noStreamingLists}).Start()
-}
-
 // A Database can have metrics and an autoscaler.
 func TestDatabase_MetricsAndAutoscaler(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	listing(env, shippedAccount(env, harness.Database))
+	env := harness.NewShipped(t)
 	spec := func(port int) *unstructured.Unstructured {
 		return harness.MakeCR(harness.Database, "web").Set("replicas", 2).Set("port", port).Set("metrics.enabled", true).
 			Set("autoscaling.enabled", true).Set("autoscaling.maxReplicas", 5).Set("networkPolicy.enabled", true).Obj()
@@ -80,9 +72,7 @@ func TestDatabase_MetricsAndAutoscaler(t *testing.T) {
 // server does not support streaming lists. Not in parallel: the cluster's API
 // versions are an input of every Database.
 func TestDatabase_AlertsOncePrometheusOperatorIsInstalled(t *testing.T) {
-	env := harness.New(t)
-	account := shippedAccount(env, harness.Database)
-	listing(env, account)
+	env := harness.NewShipped(t)
 	definitions := namespacedKinds("monitoring.coreos.com", "ServiceMonitor", "PrometheusRule")
 	web := harness.MakeCR(harness.Database, "web").Set("metrics.enabled", true).Obj()
 	env.Create(web)

@@ -16,8 +16,7 @@ import (
 // and no pod restarts. A rollback names the previous one again.
 func TestDatabase_PrimarySwitches(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	shipped(env, harness.Database, "", shippedAccount(env, harness.Database))
+	env := harness.NewShipped(t)
 	web := harness.MakeCR(harness.Database, "web").Set("replicas", 2).Obj()
 	env.Create(web)
 	env.WaitRevision(web, 1)
@@ -60,9 +59,8 @@ func TestDatabase_PrimarySwitches(t *testing.T) {
 // claims, and deletes the claims only with the custom resource.
 func TestDatabase_StatefulSetDeleted(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
+	env := harness.NewShipped(t)
 	for _, kind := range []harness.Kind{harness.Database, harness.Experimental} {
-		shipped(env, kind, "", shippedAccount(env, kind))
 		cr := harness.MakeCR(kind, "web").Obj()
 		env.Create(cr)
 		env.WaitReady(cr)

@@ -18,8 +18,7 @@ import (
 // second form of its Ansible variant, and that of its Go variant.
 func TestExperimental_Tutorial(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	operator := shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental))
+	env := harness.NewShipped(t)
 	before := waitNamespace(env)
 
 	env.KubectlWith(`
@@ -107,9 +106,6 @@ spec: {isPublic: True, numberOfReplicas: 3}
 			return fmt.Errorf("it still exists: %w", err)
 		})
 	}
-	if !operator.Running() {
-		t.Error("the operator has exited")
-	}
 }
 
 // The operator uses the period in the annotation of the Ansible operator,
@@ -176,8 +172,7 @@ func TestExperimental_UpgradeAndRollback(t *testing.T) {
 // A change that the API server would refuse changes nothing.
 func TestExperimental_VolumesCannotBeResized(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental))
+	env := harness.NewShipped(t)
 	web := harness.MakeCR(harness.Experimental, "web").Obj()
 	env.Create(web)
 	env.WaitReady(web)

@@ -6,9 +6,6 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// noStreamingLists is the environment of an operator without streaming lists.
-var noStreamingLists = []string{"KUBE_FEATURE_WatchListClient=false"}
-
 // If the API server does not support streaming lists, watches begin with a
 // list. This needs a permission that is otherwise unused.
 func TestStreamingLists_NotSupportedByServer(t *testing.T) {
@@ -19,10 +16,10 @@ func TestStreamingLists_NotSupportedByServer(t *testing.T) {
 	e.InstallCRD(fixed)
 	e.InstallCRD(granting)
 	// The kinds of the repository, too.
-	e.NewOperator(harness.Options{Name: e.Namespace + "-embedded", Env: noStreamingLists}).Start()
+	e.NewOperator(harness.Options{Name: e.Namespace + "-embedded", Env: []string{harness.NoStreamingLists}}).Start()
 	e.NewOperator(harness.Options{
 		Watches:       e.Watches(e.entry, harness.MakeEntry(workload, harness.Chart("workloads")), harness.MakeEntry(fixed, harness.Chart("fixed")), harness.MakeEntry(granting, harness.Chart("granting"))),
-		AllNamespaces: true, Env: noStreamingLists,
+		AllNamespaces: true, Env: []string{harness.NoStreamingLists},
 	}).Start()
 	web, work, pinned := e.cr("web").Obj(), harness.MakeCR(workload, "work").Set("job.enabled", true).Obj(), harness.MakeCR(fixed, "pinned").Obj()
 	grants := harness.MakeCR(granting, "grants").Set("reader", true).Obj()

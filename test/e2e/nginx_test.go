@@ -16,9 +16,7 @@ import (
 // pods are. A change of the content replaces the pods.
 func TestOvhNginx_ReadyWithoutLoadBalancer(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	account := shippedAccount(env, harness.OvhNginx)
-	shipped(env, harness.OvhNginx, "", account)
+	env := harness.NewInstalled(t)
 	env.KubectlWith(`
 apiVersion: tutorials.ovhcloud.com/v1
 kind: OvhNginx
@@ -65,9 +63,7 @@ spec:
 // has set.
 func TestOvhNginx_Autoscaler(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	account := shippedAccount(env, harness.OvhNginx)
-	shipped(env, harness.OvhNginx, "", account)
+	env := harness.NewInstalled(t)
 	spec := func(port int) *unstructured.Unstructured {
 		return harness.MakeOvhNginx("web").Replicas(2).Set("port", port).Set("autoscaling.enabled", true).Set("networkPolicy.enabled", true).Obj()
 	}
@@ -104,9 +100,7 @@ func TestChartTests_OfPodSetAndOvhNginx(t *testing.T) {
 	for _, cr := range []*unstructured.Unstructured{harness.MakePodSet("web").Obj(), harness.MakeOvhNginx("web").Obj()} {
 		t.Run(cr.GetKind(), func(t *testing.T) {
 			t.Parallel()
-			env := harness.New(t)
-			kind := harness.Kind{GroupVersionKind: cr.GroupVersionKind()}
-			shipped(env, kind, "", shippedAccount(env, kind))
+			env := harness.NewInstalled(t)
 			env.Create(cr)
 			env.WaitReady(cr)
 			env.Annotate(cr, "test", "now")
@@ -120,8 +114,7 @@ func TestChartTests_OfPodSetAndOvhNginx(t *testing.T) {
 // keeps its volumes when these change.
 func TestExperimental_ContentAndTLS(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental))
+	env := harness.NewShipped(t)
 	spec := func(page string) *unstructured.Unstructured {
 		return harness.MakeCR(harness.Experimental, "web").Set("numberOfReplicas", 2).Set("service.type", "NodePort").
 			Set("content", map[string]any{"index.html": page}).Set("tls.secretName", "certificate").Obj()

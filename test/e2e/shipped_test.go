@@ -107,8 +107,7 @@ func waitNothingLeft(env *harness.Env, before []string) {
 // runChartTests runs a chart's tests on request.
 func runChartTests(t *testing.T, kind harness.Kind) {
 	t.Helper()
-	env := harness.New(t)
-	shipped(env, kind, "", shippedAccount(env, kind))
+	env := harness.NewShipped(t)
 	web := harness.MakeCR(kind, "web").Obj()
 	env.Create(web)
 	env.WaitReady(web)

@@ -20,8 +20,7 @@ import (
 // test/charts/vmgroup tests what the Jobs do in vSphere.
 func TestVmGroup_Tutorial(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
+	env := harness.NewShipped(t)
 	before := waitNamespace(env)
 	env.Kubectl("create", "secret", "generic", "vc-credentials",
 		"--from-literal=VC_USER=administrator@vsphere.local", "--from-literal=VC_PASS=Admin!23", "--from-literal=VC_HOST=10.78.126.237")
@@ -72,8 +71,7 @@ vmgroup-sample   RUNNING   2         2         2     4        vm-operator-templa
 // The failure of a Job is reported, and the running machines are still listed.
 func TestVmGroup_ReportsFailures(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
+	env := harness.NewShipped(t)
 	group := vmGroup("web").Set("jobs.retries", 0)
 	env.Create(group.Obj())
 	env.WaitRevision(group.Obj(), 1)
@@ -111,8 +109,7 @@ func TestVmGroup_ReportsFailures(t *testing.T) {
 // succeeds.
 func TestVmGroup_DeletionWaitsForMachines(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
+	env := harness.NewShipped(t)
 	before := waitNamespace(env)
 	node := newNodeLabel(env)
 	group := vmGroup("web").Obj()
@@ -138,8 +135,7 @@ func TestVmGroup_DeletionWaitsForMachines(t *testing.T) {
 // A user can skip the cleanup if there is nothing to destroy.
 func TestVmGroup_CleanupCanBeSkipped(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
+	env := harness.NewShipped(t)
 	group := vmGroup("web").Obj()
 	withoutHooks(env, group, vmGroup("web").Set("jobs.retries", 0).Set("podAnnotations", failingPods).Obj())
 	env.Delete(group)
@@ -152,8 +148,7 @@ func TestVmGroup_CleanupCanBeSkipped(t *testing.T) {
 // waits until that Job ends, and then destroys them.
 func TestVmGroup_DeletedDuringInstall(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
+	env := harness.NewShipped(t)
 	before := waitNamespace(env)
 	node := newNodeLabel(env)
 	group := vmGroup("web").Set("jobs.deadlineSeconds", 5).Set("nodeSelector", map[string]any{node: ""}).Obj()
@@ -185,8 +180,7 @@ func TestVmGroup_UpgradeAndRollback(t *testing.T) {
 // The machines are those of the deployed revision, also after a rollback.
 func TestVmGroup_RollbackRestoresMachines(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
+	env := harness.NewShipped(t)
 	group := vmGroup("web").Obj()
 	env.Create(group)
 	env.WaitRevision(group, 1)

@@ -19,8 +19,7 @@ import (
 // the machines again.
 func TestVmGroup_StatusOfRepairs(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
+	env := harness.NewShipped(t)
 	group := vmGroup("web").Obj()
 	env.Create(group)
 	env.WaitReady(group)
@@ -115,8 +114,7 @@ func lastChecked(env *harness.Env, name string) string {
 // The location of the machines cannot change once the group's folder exists.
 func TestVmGroup_RejectsAnotherLocation(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	shipped(env, harness.VMGroup, "", shippedAccount(env, harness.VMGroup))
+	env := harness.NewShipped(t)
 
 	// The first Job fails, so the location can be corrected.
 	wrong := vmGroup("web").Set("jobs.retries", 0).Set("vcenter.folder", "wrong").Set("podAnnotations", failingPods).Obj()

@@ -60,7 +60,7 @@ func Main(m *testing.M, unused ...Unused) (code int) {
 	}
 	shared.granted.auditFrom = auditSize()
 	code = m.Run()
-	for _, operator := range []*sharedOperator{ofSharedKinds, ofInstalledKinds} {
+	for _, operator := range []*sharedOperator{ofSharedKinds, ofInstalledKinds, ofShippedKinds} {
 		if operator.end() {
 			code = max(code, 1)
 		}

@@ -19,8 +19,9 @@ import (
 )
 
 // An operator costs more than most tests, so tests that do not need an operator
-// of their own share two: one serves the kinds of Share in all namespaces, the
-// other the installed kinds in the namespaces of NewInstalled.
+// of their own share three: one serves the kinds of Share in all namespaces, the
+// others the installed kinds in the namespaces of NewInstalled, and the other
+// namespaced kinds of this repository in those of NewShipped.
 
 // sharedEntries are the entries of the kinds that tests share.
 var sharedEntries []Entry
@@ -88,10 +89,21 @@ func (r *wholeRun) TempDir() string {
 type sharedOperator struct {
 	start func(*Env) Options
 	name  string
-	once  sync.Once
-	run   wholeRun
+	// kinds are the kinds that a test of New uses in addition to the installed
+	// ones, namespaces the namespaces of these tests, and next is the first free
+	// one.
+	kinds      []Kind
+	namespaces []string
+	next       atomic.Int32
+
+	once sync.Once
+	run  wholeRun
 	*Operator
 }
+
+// manyWorkers is more than one worker per parallel test: a test that waits for a
+// hook must not delay others.
+const manyWorkers = "--max-concurrent-reconciles=16"
 
 var (
 	ofSharedKinds = &sharedOperator{name: "shared", start: func(e *Env) Options {
@@ -101,14 +113,42 @@ var (
 		for _, kind := range sharedKinds {
 			e.WaitServed(kind)
 		}
-		// One worker per parallel test and more: a test that waits for a hook must
-		// not delay others.
-		return Options{Watches: e.Watches(sharedEntries...), AllNamespaces: true, Args: []string{"--max-concurrent-reconciles=16"}}
+		return Options{Watches: e.Watches(sharedEntries...), AllNamespaces: true, Args: []string{manyWorkers}}
 	}}
-	ofInstalledKinds = &sharedOperator{name: "installed", start: func(*Env) Options {
-		return Options{Namespaces: installedNamespaces}
+	// Operators of other tests serve the kinds of the other two in other
+	// namespaces.
+	ofInstalledKinds = &sharedOperator{name: "installed", namespaces: namespaces("installed", 40), start: func(*Env) Options {
+		return Options{}
 	}}
+	ofShippedKinds = &sharedOperator{
+		name: "shipped", namespaces: namespaces("shipped", 30), kinds: shippedKinds,
+		start: func(e *Env) Options {
+			var entries []Entry
+			for _, kind := range shippedKinds {
+				entries = append(entries, e.Shipped(kind))
+			}
+			watches := e.Watches(entries...)
+			e.InstallDerivedCRDs(watches, shippedKinds...)
+			// The tests use all permissions for the optional objects of a Database.
+			return Options{Watches: watches, Args: []string{manyWorkers}, Env: []string{NoStreamingLists}}
+		},
+	}
 )
+
+var shippedKinds = []Kind{Experimental, VMGroup, Addon, Database}
+
+// NoStreamingLists is the environment of an operator that lists objects as if
+// the API server did not support streaming lists.
+const NoStreamingLists = "KUBE_FEATURE_WatchListClient=false"
+
+// namespaces returns n names that are different in each run.
+func namespaces(of string, n int) (names []string) {
+	run := rand.String(5)
+	for i := range n {
+		names = append(names, fmt.Sprintf("e2e-%s-%s-%d", of, run, i))
+	}
+	return names
+}
 
 // use starts the operator if it does not run, and prints its log about the test
 // if the test fails.
@@ -116,7 +156,9 @@ func (s *sharedOperator) use(e *Env) {
 	e.t.Helper()
 	s.once.Do(func() {
 		run := newEnv(&s.run, namespaceFor(s.name))
-		s.Operator = run.NewOperator(s.start(run)).Start()
+		options := s.start(run)
+		options.Namespaces = s.namespaces
+		s.Operator = run.NewOperator(options).Start()
 	})
 	if s.Operator == nil {
 		e.t.Fatalf("the operator %s has not started", s.name)
@@ -170,29 +212,29 @@ func (e *Env) SharedEntry(kind Kind) Entry {
 	return entry
 }
 
-// installedNamespaces are the namespaces of the operator of the installed kinds.
-// Operators of other tests serve the same kinds in other namespaces.
-var (
-	installedNamespaces = func() (names []string) {
-		run := rand.String(5)
-		for i := range 40 {
-			names = append(names, fmt.Sprintf("e2e-installed-%s-%d", run, i))
-		}
-		return names
-	}()
-	nextInstalled atomic.Int32
-)
-
 // NewInstalled is New with a namespace whose installed kinds a shared operator
 // serves.
 func NewInstalled(t *testing.T) *Env {
 	t.Helper()
-	next := int(nextInstalled.Add(1)) - 1
-	if next >= len(installedNamespaces) {
-		t.Fatal("too many tests use NewInstalled: raise the number of namespaces")
+	return ofInstalledKinds.newEnv(t)
+}
+
+// NewShipped is New with a namespace whose Experimentals, VmGroups, Addons and
+// Databases a shared operator serves.
+func NewShipped(t *testing.T) *Env {
+	t.Helper()
+	return ofShippedKinds.newEnv(t)
+}
+
+func (s *sharedOperator) newEnv(t *testing.T) *Env {
+	t.Helper()
+	next := int(s.next.Add(1)) - 1
+	if next >= len(s.namespaces) {
+		t.Fatalf("too many tests use the operator %s: raise the number of its namespaces", s.name)
 	}
-	e := newEnv(t, installedNamespaces[next])
-	ofInstalledKinds.use(e)
+	e := newEnv(t, s.namespaces[next])
+	e.kinds = slices.Clone(s.kinds)
+	s.use(e)
 	return e
 }
 
