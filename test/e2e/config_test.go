@@ -230,11 +230,6 @@ spec:
 	waitNothingLeft(env, before)
 }
 
-func TestAddon_UpgradeAndRollback(t *testing.T) {
-	t.Parallel()
-	testChartUpgrades(t, harness.Addon, nil, harness.ConfigMap("web-tasks"))
-}
-
 // readyOf returns the message of condition Ready.
 func readyOf(env *harness.Env, name string) string {
 	env.T().Helper()

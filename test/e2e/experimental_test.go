@@ -163,12 +163,6 @@ func waitProcessed(env *harness.Env, name string) {
 	env.WaitReady(cr)
 }
 
-func TestExperimental_UpgradeAndRollback(t *testing.T) {
-	t.Parallel()
-	testChartUpgrades(t, harness.Experimental, map[string]any{"isPublic": true, "numberOfReplicas": int64(2)},
-		harness.Object("apps/v1", "StatefulSet", "web"))
-}
-
 // A change that the API server would refuse changes nothing.
 func TestExperimental_VolumesCannotBeResized(t *testing.T) {
 	t.Parallel()

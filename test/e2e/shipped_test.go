@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
@@ -116,53 +117,75 @@ func runChartTests(t *testing.T, kind harness.Kind) {
 	env.WaitGone(harness.Object("v1", "Pod", "web-test"))
 }
 
-// testChartUpgrades installs a custom resource, upgrades it to a newer version
-// of the chart, rolls it back and deletes it. A label of an object shows which
-// chart is deployed.
-func testChartUpgrades(t *testing.T, kind harness.Kind, spec map[string]any, object *unstructured.Unstructured) {
-	t.Helper()
+// Custom resources are upgraded to a newer version of their chart, rolled back
+// and deleted. A label of an object shows which chart is deployed.
+func TestShippedKinds_UpgradeAndRollback(t *testing.T) {
+	t.Parallel()
 	env := harness.New(t)
-	account := shippedAccount(env, kind)
-	chart, ok := env.Shipped(kind)["chart"].(string)
-	if !ok {
-		t.Fatal("no chart label")
+	upgrades := []struct {
+		kind   harness.Kind
+		spec   map[string]any
+		object func(name string) *unstructured.Unstructured
+	}{
+		{harness.PodSet, map[string]any{"replicas": int64(2)}, harness.Deployment},
+		{harness.OvhNginx, map[string]any{"port": int64(80), "replicaCount": int64(1)}, harness.Service},
+		{harness.Experimental, map[string]any{"isPublic": true, "numberOfReplicas": int64(2)}, func(name string) *unstructured.Unstructured {
+			return harness.Object("apps/v1", "StatefulSet", name)
+		}},
+		{harness.VMGroup, map[string]any{"cpu": int64(2), "memory": int64(4), "template": "vm-operator-template", "replicas": int64(2)}, harness.ConfigMap},
+		{harness.Addon, nil, func(name string) *unstructured.Unstructured { return harness.ConfigMap(name + "-tasks") }},
 	}
-	before := waitNamespace(env)
-
-	operator := shipped(env, kind, "", account)
-	web := harness.MakeCR(kind, "web").Obj()
-	web.Object["spec"] = spec
-	env.Create(web)
-	env.WaitRevision(web, 1)
-	label := func() string { return env.Get(object).GetLabels()["example.com/chart"] }
-	if label() != "" {
-		t.Fatal("the newer chart is deployed")
+	var kinds []harness.Kind
+	var older, newer []harness.Entry
+	for _, u := range upgrades {
+		entry := env.Shipped(u.kind)
+		kinds, older = append(kinds, u.kind), append(older, entry)
+		newer = append(newer, env.Shipped(u.kind).With("chart", changedChart(env, fmt.Sprint(entry["chart"]))))
 	}
-	uid := env.Get(object).GetUID()
-
+	env.InstallDerivedCRDs(env.Watches(older...), kinds...)
+	account, before := env.NewAccount(), waitNamespace(env)
+	operator := env.NewOperator(harness.Options{Watches: env.Watches(older...), Account: account}).Start()
+	uids := map[string]types.UID{}
+	var all []*unstructured.Unstructured
+	for _, u := range upgrades {
+		cr := harness.MakeCR(u.kind, strings.ToLower(u.kind.Kind)).Obj()
+		cr.Object["spec"] = u.spec
+		all = append(all, cr)
+	}
+	env.Create(all...)
+	for i, u := range upgrades {
+		env.WaitRevision(all[i], 1)
+		object := env.Get(u.object(all[i].GetName()))
+		if uids[u.kind.Kind] = object.GetUID(); object.GetLabels()["example.com/chart"] != "" {
+			t.Fatalf("the newer chart of %s is deployed", u.kind.Kind)
+		}
+	}
 	operator.Stop()
-	operator = shipped(env, kind, changedChart(env, chart), account)
-	status := env.WaitRevision(web, 2)
-	if status.Release.ChartVersion != "0.2.0" || label() != "later" {
-		t.Errorf("after the upgrade the release is %+v, the label %q", status.Release, label())
-	}
-
-	env.Kubectl("annotate", kind.Resource(), "web", "chartwright.dev/rollback-to=previous")
-	status = env.WaitRevision(web, 3)
-	if status.Release.ChartVersion != "0.1.0" || label() != "" {
-		t.Errorf("after the rollback the release is %+v, the label %q", status.Release, label())
-	}
-	// No object was recreated.
-	if now := env.Get(object).GetUID(); now != uid {
-		t.Errorf("%s was replaced", object.GetName())
-	}
-	env.Kubectl("annotate", "--overwrite", kind.Resource(), "web", "chartwright.dev/rollback-to=none")
-	env.WaitRevision(web, 4)
-	if label() != "later" {
-		t.Error("the newer chart is not deployed again after the hold")
-	}
-
-	env.Kubectl("delete", kind.Resource(), "web", "--timeout=60s")
+	operator = env.NewOperator(harness.Options{Watches: env.Watches(newer...), Account: account}).Start()
+	t.Run("", func(t *testing.T) {
+		for i, u := range upgrades {
+			t.Run(u.kind.Kind, func(t *testing.T) {
+				t.Parallel()
+				env, cr := env.For(t), all[i]
+				expect := func(revision int64, version, label string) {
+					t.Helper()
+					status, object := env.WaitRevision(cr, revision), env.Get(u.object(cr.GetName()))
+					if status.Release.ChartVersion != version || object.GetLabels()["example.com/chart"] != label {
+						t.Errorf("revision %d is %+v, the labels %v", revision, status.Release, object.GetLabels())
+					}
+					if object.GetUID() != uids[u.kind.Kind] {
+						t.Errorf("%s was recreated", object.GetName())
+					}
+				}
+				expect(2, "0.2.0", "later")
+				env.Annotate(cr, "rollback-to", "previous")
+				expect(3, "0.1.0", "")
+				env.Annotate(cr, "rollback-to", "none")
+				expect(4, "0.2.0", "later")
+				env.Kubectl("delete", u.kind.Resource(), cr.GetName(), "--timeout=60s")
+			})
+		}
+	})
 	waitNothingLeft(env, before)
 	if !operator.Running() {
 		t.Error("the operator has exited")

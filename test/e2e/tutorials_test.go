@@ -187,15 +187,3 @@ func waitAddress(env *harness.Env, service string, port int32) {
 		return nil
 	})
 }
-
-// Upgrades the chart, rolls back, and deletes the resource with everything it
-// created.
-func TestPodSet_UpgradeAndRollback(t *testing.T) {
-	t.Parallel()
-	testChartUpgrades(t, harness.PodSet, map[string]any{"replicas": int64(2)}, harness.Deployment("web"))
-}
-
-func TestOvhNginx_UpgradeAndRollback(t *testing.T) {
-	t.Parallel()
-	testChartUpgrades(t, harness.OvhNginx, map[string]any{"port": int64(80), "replicaCount": int64(1)}, harness.Service("web"))
-}

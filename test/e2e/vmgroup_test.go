@@ -171,12 +171,6 @@ func TestVmGroup_DeletedDuringInstall(t *testing.T) {
 	waitNothingLeft(env, before)
 }
 
-func TestVmGroup_UpgradeAndRollback(t *testing.T) {
-	t.Parallel()
-	testChartUpgrades(t, harness.VMGroup, map[string]any{"cpu": int64(2), "memory": int64(4), "template": "vm-operator-template", "replicas": int64(2)},
-		harness.ConfigMap("web"))
-}
-
 // The machines are those of the deployed revision, also after a rollback.
 func TestVmGroup_RollbackRestoresMachines(t *testing.T) {
 	t.Parallel()

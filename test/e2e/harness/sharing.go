@@ -123,7 +123,7 @@ var (
 	ofShippedKinds = &sharedOperator{
 		name: "shipped", namespaces: namespaces("shipped", 30), kinds: shippedKinds,
 		start: func(e *Env) Options {
-			var entries []Entry
+			entries := make([]Entry, 0, len(shippedKinds))
 			for _, kind := range shippedKinds {
 				entries = append(entries, e.Shipped(kind))
 			}
