@@ -242,7 +242,7 @@ func (a *arena) untilAnswered(cr *unstructured.Unstructured, annotation, value s
 // harm.
 func (a *arena) until(what string, done, harm func(context.Context) error) {
 	a.t.Helper()
-	a.admin.WaitLong(what, time.Minute, func(ctx context.Context) error {
+	a.admin.Wait(what, func(ctx context.Context) error {
 		if err := harm(ctx); err != nil && ctx.Err() == nil {
 			a.t.Fatalf("waiting for %s: %v", what, err)
 		}

@@ -21,18 +21,6 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// maxWait is the maximum duration of one step with a chart of testdata.
-const maxWait = time.Minute
-
-// within returns the maximum duration of one step. Public charts are larger,
-// and charts of Bitnami are upgraded whenever another test installs a CRD.
-func (r row) within() time.Duration {
-	if r.public {
-		return 3 * maxWait
-	}
-	return maxWait
-}
-
 // TestCorpus installs each chart of the table, edits it, rolls it back,
 // restarts the operator, deletes the custom resource, and checks that only the
 // objects in the table remain.
@@ -124,7 +112,7 @@ func (r row) run(t *testing.T) {
 	}
 	rules := tr.rules()
 	tr.env.Delete(tr.cr)
-	tr.env.WaitLong("the custom resource to be gone", tr.within(), func(ctx context.Context) error {
+	tr.env.Wait("the custom resource to be gone", func(ctx context.Context) error {
 		live, err := tr.env.At(tr.cr).Get(ctx, "web", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -171,7 +159,7 @@ func start(t *testing.T, r row) *trial {
 // gets a new API, and other tests add some.
 func (tr *trial) ready(revision int) (deployed harness.Revision) {
 	tr.t.Helper()
-	tr.env.WaitLong(fmt.Sprintf("chart %s to be Ready at revision %d", tr.name, revision), tr.within(), func(ctx context.Context) error {
+	tr.env.Wait(fmt.Sprintf("chart %s to be Ready at revision %d", tr.name, revision), func(ctx context.Context) error {
 		live, err := tr.env.At(tr.cr).Get(ctx, "web", metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -203,7 +191,7 @@ func (tr *trial) ready(revision int) (deployed harness.Revision) {
 // release stays Ready without it.
 func jobGone(tr *trial) {
 	tr.t.Helper()
-	tr.env.WaitLong("the finished Job to be removed", maxWait, func(ctx context.Context) error {
+	tr.env.Wait("the finished Job to be removed", func(ctx context.Context) error {
 		jobs, err := tr.env.Typed.BatchV1().Jobs(tr.env.Namespace).List(ctx, metav1.ListOptions{})
 		if err == nil && len(jobs.Items) > 0 {
 			err = fmt.Errorf("%s still exists", jobs.Items[0].Name)

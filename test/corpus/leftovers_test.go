@@ -226,7 +226,7 @@ const definition = "CustomResourceDefinition"
 func (tr *trial) nothingLeft(before map[string]bool, permitted rules) {
 	tr.t.Helper()
 	var found []string
-	tr.env.WaitLong("only permitted objects to remain", tr.within(), func(ctx context.Context) error {
+	tr.env.Wait("only permitted objects to remain", func(ctx context.Context) error {
 		live, err := tr.scan(ctx, permitted.rendered)
 		if err != nil {
 			return err

@@ -98,7 +98,7 @@ func TestDemandedPassword_SecretIsDeleted(t *testing.T) {
 	before := tr.env.Get(harness.Secret(demandedSecret))
 
 	tr.env.Delete(harness.Secret(demandedSecret))
-	tr.env.WaitLong("the Secret to be recreated with its password", maxWait, func(ctx context.Context) error {
+	tr.env.Wait("the Secret to be recreated with its password", func(ctx context.Context) error {
 		live, err := tr.env.At(before).Get(ctx, demandedSecret, metav1.GetOptions{})
 		if err != nil {
 			cr, _ := tr.env.At(tr.cr).Get(ctx, "web", metav1.GetOptions{})

@@ -58,7 +58,7 @@ func leader(env *harness.Env) string {
 // exactly one revision, which is deployed.
 func (r replicas) waitInstalled(count int) {
 	r.T().Helper()
-	r.WaitLong(fmt.Sprintf("%d releases", count), 2*time.Minute, func(ctx context.Context) error {
+	r.Wait(fmt.Sprintf("%d releases", count), func(ctx context.Context) error {
 		list, err := r.Typed.CoreV1().Secrets(r.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "owner=helm"})
 		if err != nil {
 			return err
@@ -144,7 +144,7 @@ func TestLeader_KilledDuringManyInstalls(t *testing.T) {
 	t.Logf("%d installs were done and %d in progress; the standby acted %s after the leader renewed the lease", done, len(inProgress), first.Sub(free))
 
 	r.waitInstalled(installs)
-	env.WaitLong("all to be ready", 2*time.Minute, func(ctx context.Context) error {
+	env.Wait("all to be ready", func(ctx context.Context) error {
 		list, err := env.At(harness.MakeCR(r.kind, "web").Obj()).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err

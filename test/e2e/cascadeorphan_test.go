@@ -21,7 +21,7 @@ func deleteOrphaning(env *harness.Env, kind harness.Kind, name string) {
 // waitCollected waits until the garbage collector has removed the finalizer orphan.
 func waitCollected(env *harness.Env, cr *unstructured.Unstructured) {
 	env.T().Helper()
-	env.WaitLong("the garbage collector to remove the finalizer orphan", harness.CollectorDeadline, func(context.Context) error {
+	env.Wait("the garbage collector to remove the finalizer orphan", func(context.Context) error {
 		if live := env.Get(cr); live.GetDeletionTimestamp() == nil || slices.Contains(live.GetFinalizers(), metav1.FinalizerOrphanDependents) {
 			return errors.New("the custom resource has the finalizer, or is not being deleted")
 		}

@@ -70,9 +70,9 @@ func (r reports) report(name string, generation int64, status any) {
 }
 
 // waitMessage waits until Ready has a status and a message that contains the text.
-func (r reports) waitMessage(cr *unstructured.Unstructured, ready metav1.ConditionStatus, text string, within time.Duration) {
+func (r reports) waitMessage(cr *unstructured.Unstructured, ready metav1.ConditionStatus, text string) {
 	r.T().Helper()
-	r.WaitLong(fmt.Sprintf("Ready=%s: %s", ready, text), within, func(context.Context) error {
+	r.Wait(fmt.Sprintf("Ready=%s: %s", ready, text), func(context.Context) error {
 		return r.checkReady(cr, ready, text)
 	})
 }
@@ -143,9 +143,9 @@ func TestHealth_WithoutReport(t *testing.T) {
 	r := serveReports(t, rollsBack)
 	first := r.cr("first", "small").Obj()
 	r.Create(first)
-	r.waitMessage(first, metav1.ConditionFalse, "no status reported by the controller yet", 30*time.Second)
+	r.waitMessage(first, metav1.ConditionFalse, "no status reported by the controller yet")
 	began := r.Get(r.widgetOf("first")).GetCreationTimestamp()
-	r.waitMessage(first, metav1.ConditionTrue, "assumed ready: no controller reported a status within 60 seconds", 90*time.Second)
+	r.waitMessage(first, metav1.ConditionTrue, "assumed ready: no controller reported a status within 60 seconds")
 	if waited := time.Since(began.Time); waited < 59*time.Second {
 		t.Errorf("ready after only %s", waited)
 	}
@@ -158,7 +158,7 @@ func TestHealth_WithoutReport(t *testing.T) {
 	r.Create(second)
 	r.report("second", 1, map[string]any{"phase": "Up"})
 	r.WaitReady(second)
-	r.waitMessage(first, metav1.ConditionFalse, "although it reports on other objects of this kind", 30*time.Second)
+	r.waitMessage(first, metav1.ConditionFalse, "although it reports on other objects of this kind")
 	r.Consistently("neither Stalled nor rolled back", 5*time.Second, func(context.Context) error {
 		return errors.Join(r.unharmed(first), r.checkReady(first, metav1.ConditionFalse, "although it reports on other objects"))
 	})
@@ -211,11 +211,11 @@ func TestHealth_RuleGatesReady(t *testing.T) {
 	})
 	cr := r.cr("web", "small").Set("widgets.a.wanted", 3).Obj()
 	r.Create(cr)
-	r.waitMessage(cr, metav1.ConditionFalse, "cannot evaluate ready yet: no such key: status", 30*time.Second)
+	r.waitMessage(cr, metav1.ConditionFalse, "cannot evaluate ready yet: no such key: status")
 	r.Consistently("not Stalled after the deadline", 4*time.Second, func(context.Context) error { return r.unharmed(cr) })
 	// The object is ready by every convention, but not by the rule.
 	r.report("web", 1, map[string]any{"served": 1, "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
-	r.waitMessage(cr, metav1.ConditionFalse, "it serves 1 of 3", 30*time.Second)
+	r.waitMessage(cr, metav1.ConditionFalse, "it serves 1 of 3")
 	r.report("web", 1, map[string]any{"served": 3})
 	r.WaitReady(cr)
 	r.report("web", 1, map[string]any{"served": 3, "broken": true})
@@ -278,7 +278,7 @@ func TestHealth_Workloads(t *testing.T) {
 		cr := harness.MakeCR(r.kind, "suspended").Set("suspendedJob", true).Obj()
 		r.Create(cr)
 		r.WaitReady(cr)
-		r.waitMessage(cr, metav1.ConditionTrue, "suspended by spec.suspend", time.Second)
+		r.waitMessage(cr, metav1.ConditionTrue, "suspended by spec.suspend")
 	})
 	t.Run("claims", func(t *testing.T) {
 		t.Parallel()
@@ -286,9 +286,9 @@ func TestHealth_Workloads(t *testing.T) {
 		unused := harness.MakeCR(r.kind, "unused").Set("claimOfClass", late).Obj()
 		unbound := harness.MakeCR(r.kind, "unbound").Set("claimOfClass", early).Obj()
 		r.Create(unused, unbound)
-		r.waitMessage(unused, metav1.ConditionFalse, "provisioning starts when a pod uses the claim", 30*time.Second)
+		r.waitMessage(unused, metav1.ConditionFalse, "provisioning starts when a pod uses the claim")
 		waitNotReady(r.Env, unbound, "ProgressDeadlineExceeded", "PVC is not Bound")
-		r.waitMessage(unused, metav1.ConditionTrue, "the claim gets its volume when a pod uses it", 90*time.Second)
+		r.waitMessage(unused, metav1.ConditionTrue, "the claim gets its volume when a pod uses it")
 		waitNotReady(r.Env, unbound, "ProgressDeadlineExceeded", "PVC is not Bound")
 	})
 	t.Run("a StatefulSet whose pods the user replaces", func(t *testing.T) {
@@ -298,7 +298,7 @@ func TestHealth_Workloads(t *testing.T) {
 		r.Create(cr)
 		r.WaitReady(cr)
 		r.SetSpec(harness.MakeCR(r.kind, "manual").Set("onDelete", "registry.example/main:2").Obj())
-		r.waitMessage(cr, metav1.ConditionFalse, "1 of 1 pods run an older revision", 30*time.Second)
+		r.waitMessage(cr, metav1.ConditionFalse, "1 of 1 pods run an older revision")
 		r.Consistently("neither Stalled nor rolled back after the deadline", 5*time.Second, func(context.Context) error { return r.unharmed(cr) })
 		r.Delete(harness.Object("v1", "Pod", "manual-0"))
 		r.WaitReady(cr)

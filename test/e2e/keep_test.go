@@ -107,7 +107,7 @@ func TestKeep_ObjectOutlivesCustomResource(t *testing.T) {
 	}
 	env.Delete(upgraded, back, again, before)
 	env.WaitGone(upgraded, back, again, before)
-	env.WaitCollected(collected...)
+	env.WaitGone(collected...)
 	for name, uid := range uids {
 		live := env.Get(claimNamed(name))
 		if live.GetUID() != uid || live.GetDeletionTimestamp() != nil {

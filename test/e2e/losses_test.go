@@ -353,7 +353,7 @@ func TestGuard_ForegroundDeletionLeavesClaimToOperator(t *testing.T) {
 	l.WaitReady(web)
 	l.operator.Stop()
 	l.Kubectl("delete", l.kind.Resource()+"/web", "--cascade=foreground", "--wait=false")
-	l.WaitCollected(harness.ConfigMap("web"))
+	l.WaitGone(harness.ConfigMap("web"))
 	if live := l.Get(claim); live.GetDeletionTimestamp() != nil || len(live.GetOwnerReferences()) > 0 {
 		t.Errorf("the claim has the metadata %v", live.Object["metadata"])
 	}

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -132,7 +131,7 @@ func (o *onCall) call(c call) {
 		command = shopName.ReplaceAllString(command, "${1}shop."+o.shop.Group+"${2}")
 	}
 	if readOnly(c.command) {
-		o.env.WaitLong("line "+strconv.Itoa(c.line)+" to print the output on the page", time.Minute, func(context.Context) error {
+		o.env.Wait("line "+strconv.Itoa(c.line)+" to print the output on the page", func(context.Context) error {
 			printed, err := o.run(command)
 			if printed = o.asInThePage(printed); (err != nil) != c.fails || missing(c.prints, printed) != "" {
 				return errors.Join(err, fmt.Errorf("$ %s\n%s\nthis line of the page is not in the output, or not in this order:\n%s", c.command, printed, missing(c.prints, printed)))

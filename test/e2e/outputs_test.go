@@ -143,7 +143,7 @@ func TestOutputs_PublishAndPropagate(t *testing.T) {
 
 	p.Delete(shop, store)
 	p.WaitGone(shop, store)
-	p.WaitCollected(p.secret("db"))
+	p.WaitGone(p.secret("db"))
 }
 
 func TestOutputs_ForeignSecretStays(t *testing.T) {

@@ -369,7 +369,7 @@ func TestRollout_AThousandReleases(t *testing.T) {
 	}
 	wait := func(version string, n int) {
 		r.T().Helper()
-		r.WaitLong(fmt.Sprintf("%d to be at %s", n, version), 5*time.Minute, func(context.Context) error {
+		r.Wait(fmt.Sprintf("%d to be at %s", n, version), func(context.Context) error {
 			if done := r.metrics.Sum("chartwright_rollout_resources", map[string]string{"position": "done"}); done < float64(n) {
 				return fmt.Errorf("%v are", done)
 			}

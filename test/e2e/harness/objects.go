@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -91,20 +90,8 @@ func (e *Env) Get(like *unstructured.Unstructured) *unstructured.Unstructured {
 // WaitGone waits until objects are gone.
 func (e *Env) WaitGone(objects ...*unstructured.Unstructured) {
 	e.t.Helper()
-	e.waitGone(deadline, objects)
-}
-
-// WaitCollected waits until the garbage collector has deleted objects. It looks for new
-// kinds every 30 seconds, and starts over while tests delete CRDs at that moment.
-func (e *Env) WaitCollected(objects ...*unstructured.Unstructured) {
-	e.t.Helper()
-	e.waitGone(CollectorDeadline, objects)
-}
-
-func (e *Env) waitGone(within time.Duration, objects []*unstructured.Unstructured) {
-	e.t.Helper()
 	for _, object := range objects {
-		e.WaitLong(named(object)+" to be gone", within, func(ctx context.Context) error {
+		e.Wait(named(object)+" to be gone", func(ctx context.Context) error {
 			live, err := e.At(object).Get(ctx, object.GetName(), metav1.GetOptions{})
 			switch {
 			case apierrors.IsNotFound(err):

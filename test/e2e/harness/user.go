@@ -107,7 +107,7 @@ func (p *User) KubectlWith(stdin string, args ...string) Output {
 
 func (p *User) run(program, stdin string, args []string) Output {
 	p.env.t.Helper()
-	ctx, cancel := context.WithTimeout(p.env.t.Context(), 2*deadline)
+	ctx, cancel := context.WithTimeout(p.env.t.Context(), deadline)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, args...)

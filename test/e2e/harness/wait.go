@@ -9,25 +9,19 @@ import (
 )
 
 const (
-	// deadline is much longer than any wait takes, even on a busy machine.
-	deadline = 5 * time.Minute
-	// CollectorDeadline is the deadline for the garbage collector, see WaitCollected.
-	CollectorDeadline = 10 * time.Minute
-	interval          = 50 * time.Millisecond
+	// deadline is much longer than any wait takes, even on a busy machine, and even
+	// of the garbage collector: it lists all kinds every 30 seconds, and starts over
+	// if tests delete CRDs at that moment.
+	deadline = 10 * time.Minute
+	interval = 50 * time.Millisecond
 )
 
 // Wait waits until check returns nil. If the deadline passes, the test fails
 // with the last error of check.
 func (e *Env) Wait(what string, check func(context.Context) error) {
 	e.t.Helper()
-	e.WaitLong(what, deadline, check)
-}
-
-// WaitLong is Wait with another deadline.
-func (e *Env) WaitLong(what string, within time.Duration, check func(context.Context) error) {
-	e.t.Helper()
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(e.t.Context(), within)
+	ctx, cancel := context.WithTimeout(e.t.Context(), deadline)
 	defer cancel()
 	var last error
 	for {
