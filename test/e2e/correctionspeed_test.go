@@ -17,19 +17,29 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
+// The releases are in sync although others have changed fields that the chart does not set.
 func TestRequests_RestartInSyncReadsNoObjects(t *testing.T) {
 	t.Parallel()
-	e := serveEverything(t)
+	e, operator := serveEverything(t)
 	crs := []*unstructured.Unstructured{e.cr("a").Obj(), e.cr("b").Obj(), e.cr("c").Obj()}
 	e.Create(crs...)
 	e.WaitReady(crs...)
 	for _, cr := range crs {
 		e.WaitEvent(cr, "Installed")
+	}
+	e.changeByOthers(e.settled("a"))
+	e.autoscale("a", 3)
+	// The release must be ready before the operator stops: a process diagnoses an
+	// object that was not ready for some seconds, and the diagnosis changes the status.
+	e.SetSpec(e.cr("a").Set("word", "two").Obj())
+	e.WaitRevision(crs[0], 2)
+	e.WaitEvent(crs[0], "Upgraded")
+	for _, cr := range crs {
 		e.settled(cr.GetName())
 	}
-	e.operator.Stop()
-	audit := e.Audit(e.operator.User())
-	e.operator.Start()
+	operator.Stop()
+	audit := e.Audit(operator.User())
+	operator.Start()
 	e.Consistently("quiet", idle, func(context.Context) error {
 		for _, request := range audit.Requests() {
 			if request.Write() || request.Verb == "get" && request.ObjectRef.Name != "" {
@@ -38,9 +48,10 @@ func TestRequests_RestartInSyncReadsNoObjects(t *testing.T) {
 		}
 		return nil
 	})
-	for _, cr := range crs {
-		e.ExpectRevisions(cr.GetName(), "1 deployed")
-	}
+	e.ExpectRevisions("a", "1 superseded, 2 deployed")
+	e.ExpectRevisions("b", "1 deployed")
+	e.ExpectRevisions("c", "1 deployed")
+	e.Patch(harness.ConfigMap("a"), `[{"op": "remove", "path": "/metadata/finalizers"}]`)
 	e.remove(crs...)
 }
 

@@ -167,7 +167,7 @@ func TestDeleteHook_ForegroundRunsHooksBeforeDeletingObjects(t *testing.T) {
 
 func TestUninstall_ObjectsOfMissingKindCountAsDeleted(t *testing.T) {
 	t.Parallel()
-	e := serveEverything(t)
+	e, _ := serveEverything(t)
 	web := e.cr("web").Obj()
 	e.Create(web)
 	e.WaitReady(web)

@@ -19,9 +19,6 @@ type driftCase struct {
 	targets []string
 	// do returns the UID of the object that remains, or "".
 	do func(env *harness.Env, o *unstructured.Unstructured, target string) types.UID
-	// frozen freezes the operator during the change, because the operator could
-	// otherwise recreate the object first.
-	frozen bool
 }
 
 // patches are the JSON patches of the cases that differ between kinds.
@@ -95,7 +92,6 @@ func driftCases() []driftCase {
 			env.Kubectl("scale", strings.ToLower(o.GetKind()), o.GetName(), "--replicas=1")
 			return o.GetUID()
 		}},
-		{name: "recreated with the labels of the release", targets: every, do: replaceByAnother, frozen: true},
 		// The key of a list item that the operator applied: an apply would keep
 		// both items.
 		{name: "list key changed", targets: []string{"Service"}, do: patchAll(`{"op": "replace", "path": "/spec/ports/0/port", "value": 8000}`)},
@@ -125,7 +121,7 @@ func replaceByAnother(env *harness.Env, o *unstructured.Unstructured, target str
 // for each case, because repeated drift of an object is corrected with backoff.
 func TestDrift_IsCorrected(t *testing.T) {
 	t.Parallel()
-	e := serveEverything(t)
+	e := useEverything(t)
 	table := driftCases()
 	crs := make([]*unstructured.Unstructured, len(table))
 	for i, test := range table {
@@ -137,40 +133,17 @@ func TestDrift_IsCorrected(t *testing.T) {
 		for i, test := range table {
 			t.Run(test.name, func(t *testing.T) {
 				t.Parallel()
-				operator := e.operator
-				e := everything{Env: e.For(t), kind: e.kind, widget: e.widget, elsewhere: e.elsewhere}
-				release := crs[i].GetName()
-				objects := e.settled(release)
+				e := everything{e.For(t), e.kind, e.widget, e.elsewhere}
+				objects := e.settled(crs[i].GetName())
 				// The objects that must be corrected in place, by UID.
 				left := map[string]types.UID{}
 				for target, object := range objects {
 					left[target] = object.GetUID()
 				}
-				inflict := func() {
-					for _, target := range test.targets {
-						left[target] = test.do(e.Env, objects[target], target)
-					}
+				for _, target := range test.targets {
+					left[target] = test.do(e.Env, objects[target], target)
 				}
-				if !test.frozen {
-					inflict()
-				} else if err := operator.WhileFrozen(inflict); err != nil {
-					t.Fatal(err)
-				}
-				for _, target := range sortedKeys(objects) {
-					waitCorrected(e.Env, objects[target])
-					if is, was := e.Get(objects[target]).GetUID(), left[target]; was != "" && is != was {
-						t.Errorf("%s was replaced: %s became %s", target, was, is)
-					}
-				}
-				e.WaitEvent(crs[i], "DriftCorrected")
-				e.WaitReady(crs[i])
-				e.ExpectRevisions(release, "1 deployed")
-				e.WaitStatus(crs[i], "without drift", func(status api.Status) error {
-					if drifted := harness.Condition(status, "Drifted"); drifted != nil {
-						return fmt.Errorf("drifted: %+v", drifted)
-					}
-					return nil
-				})
+				e.waitCorrected(crs[i], objects, left)
 			})
 		}
 	})
@@ -186,39 +159,69 @@ func TestDrift_IsCorrected(t *testing.T) {
 	}
 }
 
-// The object in place of the release's object has no label or annotation of the
-// release; only the release record names it.
-func TestDrift_KeepsForeignObjectOfTheSameName(t *testing.T) {
+// waitCorrected waits until the drift of a release is corrected. The objects with
+// a UID in left must still exist.
+func (e everything) waitCorrected(cr *unstructured.Unstructured, objects map[string]*unstructured.Unstructured, left map[string]types.UID) {
+	e.T().Helper()
+	for _, target := range sortedKeys(objects) {
+		waitCorrected(e.Env, objects[target])
+		if is, was := e.Get(objects[target]).GetUID(), left[target]; was != "" && is != was {
+			e.T().Errorf("%s was replaced: %s became %s", target, was, is)
+		}
+	}
+	e.WaitEvent(cr, "DriftCorrected")
+	e.WaitReady(cr)
+	e.ExpectRevisions(cr.GetName(), "1 deployed")
+	e.WaitStatus(cr, "without drift", func(status api.Status) error {
+		if drifted := harness.Condition(status, "Drifted"); drifted != nil {
+			return fmt.Errorf("drifted: %+v", drifted)
+		}
+		return nil
+	})
+}
+
+// A user deletes an object and creates another before the operator can recreate it.
+func TestDrift_ObjectReplacedByUser(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	kind, operator := serve(env, "Plain", "plain")
-	web := harness.MakeCR(kind, "web").Set("message", "one").Obj()
-	env.Create(web)
-	env.WaitReady(web)
-	mine := harness.ConfigMap("web-0")
-	mine.Object["data"] = map[string]any{"message": "mine"}
+	e, operator := serveEverything(t)
+	web, api := e.cr("web").Obj(), e.cr("api").Obj()
+	e.Create(web, api)
+	e.WaitReady(web, api)
+	objects := e.settled("web")
+	replaced := map[string]types.UID{}
+	theirs := harness.ConfigMap("api")
+	theirs.Object["data"] = map[string]any{"word": "theirs"}
 	if err := operator.WhileFrozen(func() {
-		env.Delete(mine)
-		env.Create(mine)
+		for target, object := range objects {
+			replaced[target] = replaceByAnother(e.Env, object, target)
+		}
+		e.Delete(theirs)
+		e.Create(theirs)
 	}); err != nil {
 		t.Fatal(err)
 	}
-	before := env.Get(mine)
-	event := env.WaitEvent(web, "RepairFailed")
-	if want := "ConfigMap " + env.Namespace + "/web-0: the object is not owned by this release"; !strings.Contains(event.Note, want) {
+	foreign := e.Get(theirs)
+
+	// The new objects have the labels and annotations of the release.
+	e.waitCorrected(web, objects, replaced)
+
+	// The new object has none; only the release record names it.
+	event := e.WaitEvent(api, "RepairFailed")
+	if want := "ConfigMap " + e.Namespace + "/api: the object is not owned by this release"; !strings.Contains(event.Note, want) {
 		t.Errorf("the note of event RepairFailed is %q, want %q", event.Note, want)
 	}
-	if after := env.Get(mine); after.GetUID() != before.GetUID() || after.GetResourceVersion() != before.GetResourceVersion() {
+	if after := e.Get(theirs); after.GetUID() != foreign.GetUID() || after.GetResourceVersion() != foreign.GetResourceVersion() {
 		t.Error("the object was changed")
 	}
-	env.Delete(mine)
-	waitData(env, "web-0", "message", "one")
-	env.WaitReady(web)
+	e.Delete(theirs)
+	waitData(e.Env, "api", "word", "one")
+	e.WaitReady(api)
+	e.remove(web, api)
 }
 
 func TestDrift_EventNamesCorrectedFields(t *testing.T) {
 	t.Parallel()
-	e := serveEverything(t)
+	e := useEverything(t)
 	web := e.cr("web").Obj()
 	e.Create(web)
 	e.WaitReady(web)

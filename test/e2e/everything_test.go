@@ -15,42 +15,51 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// everything is an operator that serves the chart "everything", with objects of
-// all kinds, in another namespace and without a namespace.
+// everything is a kind with the chart "everything", with objects of all kinds, in
+// another namespace and without a namespace.
 type everything struct {
 	*harness.Env
 	kind, widget harness.Kind
 	elsewhere    string
-	account      harness.Account
-	entry        harness.Entry
-	operator     *harness.Operator
 }
 
-func serveEverything(t *testing.T) everything {
+// useEverything returns the kind that tests share.
+func useEverything(t *testing.T) everything {
 	t.Helper()
-	e := prepareEverything(t)
-	e.account = e.NewAccount()
-	e.operator = e.NewOperator(harness.Options{Watches: e.Watches(e.entry), Account: e.account, AllNamespaces: true}).Start()
-	return e
+	env := harness.New(t)
+	return everything{Env: env, kind: env.Use(everythingKind), widget: everythingWidget, elsewhere: env.NewNamespace("elsewhere")}
 }
 
-// prepareEverything prepares everything without starting the operator.
-func prepareEverything(t *testing.T) everything {
+// serveEverything starts an operator for a kind of this test.
+func serveEverything(t *testing.T) (everything, *harness.Operator) {
+	t.Helper()
+	e, entry := prepareEverything(t)
+	return e, e.NewOperator(harness.Options{Watches: e.Watches(entry), AllNamespaces: true}).Start()
+}
+
+// prepareEverything returns a kind of this test, and its entry.
+func prepareEverything(t *testing.T) (everything, harness.Entry) {
 	t.Helper()
 	env := harness.New(t)
 	e := everything{Env: env, kind: env.NewKind("Everything"), widget: env.NewKind("Widget"), elsewhere: env.NewNamespace("elsewhere")}
 	env.InstallCRD(e.kind)
 	env.InstallCRD(e.widget)
-	e.entry = harness.MakeEntry(e.kind, harness.Chart("everything")).With("allow", map[string]any{
-		"otherNamespaces": true, "clusterScoped": []string{"ClusterRole.rbac.authorization.k8s.io"},
-	}).With("rbac", []any{
+	entry := harness.MakeEntry(e.kind, harness.Chart("everything"))
+	maps.Copy(entry, ofWidgets(e.widget))
+	return e, entry
+}
+
+// ofWidgets returns the additional keys of an entry for the chart "everything".
+func ofWidgets(widget harness.Kind) harness.Entry {
+	return harness.Entry{
+		"allow": map[string]any{
+			"otherNamespaces": true, "clusterScoped": []string{"ClusterRole.rbac.authorization.k8s.io"},
+		},
 		// The values define the widget's group.
-		map[string]any{"apiGroups": []string{e.widget.Group}, "resources": []string{"widgets"}, "template": "templates/data.yaml"},
-	}).With("health", []any{
+		"rbac": []any{map[string]any{"apiGroups": []string{widget.Group}, "resources": []string{"widgets"}, "template": "templates/data.yaml"}},
 		// No controller writes the status of widgets.
-		map[string]any{"apiVersion": e.widget.GroupVersion().String(), "kind": "Widget", "ready": "true"},
-	})
-	return e
+		"health": []any{map[string]any{"apiVersion": widget.GroupVersion().String(), "kind": "Widget", "ready": "true"}},
+	}
 }
 
 // cr returns a builder for a custom resource whose release has all objects.

@@ -27,6 +27,8 @@ var (
 	workloadsKind          = harness.Share("Workload", "workloads")
 	workloadsWithin3s      = harness.Share("Workload", "workloads", harness.Entry{"progressDeadline": "3s"})
 	workloadsRolledBack    = harness.Share("Workload", "workloads", harness.Entry{"progressDeadline": "3s", "onFailure": "Rollback", "retries": 1})
+	everythingKind         = harness.Share("Everything", "everything", ofWidgets(everythingWidget))
+	everythingWidget       = harness.ShareCRD("Widget")
 	hardKind               = harness.Share("Hard", "hard")
 	plainWithDriftWarnings = harness.Share("Plain", "plain", harness.Entry{"drift": map[string]any{"mode": "Warn"}})
 	plainWithDrift         = harness.Share("Plain", "plain", harness.Entry{"drift": map[string]any{"mode": "Disabled"}})

@@ -10,7 +10,7 @@ import (
 // list. This needs a permission that is otherwise unused.
 func TestStreamingLists_NotSupportedByServer(t *testing.T) {
 	t.Parallel()
-	e := prepareEverything(t)
+	e, entry := prepareEverything(t)
 	workload, fixed, granting := e.NewKind("Workload"), e.NewKind("Fixed"), e.NewKind("Granting")
 	e.InstallCRD(workload)
 	e.InstallCRD(fixed)
@@ -18,7 +18,7 @@ func TestStreamingLists_NotSupportedByServer(t *testing.T) {
 	// The kinds of the repository, too.
 	e.NewOperator(harness.Options{Name: e.Namespace + "-embedded", Env: []string{harness.NoStreamingLists}}).Start()
 	e.NewOperator(harness.Options{
-		Watches:       e.Watches(e.entry, harness.MakeEntry(workload, harness.Chart("workloads")), harness.MakeEntry(fixed, harness.Chart("fixed")), harness.MakeEntry(granting, harness.Chart("granting"))),
+		Watches:       e.Watches(entry, harness.MakeEntry(workload, harness.Chart("workloads")), harness.MakeEntry(fixed, harness.Chart("fixed")), harness.MakeEntry(granting, harness.Chart("granting"))),
 		AllNamespaces: true, Env: []string{harness.NoStreamingLists},
 	}).Start()
 	web, work, pinned := e.cr("web").Obj(), harness.MakeCR(workload, "work").Set("job.enabled", true).Obj(), harness.MakeCR(fixed, "pinned").Obj()

@@ -14,7 +14,7 @@ import (
 // refuses.
 func TestUpgrade_RefusedObjectChangesNothing(t *testing.T) {
 	t.Parallel()
-	e := serveEverything(t)
+	e := useEverything(t)
 	web := e.cr("web").Obj()
 	e.Create(web)
 	e.WaitReady(web)

@@ -1,8 +1,10 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -52,8 +54,15 @@ func (e *Env) NewKind(name string) Kind {
 }
 
 // crd returns the kind's CRD, which leaves the validation of the spec to the
-// chart's schema.
-func (k Kind) crd() *unstructured.Unstructured {
+// chart's schema. It has the scope and the additional subresources of the keys.
+func (k Kind) crd(keys ...Entry) *unstructured.Unstructured {
+	scope, subresources := any("Namespaced"), map[string]any{"status": map[string]any{}}
+	for _, key := range keys {
+		scope = cmp.Or(key["scope"], scope)
+		if more, ok := key["subresources"].(map[string]any); ok {
+			maps.Copy(subresources, more)
+		}
+	}
 	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1",
@@ -61,11 +70,11 @@ func (k Kind) crd() *unstructured.Unstructured {
 		"metadata":   map[string]any{"name": k.Resource()},
 		"spec": map[string]any{
 			"group": k.Group,
-			"scope": "Namespaced",
+			"scope": scope,
 			"names": map[string]any{"kind": k.Kind, "plural": plural(k.Kind), "singular": strings.ToLower(k.Kind)},
 			"versions": []any{map[string]any{
 				"name": k.Version, "served": true, "storage": true,
-				"subresources": map[string]any{"status": map[string]any{}},
+				"subresources": subresources,
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{
 					"type":       "object",
 					"properties": map[string]any{"spec": open, "status": open},
@@ -81,13 +90,13 @@ var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "
 // kind.
 func (e *Env) InstallCRD(kind Kind) {
 	e.t.Helper()
-	e.createCRD(kind)
+	e.createCRD(kind, kind.crd())
 	e.WaitServed(kind)
 }
 
-func (e *Env) createCRD(kind Kind) {
+func (e *Env) createCRD(kind Kind, definition *unstructured.Unstructured) {
 	e.t.Helper()
-	_, err := e.Dynamic.Resource(crds).Create(e.t.Context(), kind.crd(), metav1.CreateOptions{})
+	_, err := e.Dynamic.Resource(crds).Create(e.t.Context(), definition, metav1.CreateOptions{})
 	e.must(err)
 	e.cleanup(func(ctx context.Context) error {
 		if err := e.release(ctx, kind); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/rand"
 )
@@ -23,22 +24,44 @@ import (
 // others the installed kinds in the namespaces of NewInstalled, and the other
 // namespaced kinds of this repository in those of NewShipped.
 
-// sharedEntries are the entries of the kinds that tests share.
-var sharedEntries []Entry
+// sharedKind is a kind that tests share.
+type sharedKind struct {
+	Kind
+	// entry is nil if no operator serves the kind.
+	entry Entry
+	crd   *unstructured.Unstructured
+}
 
-// sharedKinds are the kinds of sharedEntries.
-var sharedKinds []Kind
+// sharedKinds are the kinds that tests share.
+var sharedKinds []sharedKind
 
 // Share declares a kind that tests share, with additional keys of its entry. It
 // must be called before Main.
 func Share(name, chart string, keys ...Entry) Kind {
+	return ShareEntry(ShareCRD(name, keys...), chart, keys...)
+}
+
+// ShareCRD declares a kind that no operator serves. Its CRD has the scope and the
+// subresources of the keys.
+func ShareCRD(name string, keys ...Entry) Kind {
 	kind := Kind{schema.GroupVersionKind{Group: fmt.Sprintf("shared%d.test", len(sharedKinds)), Version: "v1", Kind: name}}
+	sharedKinds = append(sharedKinds, sharedKind{Kind: kind, crd: kind.crd(keys...)})
+	return kind
+}
+
+// ShareEntry makes the operator serve a kind of ShareCRD. It is for keys that
+// contain the group of the kind.
+func ShareEntry(kind Kind, chart string, keys ...Entry) Kind {
 	entry := MakeEntry(kind, Chart(chart))
 	for _, more := range keys {
 		maps.Copy(entry, more)
 	}
-	sharedKinds, sharedEntries = append(sharedKinds, kind), append(sharedEntries, entry)
+	sharedKinds[sharedIndex(kind)].entry = entry
 	return kind
+}
+
+func sharedIndex(kind Kind) int {
+	return slices.IndexFunc(sharedKinds, func(s sharedKind) bool { return s.Kind == kind })
 }
 
 // wholeRun replaces the test of operators that tests share. Its cleanups run
@@ -107,13 +130,17 @@ const manyWorkers = "--max-concurrent-reconciles=16"
 
 var (
 	ofSharedKinds = &sharedOperator{name: "shared", start: func(e *Env) Options {
+		var entries []Entry
 		for _, kind := range sharedKinds {
-			e.createCRD(kind)
+			e.createCRD(kind.Kind, kind.crd)
+			if kind.entry != nil {
+				entries = append(entries, kind.entry)
+			}
 		}
 		for _, kind := range sharedKinds {
-			e.WaitServed(kind)
+			e.WaitServed(kind.Kind)
 		}
-		return Options{Watches: e.Watches(sharedEntries...), AllNamespaces: true, Args: []string{manyWorkers}}
+		return Options{Watches: e.Watches(entries...), AllNamespaces: true, Args: []string{manyWorkers}}
 	}}
 	// Operators of other tests serve the kinds of the other two in other
 	// namespaces.
@@ -201,11 +228,11 @@ func SharedUser() string { return ofSharedKinds.User() }
 // SharedEntry returns the entry of a kind of Share.
 func (e *Env) SharedEntry(kind Kind) Entry {
 	e.t.Helper()
-	i := slices.Index(sharedKinds, kind)
+	i := sharedIndex(kind)
 	if i < 0 {
 		e.t.Fatalf("%s is not shared", kind.Kind)
 	}
-	data, err := json.Marshal(sharedEntries[i])
+	data, err := json.Marshal(sharedKinds[i].entry)
 	e.must(err)
 	var entry Entry
 	e.must(json.Unmarshal(data, &entry))
