@@ -161,6 +161,9 @@ func (e *Env) kubeconfig(a Account) string {
 	for name := range config.AuthInfos {
 		config.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
 	}
+	for _, current := range config.Contexts {
+		current.Namespace = a.namespace
+	}
 	file := filepath.Join(e.t.TempDir(), "kubeconfig")
 	e.must(clientcmd.WriteToFile(*config, file))
 	return file
