@@ -66,7 +66,7 @@ func (c caller) tries(denied, stdin string, args ...string) error {
 // approve its plan.
 func TestApprovalPolicy_RequiresVerb(t *testing.T) {
 	t.Parallel()
-	l := serveLosses(t, nil)
+	l := useLosses(t, lossesKind)
 	remove := applyApprovalPolicy(l.Env, l.kind)
 	defer remove()
 	web := l.cr("web", map[string]any{"claims": []any{"a"}})

@@ -21,7 +21,7 @@ func TestDataGuardPage(t *testing.T) {
 	if len(recipes) != 1 {
 		t.Fatalf("the page has %d sections with commands, want 1", len(recipes))
 	}
-	l := serveLossesAs(t, "Shop", nil)
+	l := useLosses(t, shopsWithData)
 	user := &onCall{author: &author{env: l.Env, home: t.TempDir(), kubeconfig: l.AdminKubeconfig()}, t: t, shop: l.kind}
 	user.path = user.programs(t)
 	if err := os.Symlink(harness.Programs()["chartwright"], filepath.Join(user.path, "kubectl-chartwright")); err != nil {
@@ -34,7 +34,7 @@ func TestDataGuardPage(t *testing.T) {
 	}
 	l.WaitReady(web)
 	user.write("web.yaml", l.cr("web", map[string]any{"claims": []any{}}).Object)
-	user.write("watches.yaml", []harness.Entry{l.entry})
+	user.write("watches.yaml", []harness.Entry{l.SharedEntry(l.kind)})
 	for _, c := range recipes[0].calls {
 		user.call(c)
 	}

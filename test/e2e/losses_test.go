@@ -17,41 +17,24 @@ import (
 // losses is a kind whose chart has objects with data.
 type losses struct {
 	*harness.Env
-	kind     harness.Kind
-	operator *harness.Operator
-	entry    harness.Entry
-	account  harness.Account
-	// watches is the path of the operator's watches file.
-	watches string
+	kind harness.Kind
 }
 
-func serveLosses(t *testing.T, keys harness.Entry) *losses {
-	t.Helper()
-	return serveLossesAs(t, "Losses", keys)
-}
+// lossesAllowed are additional keys of an entry for the chart "losses".
+var lossesAllowed = harness.Entry{"allow": map[string]any{
+	"otherNamespaces": true,
+	"clusterScoped":   []string{"CustomResourceDefinition.apiextensions.k8s.io", "Namespace"},
+}}
 
-func serveLossesAs(t *testing.T, kind string, keys harness.Entry) *losses {
+// useLosses returns one of the kinds that tests share.
+func useLosses(t *testing.T, kind harness.Kind) losses {
 	t.Helper()
 	env := harness.New(t)
-	l := &losses{Env: env, kind: env.NewKind(kind), account: env.NewAccount()}
-	env.InstallCRD(l.kind)
-	l.entry = harness.MakeEntry(l.kind, harness.Chart("losses")).With("allow", map[string]any{
-		"otherNamespaces": true,
-		"clusterScoped":   []string{"CustomResourceDefinition.apiextensions.k8s.io", "Namespace"},
-	})
-	maps.Copy(l.entry, keys)
-	l.start()
-	return l
-}
-
-func (l *losses) start() {
-	l.T().Helper()
-	l.watches = l.Watches(l.entry)
-	l.operator = l.NewOperator(harness.Options{Watches: l.watches, Account: l.account, AllNamespaces: true}).Start()
+	return losses{env, env.Use(kind)}
 }
 
 // cr returns a custom resource with values.
-func (l *losses) cr(name string, values map[string]any) *unstructured.Unstructured {
+func (l losses) cr(name string, values map[string]any) *unstructured.Unstructured {
 	cr := harness.MakeCR(l.kind, name)
 	for path, value := range values {
 		cr = cr.Set(path, value)
@@ -101,7 +84,7 @@ func expectUnwritten(t *testing.T, audit *harness.Audit, name string) {
 // approval.
 func TestGuard_StopsLossesUntilApproved(t *testing.T) {
 	t.Parallel()
-	l := serveLosses(t, nil)
+	l := useLosses(t, lossesKind)
 	elsewhere, extra := l.NewNamespace("elsewhere"), l.Namespace+"-extra"
 	claim := func(name string) *unstructured.Unstructured {
 		return harness.Object("v1", "PersistentVolumeClaim", name)
@@ -148,7 +131,7 @@ func TestGuard_StopsLossesUntilApproved(t *testing.T) {
 			env.Create(cr)
 			env.WaitReady(cr)
 			uid := env.Get(loss.lost).GetUID()
-			audit := env.Audit(l.operator.User())
+			audit := env.Audit(harness.SharedUser())
 			env.SetSpec(l.cr(loss.name, loss.after))
 			for name, value := range loss.annotations {
 				env.Annotate(cr, name, value)
@@ -195,13 +178,13 @@ func TestGuard_StopsLossesUntilApproved(t *testing.T) {
 // A rollback that a user requests waits, and is carried out after the approval.
 func TestGuard_StopsRollbackAcrossClaim(t *testing.T) {
 	t.Parallel()
-	l := serveLosses(t, nil)
+	l := useLosses(t, lossesKind)
 	web := l.cr("web", nil)
 	l.Create(web)
 	l.WaitReady(web)
 	l.SetSpec(l.cr("web", map[string]any{"claims": []any{"a"}}))
 	l.WaitRevision(web, 2)
-	audit := l.Audit(l.operator.User())
+	audit := l.Audit(harness.SharedUser())
 	l.Annotate(web, "rollback-to", "1")
 	plan := waitApproval(l.Env, web, "rollback to revision 1 that would delete PersistentVolumeClaim "+l.Namespace+"/web-a")
 	expectUnwritten(t, audit, "web")
@@ -211,34 +194,11 @@ func TestGuard_StopsRollbackAcrossClaim(t *testing.T) {
 	l.ExpectRevisions("web", "1 superseded, 2 superseded, 3 deployed")
 }
 
-// A new chart that drops a claim waits at each custom resource, and does not stop the
-// rollout to the others.
-func TestGuard_StopsNewChart(t *testing.T) {
-	t.Parallel()
-	l := serveLosses(t, harness.Entry{"rollout": map[string]any{"maxConcurrent": 1}})
-	web, other := l.cr("a-web", map[string]any{"claims": []any{"a"}}), l.cr("b-other", nil)
-	l.Create(web, other)
-	l.WaitReady(web, other)
-	l.operator.Stop()
-	l.entry["chart"] = harness.Chart("plain")
-	audit := l.Audit(l.operator.User())
-	l.start()
-	plan := waitApproval(l.Env, web, "delete PersistentVolumeClaim "+l.Namespace+"/a-web-a")
-	expectUnwritten(t, audit, "a-web")
-	l.WaitRevision(other, 2)
-	if update := harness.Condition(l.Status(web), api.ConditionUpdateAvailable); update == nil || update.Reason != api.ReasonApprovalRequired {
-		t.Errorf("UpdateAvailable is %+v", update)
-	}
-	l.Annotate(web, "approve", plan.Digest)
-	l.WaitRevision(web, 2)
-	l.WaitGone(harness.Object("v1", "PersistentVolumeClaim", "a-web-a"))
-}
-
 // A correction of drift does not delete claims: the replicas of a user stay until the user
 // changes them, and other drift is corrected.
 func TestGuard_DriftCorrectionKeepsClaims(t *testing.T) {
 	t.Parallel()
-	l := serveLosses(t, nil)
+	l := useLosses(t, lossesKind)
 	web := l.cr("web", map[string]any{"set.name": "a", "set.replicas": 1, "set.whenScaled": "Delete"})
 	set, claim := harness.Object("apps/v1", "StatefulSet", "web-a"), harness.Object("v1", "PersistentVolumeClaim", "data-web-a-1")
 	l.Create(web)
@@ -283,7 +243,7 @@ func TestGuard_DriftCorrectionKeepsClaims(t *testing.T) {
 // While an upgrade waits, drift of the running release is corrected.
 func TestGuard_CorrectsDriftMeanwhile(t *testing.T) {
 	t.Parallel()
-	l := serveLosses(t, nil)
+	l := useLosses(t, lossesKind)
 	web := l.cr("web", map[string]any{"claims": []any{"a"}})
 	l.Create(web)
 	l.WaitReady(web)
@@ -296,13 +256,6 @@ func TestGuard_CorrectsDriftMeanwhile(t *testing.T) {
 		}
 		return nil
 	})
-
-	// A restart changes nothing about the plan.
-	l.operator.Kill()
-	l.operator.Start()
-	if again := waitApproval(l.Env, web, "delete PersistentVolumeClaim"); again.Digest != plan.Digest {
-		t.Errorf("after a restart, the digest is %s instead of %s", again.Digest, plan.Digest)
-	}
 
 	// The plan of another edit needs another approval.
 	l.SetSpec(l.cr("web", map[string]any{"message": "three"}))
@@ -329,11 +282,11 @@ func TestGuard_CorrectsDriftMeanwhile(t *testing.T) {
 // its namespace is deleted.
 func TestGuard_ProtectedObjectStopsUninstall(t *testing.T) {
 	t.Parallel()
-	l := serveLosses(t, nil)
+	l := useLosses(t, lossesKind)
 	web := l.cr("web", map[string]any{"protect": true})
 	l.Create(web)
 	l.WaitReady(web)
-	audit := l.Audit(l.operator.User())
+	audit := l.Audit(harness.SharedUser())
 	l.Delete(web)
 	status := l.WaitCondition(web, "Ready", metav1.ConditionFalse, api.ReasonObjectProtected)
 	if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, "ConfigMap "+l.Namespace+"/web") {
@@ -344,26 +297,84 @@ func TestGuard_ProtectedObjectStopsUninstall(t *testing.T) {
 	l.WaitGone(web, harness.ConfigMap("web"))
 }
 
-// A foreground deletion deletes guarded objects only by the operator's uninstall.
-func TestGuard_ForegroundDeletionLeavesClaimToOperator(t *testing.T) {
+// Approvals survive restarts. While the operator does not run, a foreground deletion keeps
+// guarded objects.
+func TestGuard_SurvivesRestarts(t *testing.T) {
 	t.Parallel()
-	l := serveLosses(t, nil)
-	web, claim := l.cr("web", map[string]any{"claims": []any{"a"}}), harness.Object("v1", "PersistentVolumeClaim", "web-a")
-	l.Create(web)
-	l.WaitReady(web)
-	l.operator.Stop()
-	l.Kubectl("delete", l.kind.Resource()+"/web", "--cascade=foreground", "--wait=false")
-	l.WaitGone(harness.ConfigMap("web"))
-	if live := l.Get(claim); live.GetDeletionTimestamp() != nil || len(live.GetOwnerReferences()) > 0 {
+	env := harness.New(t)
+	l := losses{env, env.NewKind("Losses")}
+	env.InstallCRD(l.kind)
+	elsewhere, account := env.NewNamespace("elsewhere"), env.NewAccount()
+	start := func(chart string) *harness.Operator {
+		entry := harness.MakeEntry(l.kind, harness.Chart(chart)).With("rollout", map[string]any{"maxConcurrent": 1})
+		maps.Copy(entry, lossesAllowed)
+		maps.Copy(entry, movable)
+		return env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: account, AllNamespaces: true}).Start()
+	}
+	operator := start("losses")
+	claims := map[string]any{"claims": []any{"a"}}
+	edited, moved, foreground := l.cr("edited", claims), l.cr("moved", claims), l.cr("foreground", claims)
+	env.Create(edited, moved, foreground)
+	env.WaitReady(edited, moved, foreground)
+
+	// Plans do not change.
+	env.SetSpec(l.cr("edited", map[string]any{"message": "two"}))
+	env.SetSpec(l.cr("moved", map[string]any{"claims": []any{"a"}, "target": elsewhere}))
+	plan, move := waitApproval(env, edited, "delete PersistentVolumeClaim"), waitApproval(env, moved, "move the release")
+	operator.Kill()
+	operator.Start()
+	fenceOf(env, l.kind)
+	if again := waitApproval(env, edited, "delete PersistentVolumeClaim"); again.Digest != plan.Digest {
+		t.Errorf("after a restart, the digest is %s instead of %s", again.Digest, plan.Digest)
+	}
+	if again := waitApproval(env, moved, "move the release"); again.Digest != move.Digest {
+		t.Errorf("after a restart, the digest is %s instead of %s", again.Digest, move.Digest)
+	}
+
+	// An approved move continues.
+	env.Annotate(moved, "approve", move.Digest)
+	operator.Kill()
+	operator.Start()
+	waitMoved(env, moved, elsewhere)
+	env.WaitGone(harness.Object("v1", "PersistentVolumeClaim", "moved-a"), harness.ConfigMap("moved"))
+	env.ExpectRevisions("moved", "")
+	env.In(elsewhere).ExpectRevisions("moved", "1 deployed")
+
+	// Only the uninstall deletes guarded objects.
+	operator.Stop()
+	claim := harness.Object("v1", "PersistentVolumeClaim", "foreground-a")
+	env.Kubectl("delete", l.kind.Resource()+"/foreground", "--cascade=foreground", "--wait=false")
+	env.WaitGone(harness.ConfigMap("foreground"))
+	if live := env.Get(claim); live.GetDeletionTimestamp() != nil || len(live.GetOwnerReferences()) > 0 {
 		t.Errorf("the claim has the metadata %v", live.Object["metadata"])
 	}
-	l.operator.Start()
-	l.WaitGone(web, claim)
+	operator.Start()
+	env.WaitGone(foreground, claim)
+	env.Delete(edited, moved)
+	env.WaitGone(edited, moved)
+
+	// A new chart that drops a claim waits at each custom resource, and does not stop
+	// the rollout to the others.
+	web, other := l.cr("a-web", claims), l.cr("b-other", nil)
+	env.Create(web, other)
+	env.WaitReady(web, other)
+	operator.Stop()
+	audit := env.Audit(operator.User())
+	start("plain")
+	plan = waitApproval(env, web, "delete PersistentVolumeClaim "+env.Namespace+"/a-web-a")
+	expectUnwritten(t, audit, "a-web")
+	env.WaitRevision(other, 2)
+	if update := harness.Condition(env.Status(web), api.ConditionUpdateAvailable); update == nil || update.Reason != api.ReasonApprovalRequired {
+		t.Errorf("UpdateAvailable is %+v", update)
+	}
+	env.Annotate(web, "approve", plan.Digest)
+	env.WaitRevision(web, 2)
+	env.WaitGone(harness.Object("v1", "PersistentVolumeClaim", "a-web-a"))
 }
 
 func TestGuard_TerminatingNamespaceIsNotHeld(t *testing.T) {
 	t.Parallel()
-	l := serveLosses(t, nil)
+	l := useLosses(t, lossesKind)
 	there := l.In(l.NewNamespace("doomed"))
 	web := harness.MakeCR(l.kind, "web").Set("protect", true).Set("claims", []any{"a"}).Obj()
 	there.Create(web)
@@ -376,16 +387,16 @@ func TestGuard_ModesAndApproval(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []struct {
 		name  string
-		entry harness.Entry
+		kind  harness.Kind
 		event bool
 	}{
-		{"Warn", harness.Entry{"guard": map[string]any{"mode": "Warn"}}, true},
-		{"Off", harness.Entry{"guard": map[string]any{"mode": "Off"}}, false},
-		{"Never", harness.Entry{"approval": "Never"}, true},
+		{"Warn", lossesWithWarnings, true},
+		{"Off", lossesWithoutGuard, false},
+		{"Never", lossesWithoutApproval, true},
 	} {
 		t.Run(mode.name, func(t *testing.T) {
 			t.Parallel()
-			l := serveLosses(t, mode.entry)
+			l := useLosses(t, mode.kind)
 			web := l.cr("web", map[string]any{"claims": []any{"a"}})
 			l.Create(web)
 			l.WaitReady(web)
@@ -401,7 +412,7 @@ func TestGuard_ModesAndApproval(t *testing.T) {
 	}
 	t.Run("Always", func(t *testing.T) {
 		t.Parallel()
-		l := serveLosses(t, harness.Entry{"approval": "Always"})
+		l := useLosses(t, lossesWithApproval)
 		web := l.cr("web", nil)
 		l.Create(web)
 		l.WaitReady(web)

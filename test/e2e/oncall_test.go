@@ -126,10 +126,7 @@ func (o *onCall) serveShops(env *harness.Env, chart string) {
 // command that only reads, as a user would, because the state may still change.
 func (o *onCall) call(c call) {
 	o.t.Helper()
-	command := c.command
-	if o.shops != nil {
-		command = shopName.ReplaceAllString(command, "${1}shop."+o.shop.Group+"${2}")
-	}
+	command := shopName.ReplaceAllString(c.command, "${1}shop."+o.shop.Group+"${2}")
 	if readOnly(c.command) {
 		o.env.Wait("line "+strconv.Itoa(c.line)+" to print the output on the page", func(context.Context) error {
 			printed, err := o.run(command)

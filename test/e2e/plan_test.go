@@ -28,8 +28,9 @@ func administrator(env *harness.Env) (*harness.User, *harness.Audit) {
 // $CHARTWRIGHT_LONG. The plans write nothing.
 func TestPlan_EqualsAction(t *testing.T) {
 	t.Parallel()
-	l := serveLosses(t, nil)
+	l := useLosses(t, lossesKind)
 	user, read := administrator(l.Env)
+	watches := l.Watches(l.SharedEntry(l.kind))
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	// More edits of one custom resource would wait for its allowance.
@@ -41,7 +42,7 @@ func TestPlan_EqualsAction(t *testing.T) {
 		for n := range resources {
 			t.Run(strconv.Itoa(n), func(t *testing.T) {
 				t.Parallel()
-				editAndCompare(l, l.For(t), user, fmt.Sprintf("web%02d", n), rand.New(rand.NewPCG(seed, uint64(n))), edits)
+				editAndCompare(losses{l.For(t), l.kind}, user, watches, fmt.Sprintf("web%02d", n), rand.New(rand.NewPCG(seed, uint64(n))), edits)
 			})
 		}
 	})
@@ -50,15 +51,15 @@ func TestPlan_EqualsAction(t *testing.T) {
 
 // editAndCompare creates a custom resource, and compares the plan of each random edit with
 // what the operator does.
-func editAndCompare(l *losses, env *harness.Env, user *harness.User, name string, random *rand.Rand, edits int) {
-	t := env.T()
+func editAndCompare(l losses, user *harness.User, watches, name string, random *rand.Rand, edits int) {
+	env, t := l.Env, l.T()
 	cr := l.cr(name, randomLosses(random))
 	env.Create(cr)
 	env.WaitReady(cr)
 	for i := range edits {
-		audit := env.Audit(l.operator.User()).About(name)
+		audit := env.Audit(harness.SharedUser()).About(name)
 		edited := l.cr(name, randomLosses(random))
-		planned := user.For(env).Plan(edited, l.watches)
+		planned := user.For(env).Plan(edited, watches)
 		env.SetSpec(edited)
 		want := "Changes"
 		switch {
