@@ -105,6 +105,23 @@ func TestApprovalPolicy_RequiresVerb(t *testing.T) {
 	editor.manages(denied, "annotate", target, "chartwright.dev/approve="+plan.Digest)
 }
 
+// definition is the CRD of a cluster-scoped kind.
+const definition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: shareds.GROUP}
+spec:
+  group: GROUP
+  scope: Cluster
+  names: {kind: Shared, plural: shareds, singular: shared}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+`
+
 // The policy covers new custom resources, and cluster-scoped kinds.
 func TestApprovalPolicy_ChecksCreation(t *testing.T) {
 	t.Parallel()

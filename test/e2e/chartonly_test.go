@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"errors"
-	"os/exec"
 	"reflect"
 	"strings"
 	"testing"
@@ -14,20 +13,13 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// serveDerived is serve with the CRD that chartwright crd derives from the
-// chart. The API server must reject the spec that refused sets.
-func serveDerived(env *harness.Env, name, chart string, refused func(harness.CR) harness.CR) harness.Kind {
-	t := env.T()
-	t.Helper()
-	kind := env.NewKind(name)
-	watches := env.Watches(harness.MakeEntry(kind, harness.Chart(chart)))
-	definition, err := exec.CommandContext(t.Context(), harness.Programs()["chartwright"], "crd", "--watches-file", watches).Output() //nolint:gosec // the program under test
-	if err != nil {
-		t.Fatal(err)
-	}
-	env.InstallCRD(kind)
-	env.KubectlWith(string(definition), "apply", "--server-side", "--force-conflicts", "-f", "-")
-	probe := refused(harness.MakeCR(kind, "probe")).Obj()
+// useDerived is Use for gatedKind with the CRD that chartwright crd derives from
+// the chart.
+func useDerived(env *harness.Env) harness.Kind {
+	env.T().Helper()
+	kind := env.Use(gatedKind)
+	env.InstallDerivedCRDs(env.Watches(env.SharedEntry(kind)))
+	probe := harness.MakeCR(kind, "probe").Set("port", "http").Obj()
 	env.Wait("the derived CRD", func(ctx context.Context) error {
 		_, err := env.At(probe).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		if !apierrors.IsInvalid(err) {
@@ -35,7 +27,6 @@ func serveDerived(env *harness.Env, name, chart string, refused func(harness.CR)
 		}
 		return nil
 	})
-	env.NewOperator(harness.Options{Watches: watches, Account: env.NewAccount()}).Start()
 	return kind
 }
 
@@ -44,7 +35,7 @@ func serveDerived(env *harness.Env, name, chart string, refused func(harness.CR)
 func TestValues_RefusedOnlyByTheChartSchema(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := serveDerived(env, "Gate", "gated", func(cr harness.CR) harness.CR { return cr.Set("port", "http") })
+	kind := useDerived(env)
 
 	bad := harness.MakeCR(kind, "bad").Set("port", 0).Obj()
 	if _, err := env.At(bad).Create(t.Context(), bad, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "spec.port: Invalid value: 0") {
@@ -82,7 +73,7 @@ func TestValues_RefusedOnlyByTheChartSchema(t *testing.T) {
 func TestValues_UndeclaredKeysReachTheChart(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := serveDerived(env, "Gate", "gated", func(cr harness.CR) harness.CR { return cr.Set("port", "http") })
+	kind := useDerived(env)
 	cr := harness.MakeCR(kind, "web").
 		Set("global", map[string]any{"zone": "a", "list": []any{int64(1), nil}}).
 		Set("lid", map[string]any{"size": int64(2), "more": map[string]any{"a": true}}).

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -14,25 +15,24 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// dependent serves a kind Store, whose pods are ready two seconds after they start, and a
-// kind Shop. A Shop depends on a Store.
+// dependent has a kind Store and a kind Shop. A Shop depends on a Store.
 type dependent struct {
 	*harness.Env
 	stores, shops harness.Kind
-	account       harness.Account
-	operator      *harness.Operator
-	// change returns the entry of Shop after a change.
-	change func(harness.Entry) harness.Entry
+	// account, operator and charts are set if the test has an operator of its own.
+	account  harness.Account
+	operator *harness.Operator
 	// charts are the charts of both kinds by version.
 	charts map[string][2]string
 }
 
+// newDependent is useDependent for an operator of its own, see serve. The pods of a
+// Store are ready two seconds after they start.
 func newDependent(t *testing.T) *dependent {
 	t.Helper()
 	env := harness.New(t)
 	d := &dependent{
-		Env: env, stores: env.NewKind("Store"), shops: env.NewKind("Shop"), account: env.NewAccount(),
-		change: func(entry harness.Entry) harness.Entry { return entry }, charts: map[string][2]string{},
+		Env: env, stores: env.NewKind("Store"), shops: env.NewKind("Shop"), account: env.NewAccount(), charts: map[string][2]string{},
 	}
 	env.InstallCRD(d.stores)
 	env.InstallCRD(d.shops)
@@ -56,12 +56,26 @@ func (d *dependent) serve(version string) {
 	if d.operator != nil {
 		d.operator.Stop()
 	}
-	shops := harness.MakeEntry(d.shops, d.charts[version][1]).With("dependsOn", []any{map[string]any{
-		"apiVersion": d.stores.GroupVersion().String(), "kind": d.stores.Kind, "name": `{{ dig "spec" "store" "" . }}`,
-	}})
+	shops := harness.MakeEntry(d.shops, d.charts[version][1])
+	maps.Copy(shops, dependsOn(d.stores))
 	d.operator = d.NewOperator(harness.Options{
-		Watches: d.Watches(harness.MakeEntry(d.stores, d.charts[version][0]), d.change(shops)), Account: d.account,
+		Watches: d.Watches(harness.MakeEntry(d.stores, d.charts[version][0]), shops), Account: d.account,
 	}).Start()
+}
+
+// dependsOn returns the key of an entry whose custom resources name a Store in
+// their spec.
+func dependsOn(stores harness.Kind) harness.Entry {
+	return harness.Entry{"dependsOn": []any{map[string]any{
+		"apiVersion": stores.GroupVersion().String(), "kind": stores.Kind, "name": `{{ dig "spec" "store" "" . }}`,
+	}}}
+}
+
+// useDependent returns the Stores and one kind of Shops that tests share.
+func useDependent(t *testing.T, shops harness.Kind) *dependent {
+	t.Helper()
+	env := harness.New(t)
+	return &dependent{Env: env, stores: env.Use(storeKind), shops: env.Use(shops)}
 }
 
 func (d *dependent) store(name string) *unstructured.Unstructured {
@@ -144,14 +158,19 @@ func TestDependencies_OrderInstallsAndUpgrades(t *testing.T) {
 	// A rollback does not wait.
 	d.Delete(store)
 	d.waitReason(store, api.ReasonInUse)
+	// A restart of the operator does not end the wait of the deletion.
+	d.serve("0.2.0")
 	d.Annotate(shop, api.AnnotationRollbackTo, "2")
 	d.WaitRevision(shop, 4)
+	d.waitReason(store, api.ReasonInUse)
+	if found := d.Revisions("db"); !strings.HasSuffix(found, "3 deployed") {
+		t.Errorf("the release in use has the revisions %q", found)
+	}
 }
 
 func TestDependencies_DeleteInReverseOrder(t *testing.T) {
 	t.Parallel()
-	d := newDependent(t)
-	d.serve("0.1.0")
+	d := useDependent(t, shopKind)
 	store, shop, other := d.store("db"), d.shop("shop", "db"), d.store("other")
 	second := d.shop("second", "other")
 	d.Create(store, shop, other, second)
@@ -162,9 +181,6 @@ func TestDependencies_DeleteInReverseOrder(t *testing.T) {
 		t.Errorf("the message is %q", message)
 	}
 	d.WaitEvent(store, api.ReasonInUse)
-	// A restart of the operator does not end the wait.
-	d.serve("0.1.0")
-	d.waitReason(store, api.ReasonInUse)
 	if found := d.Revisions("db"); found != "1 deployed" {
 		t.Errorf("the release in use has the revisions %q", found)
 	}
@@ -180,14 +196,7 @@ func TestDependencies_DeleteInReverseOrder(t *testing.T) {
 
 func TestDependencies_AnnotationAndCycles(t *testing.T) {
 	t.Parallel()
-	d := newDependent(t)
-	d.change = func(entry harness.Entry) harness.Entry {
-		return entry.With("allow", map[string]any{"dependsOn": map[string]any{"annotation": []any{
-			map[string]any{"apiVersion": d.shops.GroupVersion().String(), "kind": d.shops.Kind},
-			map[string]any{"apiVersion": "v1", "kind": "ConfigMap"},
-		}}})
-	}
-	d.serve("0.1.0")
+	d := useDependent(t, shopKind)
 	item := func(kind harness.Kind, name string) string { return kind.GroupKind().String() + "/" + name }
 	one, two := harness.MakeCR(d.shops, "one").Obj(), harness.MakeCR(d.shops, "two").Obj()
 	one.SetAnnotations(map[string]string{api.AnnotationDependsOn: item(d.shops, "two")})
@@ -199,19 +208,19 @@ func TestDependencies_AnnotationAndCycles(t *testing.T) {
 		}
 	}
 	// The edge to an object of Kubernetes replaces the one that closes the cycle.
-	d.Annotate(two, api.AnnotationDependsOn, "ConfigMap/settings")
-	if message := d.waitReason(two, api.ReasonDependencyNotReady); message != "Waits for ConfigMap settings: not found" {
+	d.Annotate(two, api.AnnotationDependsOn, "Secret/settings")
+	if message := d.waitReason(two, api.ReasonDependencyNotReady); message != "Waits for Secret settings: not found" {
 		t.Errorf("the message is %q", message)
 	}
-	waitNotReady(d.Env, one, api.ReasonDependencyNotReady, "Waits for Shop two: Waits for ConfigMap settings: not found")
-	d.Create(harness.Object("v1", "ConfigMap", "settings"))
+	waitNotReady(d.Env, one, api.ReasonDependencyNotReady, "Waits for Shop two: Waits for Secret settings: not found")
+	d.Create(harness.Secret("settings"))
 	d.WaitReady(one, two)
-	d.waitNamed(two, api.DependencyStatus{APIVersion: "v1", Kind: "ConfigMap", Namespace: d.Namespace, Name: "settings"})
+	d.waitNamed(two, api.DependencyStatus{APIVersion: "v1", Kind: "Secret", Namespace: d.Namespace, Name: "settings"})
 	d.Unannotate(two, api.AnnotationDependsOn)
 	d.waitNamed(two)
 
-	d.Annotate(two, api.AnnotationDependsOn, "Secret/settings")
-	if message := d.waitReason(two, api.ReasonInvalidValues); !strings.Contains(message, "ConfigMap") {
+	d.Annotate(two, api.AnnotationDependsOn, "ConfigMap/settings")
+	if message := d.waitReason(two, api.ReasonInvalidValues); !strings.Contains(message, "Secret") {
 		t.Errorf("the message is %q", message)
 	}
 }

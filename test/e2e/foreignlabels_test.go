@@ -15,31 +15,22 @@ import (
 // victim is a custom resource whose labels another tenant has copied.
 type victim struct {
 	*harness.Env
-	kind     harness.Kind
-	operator *harness.Operator
-	cr       *unstructured.Unstructured
+	kind harness.Kind
+	cr   *unstructured.Unstructured
 	// copied is the object with the labels, in another namespace.
 	copied *unstructured.Unstructured
 }
 
 // newVictim installs a release, and creates an object in another namespace with
 // the release's labels and annotations, an Apply entry of the operator's field
-// manager, and a finalizer.
-func newVictim(t *testing.T, fields ...harness.Entry) victim {
+// manager, and a finalizer. The operator watches all namespaces.
+func newVictim(env *harness.Env, kind harness.Kind) victim {
+	t := env.T()
 	t.Helper()
-	env := harness.New(t)
-	v := victim{Env: env, kind: env.NewKind("Plain")}
-	env.InstallCRD(v.kind)
-	entry := harness.MakeEntry(v.kind, harness.Chart("plain"))
-	for _, more := range fields {
-		for key, value := range more {
-			entry = entry.With(key, value)
-		}
-	}
+	v := victim{Env: env, kind: kind}
 	env.Create(harness.Object("v1", "ServiceAccount", "deployer"))
 	env.Kubectl("create", "role", "deployer", "--verb=get,list,create,patch,delete", "--resource=configmaps")
 	env.Kubectl("create", "rolebinding", "deployer", "--role=deployer", "--serviceaccount="+env.Namespace+":deployer")
-	v.operator = env.NewOperator(harness.Options{Watches: env.Watches(entry), AllNamespaces: true}).Start()
 	v.cr = harness.MakeCR(v.kind, "web").Set("message", "one").Obj()
 	env.Create(v.cr)
 	env.WaitReady(v.cr)
@@ -80,16 +71,13 @@ func (v victim) untouched(events ...string) {
 	}
 }
 
-// accounted is an entry whose objects are written by impersonating a service
-// account.
-var accounted = harness.Entry{"serviceAccountName": "deployer"}
-
 func TestForeignLabels_DoNotBlockUpgrade(t *testing.T) {
 	t.Parallel()
-	for name, fields := range map[string]harness.Entry{"as the operator": {}, "as a service account": accounted} {
+	for name, kind := range map[string]harness.Kind{"as the operator": plainKind, "as a service account": plainAsDeployer} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := newVictim(t, fields)
+			env := harness.New(t)
+			v := newVictim(env, env.Use(kind))
 			v.SetSpec(harness.MakeCR(v.kind, "web").Set("message", "two").Obj())
 			v.WaitRevision(v.cr, 2)
 			v.WaitReady(v.cr)
@@ -101,7 +89,8 @@ func TestForeignLabels_DoNotBlockUpgrade(t *testing.T) {
 
 func TestForeignLabels_DoNotBlockDeletion(t *testing.T) {
 	t.Parallel()
-	v := newVictim(t, accounted)
+	env := harness.New(t)
+	v := newVictim(env, env.Use(plainAsDeployer))
 	v.Delete(v.cr)
 	v.WaitGone(v.cr, harness.ConfigMap("web-0"))
 	v.untouched()
@@ -109,38 +98,35 @@ func TestForeignLabels_DoNotBlockDeletion(t *testing.T) {
 
 func TestForeignLabels_DeletionDoesNotWaitForThem(t *testing.T) {
 	t.Parallel()
-	v := newVictim(t)
+	env := harness.New(t)
+	v := newVictim(env, env.Use(plainKind))
 	v.Annotate(v.cr, "uninstall-wait", "true")
 	v.Delete(v.cr)
 	v.WaitGone(v.cr, harness.ConfigMap("web-0"))
 	v.untouched()
 }
 
-// If the records are lost, the deletion searches for the objects by their
-// labels.
-func TestForeignLabels_IgnoredWithoutRecords(t *testing.T) {
+// A new process compares the objects with a digest on the record. If the records
+// are lost, the deletion searches for the objects by their labels.
+func TestForeignLabels_IgnoredAfterRestart(t *testing.T) {
 	t.Parallel()
-	v := newVictim(t)
-	v.operator.Kill()
-	v.Kubectl("delete", "secret", "--selector=owner=helm")
-	v.Delete(v.cr)
-	v.operator.Start()
-	v.WaitGone(v.cr, harness.ConfigMap("web-0"))
-	v.untouched()
-}
-
-// A new process compares the objects with a digest on the record.
-func TestForeignLabels_CauseNoWritesAfterRestart(t *testing.T) {
-	t.Parallel()
-	v := newVictim(t)
-	v.operator.Stop()
-	audit := v.Audit(v.operator.User())
-	v.operator.Start()
+	env := harness.New(t)
+	kind := env.NewKind("Plain")
+	env.InstallCRD(kind)
+	operator := env.NewOperator(harness.Options{Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain"))), AllNamespaces: true}).Start()
+	v, lost := newVictim(env, kind), newVictim(env.In(env.NewNamespace("lost")), kind)
+	operator.Kill()
+	lost.Kubectl("delete", "secret", "--selector=owner=helm")
+	lost.Delete(lost.cr)
+	audit := v.Audit(operator.User())
+	operator.Start()
 	fenceOf(v.Env, v.kind)
 	for _, write := range audit.Writes("fence") {
-		if !strings.Contains(write.ObjectRef.Name, "fence") && write.ObjectRef.Resource == "configmaps" {
+		if !strings.Contains(write.ObjectRef.Name, "fence") && write.ObjectRef.Resource == "configmaps" && write.ObjectRef.Namespace != lost.Namespace {
 			t.Errorf("the operator wrote %v", write)
 		}
 	}
 	v.untouched()
+	lost.WaitGone(lost.cr, harness.ConfigMap("web-0"))
+	lost.untouched()
 }

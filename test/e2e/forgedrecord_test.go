@@ -31,12 +31,7 @@ func forgeRecord(env *harness.Env, name, manifest string) {
 func TestForgedRecord_GainsNothing(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Tenant")
-	env.InstallCRD(kind)
-	env.NewOperator(harness.Options{
-		Watches:       env.Watches(tenant(kind).With("allow", map[string]any{"clusterScoped": []string{"ClusterRole.rbac.authorization.k8s.io"}})),
-		AllNamespaces: true,
-	}).Start()
+	kind := env.Use(tenantWithRoles)
 	roles := env.Typed.RbacV1().ClusterRoles()
 	platform := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: env.Namespace + "-platform"},

@@ -75,13 +75,7 @@ func TestManifest_UnusualContents(t *testing.T) {
 func TestNewAPI_UpgradesChartsThatCheckForIt(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	guarded, plain, late := env.NewKind("Guarded"), env.NewKind("Plain"), env.NewKind("Late")
-	env.InstallCRD(guarded)
-	env.InstallCRD(plain)
-	env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(guarded, harness.Chart("guarded")), harness.MakeEntry(plain, harness.Chart("plain"))),
-		Account: env.NewAccount(),
-	}).Start()
+	guarded, plain, late := env.Use(guardedKind), env.Use(plainKind), env.NewKind("Late")
 	lookups := harness.MakeCR(guarded, "looks").Set("api", late.GroupVersion().String()+"/Late").Obj()
 	blind := harness.MakeCR(plain, "blind").Obj()
 	env.Create(lookups, blind)

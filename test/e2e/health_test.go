@@ -18,24 +18,17 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// reports is an operator of a kind whose releases have widgets. The test acts
-// as the controller of the widgets.
+// reports is a kind whose releases have widgets. The test acts as the controller
+// of the widgets.
 type reports struct {
 	*harness.Env
 	kind, widget harness.Kind
 }
 
-func serveReports(t *testing.T, change func(widget harness.Kind, e harness.Entry) harness.Entry) reports {
+func newReports(t *testing.T, kind, widget harness.Kind) reports {
 	t.Helper()
 	env := harness.New(t)
-	r := reports{Env: env, kind: env.NewKind("Report"), widget: env.NewKind("Widget")}
-	env.InstallCRD(r.kind)
-	env.InstallCRD(r.widget)
-	entry := harness.MakeEntry(r.kind, harness.Chart("reports")).With("rbac", []any{
-		map[string]any{"apiGroups": []string{r.widget.Group}, "resources": []string{"widgets"}, "template": "templates/widgets.yaml"},
-	})
-	env.NewOperator(harness.Options{Watches: env.Watches(change(r.widget, entry)), Account: env.NewAccount()}).Start()
-	return r
+	return reports{Env: env, kind: env.Use(kind), widget: env.Use(widget)}
 }
 
 // cr returns a builder for a custom resource with a widget.
@@ -98,16 +91,12 @@ func (r reports) unharmed(cr *unstructured.Unstructured) error {
 	}
 }
 
-func rollsBack(_ harness.Kind, e harness.Entry) harness.Entry {
-	return e.With("progressDeadline", "3s").With("onFailure", "Rollback").With("retries", 1)
-}
-
 // TestHealth_UnusualStatusIsNotRolledBack: an upgrade is not rolled back if
 // observedGeneration of an object is a string, as Argo Rollouts write it, or if
 // its conditions are malformed.
 func TestHealth_UnusualStatusIsNotRolledBack(t *testing.T) {
 	t.Parallel()
-	r := serveReports(t, rollsBack)
+	r := newReports(t, reportsRolledBack, widgetKind)
 	for name, status := range map[string]func(generation int64) any{
 		"text-generation": func(g int64) any {
 			return map[string]any{"observedGeneration": strconv.FormatInt(g, 10), "phase": "Healthy"}
@@ -140,7 +129,7 @@ func TestHealth_UnusualStatusIsNotRolledBack(t *testing.T) {
 // the controller reports on no object, the operator waits for 60 seconds.
 func TestHealth_WithoutReport(t *testing.T) {
 	t.Parallel()
-	r := serveReports(t, rollsBack)
+	r := newReports(t, reportsRolledBack, widgetWithoutReports)
 	first := r.cr("first", "small").Obj()
 	r.Create(first)
 	r.waitMessage(first, metav1.ConditionFalse, "no status reported by the controller yet")
@@ -170,45 +159,17 @@ func TestHealth_WithoutReport(t *testing.T) {
 // subresource is ready immediately.
 func TestHealth_KindWithoutStatus(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	r := reports{Env: env, kind: env.NewKind("Report"), widget: env.NewKind("Widget")}
-	env.InstallCRD(r.kind)
-	env.InstallCRD(r.widget)
-	crd := harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", r.widget.Resource())
-	env.Patch(crd, `[{"op": "remove", "path": "/spec/versions/0/subresources"}]`)
-	env.Wait("no status in discovery", func(context.Context) error {
-		served, err := env.Typed.Discovery().ServerResourcesForGroupVersion(r.widget.GroupVersion().String())
-		if err != nil {
-			return err
-		}
-		for _, resource := range served.APIResources {
-			if resource.Name == "widgets/status" {
-				return errors.New("widgets have a status")
-			}
-		}
-		return nil
-	})
-	entry := harness.MakeEntry(r.kind, harness.Chart("reports")).With("rbac", []any{
-		map[string]any{"apiGroups": []string{r.widget.Group}, "resources": []string{"widgets"}, "template": "templates/widgets.yaml"},
-	})
-	env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: env.NewAccount()}).Start()
+	r := newReports(t, reportsKind, widgetWithoutStatus)
 	cr := r.cr("web", "small").Obj()
-	env.Create(cr)
-	env.WaitReady(cr)
+	r.Create(cr)
+	r.WaitReady(cr)
 }
 
 // TestHealth_RuleGatesReady: a health rule of the watches entry decides whether
 // an object is ready, and provides the message.
 func TestHealth_RuleGatesReady(t *testing.T) {
 	t.Parallel()
-	r := serveReports(t, func(widget harness.Kind, e harness.Entry) harness.Entry {
-		return e.With("progressDeadline", "3s").With("health", []any{map[string]any{
-			"apiVersion": widget.GroupVersion().String(), "kind": "Widget",
-			"ready":   "self.status.served >= self.spec.wanted",
-			"failed":  "self.status.broken",
-			"message": "'it serves ' + string(self.status.served) + ' of ' + string(self.spec.wanted)",
-		}})
-	})
+	r := newReports(t, reportsByRule, widgetKind)
 	cr := r.cr("web", "small").Set("widgets.a.wanted", 3).Obj()
 	r.Create(cr)
 	r.waitMessage(cr, metav1.ConditionFalse, "cannot evaluate ready yet: no such key: status")
@@ -228,7 +189,7 @@ func TestHealth_RuleGatesReady(t *testing.T) {
 // operator does not know determine the state of the release.
 func TestHealth_ForeignConditions(t *testing.T) {
 	t.Parallel()
-	r := serveReports(t, func(_ harness.Kind, e harness.Entry) harness.Entry { return e })
+	r := newReports(t, reportsKind, widgetKind)
 	condition := func(fields map[string]any) any { return map[string]any{"conditions": []any{fields}} }
 	for _, test := range []struct {
 		name, reason, checkReady string
@@ -257,7 +218,7 @@ func TestHealth_ForeignConditions(t *testing.T) {
 // TestHealth_Workloads: built-in kinds that wait for a user or for a pod.
 func TestHealth_Workloads(t *testing.T) {
 	t.Parallel()
-	r := serveReports(t, rollsBack)
+	r := newReports(t, reportsRolledBack, widgetKind)
 	class := func(name string, mode storagev1.VolumeBindingMode) string {
 		name = r.Namespace + "-" + name
 		classes := r.Typed.StorageV1().StorageClasses()

@@ -20,12 +20,8 @@ func serveScaled(env *harness.Env) (harness.Kind, *harness.Operator) {
 	env.InstallCRD(kind)
 	env.Patch(harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", kind.Resource()),
 		`[{"op": "add", "path": "/spec/versions/0/subresources/scale", "value": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}}]`)
-	return kind, env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).With("subresources", map[string]any{
-			"scale": map[string]any{"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
-		})),
-		Account: env.NewAccount(),
-	}).Start()
+	entry := env.SharedEntry(hooksScaled).With("group", kind.Group)
+	return kind, env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: env.NewAccount()}).Start()
 }
 
 // A user's edit of the field that the scale subresource writes is an edit of
@@ -33,7 +29,7 @@ func serveScaled(env *harness.Env) (harness.Kind, *harness.Operator) {
 func TestHold_EndsWhenOnlyReplicasAreEdited(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serveScaled(env)
+	kind := env.Use(hooksScaled)
 	manifest := func(web ownedRelease) string {
 		data, err := json.Marshal(harness.MakeCR(kind, web.name).Set("message", "three").Set("replicas", 7).Obj())
 		if err != nil {

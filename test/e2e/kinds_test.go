@@ -1,6 +1,12 @@
 package e2e
 
-import "github.com/chartwright/chartwright/test/e2e/harness"
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/test/e2e/harness"
+)
 
 // Kinds that tests share. A test that restarts its operator, reads its log or
 // starts it with flags needs a kind of its own, see serve.
@@ -62,4 +68,98 @@ var (
 	}})
 	plainWithHistory2  = harness.Share("Plain", "plain", harness.Entry{"maxHistory": 2})
 	plainWithOverrides = harness.Share("Plain", "plain", harness.Entry{"overrideValues": map[string]string{"nested.word": "shallow", "count": "2"}})
+	plainAsDeployer    = harness.Share("Plain", "plain", harness.Entry{"serviceAccountName": "deployer"})
+	hooksScaled        = harness.Share("Hooks", "hooks", harness.Entry{"subresources": map[string]any{
+		"scale": map[string]any{"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
+	}})
+	hooksFromSources = harness.Share("Hooked", "hooks", harness.Entry{"overrideValues": map[string]string{"replicas": "3"}, "valuesFrom": []from{
+		{"kind": "ConfigMap", "name": "{{ .metadata.name }}-values"},
+		{"kind": "Secret", "name": "shared", "key": "word", "targetPath": "message"},
+		{"kind": "Secret", "name": "missing", "optional": true},
+	}})
+	piecesFromSecret = harness.Share("Piece", "pieces", harness.Entry{"valuesFrom": []from{{"kind": "Secret", "name": "{{ .metadata.name }}-values"}}})
+	strictFromSecret = harness.Share("Sourced", "strict", harness.Entry{"valuesFrom": []from{
+		{"kind": "Secret", "name": "{{ .metadata.name }}-values"},
+	}})
+	strictFromExpressions = harness.Share("Sourced", "strict", harness.Entry{"valuesFrom": []from{
+		fromSecret("has(self.data.mode) ? self.data.mode : 'plain'", "mode"),
+		fromSecret("has(self.data.port) ? int(self.data.port) : 80", "port"),
+		fromSecret("'{{ ' + self.data.parts.split(',').join('_') + ' }}'", "note"),
+		fromSecret("self.data[self.data.index]", "last"),
+	}})
+	backingKind       = laterKind("Backing")
+	plainFromBackings = harness.Share("Sourced", "plain", harness.Entry{"valuesFrom": []from{
+		{"apiVersion": "v1", "kind": "Service", "name": "{{ .metadata.name }}", "expression": "self.spec.ports[0].port", "targetPath": "count", "optional": true},
+		evaluate(backingKind, `{{ dig "spec" "backing" "" . }}`, "{'message': self.status.greeting, 'nested': {'word': self.metadata.name}}", ""),
+	}})
+	gatedKind   = harness.Share("Gate", "gated")
+	guardedKind = harness.Share("Guarded", "guarded")
+	// The chart checks for askedKind.
+	askingKind = harness.Share("Asking", "asking")
+	askedKind  = laterKind("Asked")
+
+	// The test acts as the controller of widgets.
+	widgetKind = harness.ShareCRD("Widget")
+	// Only one test uses it: the operator observes whether any widget has a status.
+	widgetWithoutReports = harness.ShareCRD("Widget")
+	widgetWithoutStatus  = harness.ShareCRD("Widget", harness.Entry{"subresources": map[string]any{"status": nil}})
+	widgetRules          = harness.Entry{"rbac": []any{map[string]any{
+		"apiGroups": []string{widgetKind.Group, widgetWithoutReports.Group, widgetWithoutStatus.Group},
+		"resources": []string{"widgets"}, "template": "templates/widgets.yaml",
+	}}}
+	reportsKind       = harness.Share("Report", "reports", widgetRules)
+	reportsRolledBack = harness.Share("Report", "reports", widgetRules, harness.Entry{"progressDeadline": "3s", "onFailure": "Rollback", "retries": 1})
+	reportsByRule     = harness.Share("Report", "reports", widgetRules, harness.Entry{"progressDeadline": "3s", "health": []any{map[string]any{
+		"apiVersion": widgetKind.GroupVersion().String(), "kind": "Widget",
+		"ready":   "self.status.served >= self.spec.wanted",
+		"failed":  "self.status.broken",
+		"message": "'it serves ' + string(self.status.served) + ' of ' + string(self.spec.wanted)",
+	}}})
+
+	plainWithStatus = harness.Share("Own", "plain", harness.Entry{"observe": labeled("v1", "ConfigMap"), "status": map[string]any{
+		"count":  "values.count",
+		"first":  "observed.notes[0].data.text",
+		"absent": "values['storage-size']",
+	}})
+	// The test changes its CRD.
+	plainWithWrongStatus = harness.Share("Own", "plain", harness.Entry{"status": map[string]any{"count": "values.count", "name": "release.name"}})
+	observedLater        = laterKind("Later")
+	plainObserving       = harness.Share("Own", "plain", harness.Entry{
+		"observe": labeled(observedLater.GroupVersion().String(), "Later"), "status": map[string]any{"seen": "size(observed.notes)"},
+	})
+
+	tenantKind       = harness.Share("Tenant", "tenant", tenantRules)
+	tenantWithTpl    = harness.Share("Tenant", "tenant", tenantRules, harness.Entry{"allow": map[string]any{"lookupInValues": true}})
+	tenantBlind      = harness.Share("Blind", "tenant", tenantRules, harness.Entry{"allow": map[string]any{"lookup": "none"}})
+	tenantEverywhere = harness.Share("Tenant", "tenant", tenantRules, harness.Entry{"allow": map[string]any{
+		"lookup": "all", "otherNamespaces": true, "clusterScoped": []string{"ClusterRole.rbac.authorization.k8s.io"},
+	}})
+	tenantWithRoles = harness.Share("Tenant", "tenant", tenantRules, harness.Entry{"allow": map[string]any{
+		"clusterScoped": []string{"ClusterRole.rbac.authorization.k8s.io"},
+	}})
+	tenantVerifiedOften = harness.Share("Tenant", "tenant", tenantRules, harness.Entry{"reconcilePeriod": "1s"})
+	tenantVerifiedOnce  = harness.Share("Tenant", "tenant", tenantRules, harness.Entry{"reconcilePeriod": "0s"})
+
+	clusterScoped         = harness.Entry{"scope": "Cluster", "releaseNamespace": "{{ .spec.target }}"}
+	plainOfCluster        = harness.Share("Spread", "plain", clusterScoped)
+	plainOfClusterAllowed = harness.Share("Spread", "plain", clusterScoped, harness.Entry{"allow": map[string]any{"systemNamespaces": []string{"kube-public"}}})
+
+	// A Shop depends on a Store.
+	storeKind = harness.Share("Store", "workloads")
+	shopCRD   = harness.ShareCRD("Shop")
+	shopKind  = harness.ShareEntry(shopCRD, "plain", dependsOn(storeKind), harness.Entry{"allow": map[string]any{
+		"dependsOn": map[string]any{"annotation": []any{
+			map[string]any{"apiVersion": shopCRD.GroupVersion().String(), "kind": shopCRD.Kind},
+			map[string]any{"apiVersion": "v1", "kind": "Secret"},
+		}},
+	}})
+	shopFromStore = harness.Share("Shop", "plain", dependsOn(storeKind), harness.Entry{"valuesFrom": []from{
+		evaluate(storeKind, `{{ dig "spec" "store" "" . }}`, "'revision ' + string(self.status.release.revision)", "message"),
+		evaluate(storeKind, `{{ dig "spec" "store" "" . }}`, "self.spec.word", "nested.word"),
+	}})
 )
+
+// laterKind returns a kind whose CRD a test installs while the operator runs.
+func laterKind(name string) harness.Kind {
+	return harness.Kind{GroupVersionKind: schema.GroupVersionKind{Group: strings.ToLower(name) + ".test", Version: "v1", Kind: name}}
+}

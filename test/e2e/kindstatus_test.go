@@ -147,18 +147,6 @@ func TestPodSet_Autoscaler(t *testing.T) {
 	waitField(env, web, "replicas", "3")
 }
 
-// ownStatus serves a kind of the chart "plain" with an entry changed by a
-// function.
-func ownStatus(env *harness.Env, entry func(harness.Entry) harness.Entry, lacks ...rbacv1.PolicyRule) (harness.Kind, *harness.Operator) {
-	env.T().Helper()
-	kind := env.NewKind("Own")
-	env.InstallCRD(kind)
-	return kind, env.NewOperator(harness.Options{
-		Watches: env.Watches(entry(harness.MakeEntry(kind, harness.Chart("plain")))),
-		Account: env.NewAccount(), Missing: lacks,
-	}).Start()
-}
-
 // labeled observes the ConfigMaps with a label that names the release.
 func labeled(apiVersion, kind string) []any {
 	return []any{map[string]any{
@@ -177,13 +165,7 @@ func note(name, release string) *unstructured.Unstructured {
 func TestStatusField_FailureBlocksNothing(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := ownStatus(env, func(e harness.Entry) harness.Entry {
-		return e.With("observe", labeled("v1", "ConfigMap")).With("status", map[string]any{
-			"count":  "values.count",
-			"first":  "observed.notes[0].data.text",
-			"absent": "values['storage-size']",
-		})
-	})
+	kind := env.Use(plainWithStatus)
 	web := harness.MakeCR(kind, "web").Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -216,8 +198,7 @@ func TestStatusField_FailureBlocksNothing(t *testing.T) {
 func TestStatusField_RefusedByCRDBlocksNothing(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Own")
-	env.InstallCRD(kind)
+	kind := env.Use(plainWithWrongStatus)
 	// As if the CRD were older than the watches file.
 	definition := harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", kind.Resource())
 	env.Patch(definition, `[{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties", "value": {"count": {"type": "string"}}}]`)
@@ -225,18 +206,17 @@ func TestStatusField_RefusedByCRDBlocksNothing(t *testing.T) {
 	env.Create(probe)
 	env.Wait("the CRD to take effect", func(ctx context.Context) error {
 		wrong := env.Get(probe)
-		wrong.Object["status"] = map[string]any{"count": int64(1)}
+		// The API server accepts a wrong value that it has already.
+		wrong.Object["status"] = map[string]any{"count": int64(-1)}
 		if _, err := env.At(wrong).UpdateStatus(ctx, wrong, metav1.UpdateOptions{DryRun: []string{"All"}}); !apierrors.IsInvalid(err) {
 			return fmt.Errorf("the API server accepts a number: %w", err)
 		}
 		return nil
 	})
-	env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")).With("status", map[string]any{"count": "values.count", "name": "release.name"})),
-		Account: env.NewAccount(),
-	}).Start()
-	env.WaitReady(probe)
-	status := env.WaitCondition(probe, "StatusFieldsFailed", metav1.ConditionTrue, "ExpressionFailed")
+	web := harness.MakeCR(kind, "web").Obj()
+	env.Create(web)
+	env.WaitReady(web)
+	status := env.WaitCondition(web, "StatusFieldsFailed", metav1.ConditionTrue, "ExpressionFailed")
 	if printed := condition(t, status, "StatusFieldsFailed").Message; !strings.HasPrefix(printed, "status.count, status.name: the CRD in the cluster rejects the type") {
 		t.Errorf("the condition's message is %q", printed)
 	}
@@ -244,26 +224,38 @@ func TestStatusField_RefusedByCRDBlocksNothing(t *testing.T) {
 
 func TestObserved_UnreadableObjectsBlockNothing(t *testing.T) {
 	t.Parallel()
-	budgets := rbacv1.PolicyRule{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}, Verbs: []string{"list", "watch"}}
-	for name, test := range map[string]struct{ apiVersion, kind, wantText string }{
-		"no permissions": {"policy/v1", "PodDisruptionBudget", "PodDisruptionBudget: add a rule to the operator's role to get, list and watch them"},
-		"no such kind":   {"a.test/v1", "Nothing", `Nothing: no matches for kind "Nothing" in version "a.test/v1"`},
-		"no namespace":   {"v1", "Namespace", "Namespace: the kind is cluster-scoped, but only objects in the namespace of the release can be observed"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			env := harness.New(t)
-			kind, _ := ownStatus(env, func(e harness.Entry) harness.Entry {
-				return e.With("observe", labeled(test.apiVersion, test.kind)).With("status", map[string]any{"seen": "size(observed.notes)", "name": "release.name"})
-			}, budgets)
-			web := harness.MakeCR(kind, "web").Obj()
+	env := harness.New(t)
+	tests := []struct {
+		name, apiVersion, kind, wantText string
+		own                              harness.Kind
+	}{
+		{name: "no permissions", apiVersion: "policy/v1", kind: "PodDisruptionBudget", wantText: "PodDisruptionBudget: add a rule to the operator's role to get, list and watch them"},
+		{name: "no such kind", apiVersion: "a.test/v1", kind: "Nothing", wantText: `Nothing: no matches for kind "Nothing" in version "a.test/v1"`},
+		{name: "no namespace", apiVersion: "v1", kind: "Namespace", wantText: "Namespace: the kind is cluster-scoped, but only objects in the namespace of the release can be observed"},
+	}
+	var entries []harness.Entry
+	for i := range tests {
+		test := &tests[i]
+		test.own = env.NewKind("Own" + test.kind)
+		env.InstallCRD(test.own)
+		entries = append(entries, harness.MakeEntry(test.own, harness.Chart("plain")).With("observe", labeled(test.apiVersion, test.kind)).
+			With("status", map[string]any{"seen": "size(observed.notes)", "name": "release.name"}))
+	}
+	env.NewOperator(harness.Options{
+		Watches: env.Watches(entries...),
+		Missing: []rbacv1.PolicyRule{{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}, Verbs: []string{"list", "watch"}}},
+	}).Start()
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			env := env.For(t)
+			web := harness.MakeCR(test.own, nameFor(test.name)).Obj()
 			env.Create(web)
 			env.WaitReady(web)
 			status := env.WaitCondition(web, "StatusFieldsFailed", metav1.ConditionTrue, "ExpressionFailed")
 			if want, got := "status.seen: "+test.wantText, condition(t, status, "StatusFieldsFailed").Message; got != want {
 				t.Errorf("the condition's message is %q, want %q", got, want)
 			}
-			waitField(env, web, "name", "web")
+			waitField(env, web, "name", web.GetName())
 		})
 	}
 }
@@ -271,15 +263,12 @@ func TestObserved_UnreadableObjectsBlockNothing(t *testing.T) {
 func TestObserved_KindAppearsLater(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	later := env.NewKind("Later")
-	kind, _ := ownStatus(env, func(e harness.Entry) harness.Entry {
-		return e.With("observe", labeled(later.Group+"/v1", "Later")).With("status", map[string]any{"seen": "size(observed.notes)"})
-	})
+	kind := env.Use(plainObserving)
 	web := harness.MakeCR(kind, "web").Obj()
 	env.Create(web)
 	env.WaitReady(web)
 	env.WaitCondition(web, "StatusFieldsFailed", metav1.ConditionTrue, "ExpressionFailed")
-	env.InstallCRD(later)
+	env.InstallCRD(observedLater)
 	waitField(env, web, "seen", "0")
 	env.WaitStatus(web, "without a condition", func(status api.Status) error {
 		if harness.Condition(status, "StatusFieldsFailed") != nil {
@@ -287,7 +276,7 @@ func TestObserved_KindAppearsLater(t *testing.T) {
 		}
 		return nil
 	})
-	env.Create(harness.MakeCR(later, "one").Label("team", "blue").Label("about", "web").Obj())
+	env.Create(harness.MakeCR(observedLater, "one").Label("team", "blue").Label("about", "web").Obj())
 	waitField(env, web, "seen", "1")
 }
 
@@ -296,11 +285,9 @@ func TestObserved_KindAppearsLater(t *testing.T) {
 func TestObserved_CausesNoRequests(t *testing.T) {
 	const crs = 100
 	env := harness.New(t)
-	kind, operator := ownStatus(env, func(e harness.Entry) harness.Entry {
-		return e.With("observe", labeled("v1", "ConfigMap")).With("status", map[string]any{
-			"notes": "observed.notes.map(n, string(n.data.text))", "message": "values.message", "mine": "resources.map(r, r.name)",
-		})
-	})
+	kind, operator := serve(env, "Own", "plain", harness.Entry{"observe": labeled("v1", "ConfigMap"), "status": map[string]any{
+		"notes": "observed.notes.map(n, string(n.data.text))", "message": "values.message", "mine": "resources.map(r, r.name)",
+	}})
 	var all []*unstructured.Unstructured
 	for i := range crs {
 		name := fmt.Sprintf("web-%d", i)

@@ -16,24 +16,21 @@ import (
 func TestLookup_ChangeUpgradesAtVerification(t *testing.T) {
 	t.Parallel()
 	for _, when := range []struct {
-		name, period string
+		name   string
+		kind   harness.Kind
+		period bool
 		// request requests a verification of the release.
 		request func(*harness.Env, *unstructured.Unstructured)
 	}{
-		{"the period elapses", "1s", func(*harness.Env, *unstructured.Unstructured) {}},
-		{"on request", "0s", func(env *harness.Env, cr *unstructured.Unstructured) {
+		{"the period elapses", tenantVerifiedOften, true, func(*harness.Env, *unstructured.Unstructured) {}},
+		{"on request", tenantVerifiedOnce, false, func(env *harness.Env, cr *unstructured.Unstructured) {
 			env.Patch(cr, `[{"op": "add", "path": "/metadata/annotations", "value": {"chartwright.dev/reconcile-requested-at": "now"}}]`)
 		}},
 	} {
 		t.Run(when.name, func(t *testing.T) {
 			t.Parallel()
 			env := harness.New(t)
-			kind := env.NewKind("Tenant")
-			env.InstallCRD(kind)
-			operator := env.NewOperator(harness.Options{
-				Watches: env.Watches(tenant(kind).With("reconcilePeriod", when.period)),
-				Account: env.NewAccount(),
-			}).Start()
+			kind := env.Use(when.kind)
 			prize := harness.Secret("prize")
 			prize.Object["stringData"] = map[string]any{"word": "silver"}
 			env.Create(prize)
@@ -42,10 +39,10 @@ func TestLookup_ChangeUpgradesAtVerification(t *testing.T) {
 			env.WaitRevision(web, 1)
 			expectData(t, env, "web", "found", base64.StdEncoding.EncodeToString([]byte("silver")))
 
-			audit := env.Audit(operator.User())
+			audit := env.Audit(harness.SharedUser())
 			gold := base64.StdEncoding.EncodeToString([]byte("gold"))
 			env.Patch(prize, `[{"op": "replace", "path": "/data/word", "value": "`+gold+`"}]`)
-			if when.period == "0s" {
+			if !when.period {
 				// Another release is created meanwhile, so that the operator
 				// had time.
 				other := harness.MakeCR(kind, "other").Obj()
@@ -61,8 +58,8 @@ func TestLookup_ChangeUpgradesAtVerification(t *testing.T) {
 			env.ExpectRevisions("web", "1 superseded, 2 deployed")
 
 			// Further verifications find no change.
-			audit = env.Audit(operator.User())
-			if when.period != "0s" {
+			audit = env.Audit(harness.SharedUser())
+			if when.period {
 				env.Wait("two more lookups", func(context.Context) error {
 					if lookups(audit, "prize") < 2 {
 						return errors.New("not yet")

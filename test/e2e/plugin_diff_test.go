@@ -16,11 +16,8 @@ func TestPlugin_Diff(t *testing.T) {
 	t.Parallel()
 	const canary = "Canary-5d1-is-no-diff"
 	env := harness.New(t)
-	kind := env.NewKind("Piece")
-	env.InstallCRD(kind)
-	watches := env.Watches(harness.MakeEntry(kind, harness.Chart("pieces")).
-		With("valuesFrom", []from{{"kind": "Secret", "name": "{{ .metadata.name }}-values"}}))
-	env.NewOperator(harness.Options{Watches: watches, Account: env.NewAccount()}).Start()
+	kind := env.Use(piecesFromSecret)
+	target := kind.Resource() + "/web"
 	reader := env.NewUser(kind.On("get"), rule("get", "", "secrets"))
 	fewer := env.NewUser(kind.On("get"))
 
@@ -38,7 +35,7 @@ func TestPlugin_Diff(t *testing.T) {
 
 	var all strings.Builder
 	diff := func(p *harness.User, args ...string) harness.Output {
-		output := p.Chartwright(append([]string{"diff", "piece/web"}, args...)...)
+		output := p.Chartwright(append([]string{"diff", target}, args...)...)
 		all.WriteString(output.Stdout + output.Stderr)
 		return output
 	}
@@ -136,7 +133,7 @@ func TestPlugin_Diff(t *testing.T) {
 			expectContains(t, strings.Join(test.args, " "), output.Stderr, "Error: ", test.wantText)
 		}
 	})
-	status := runExpecting(t, env.NewUser(kind.On("get"), rule("get", "", "secrets", "configmaps")), []string{"status", "piece/web", "-o", "json"}, "web-secret")
+	status := runExpecting(t, env.NewUser(kind.On("get"), rule("get", "", "secrets", "configmaps")), []string{"status", target, "-o", "json"}, "web-secret")
 	all.WriteString(status.Stdout + status.Stderr)
 	for _, hidden := range []string{canary, "Q2FuYXJ5LTVkM"} {
 		if strings.Contains(all.String(), hidden) {

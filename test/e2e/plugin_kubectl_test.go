@@ -82,21 +82,18 @@ func expectWords(words, want, not []string) error {
 	return nil
 }
 
-// TestPlugin_SurvivesLostConnection: a watch that ends is restarted without
-// missing events.
-func TestPlugin_SurvivesLostConnection(t *testing.T) {
-	t.Parallel()
-	env := harness.New(t)
-	kind, operator := serve(env, "Hooks", "hooks")
-	web := threeRevisions(env, kind, "web")
-	operator.Stop()
+// loseConnection checks that a watch that ends is restarted without missing
+// events. It starts the operator.
+func loseConnection(env *harness.Env, web ownedRelease, operator *harness.Operator) {
+	t, kind := env.T(), web.kind
+	t.Helper()
 	c := callerOf(env, kind)
 	proxy := env.NewProxy()
 	c.Through(proxy)
 	ended := make(chan harness.Output, 1)
-	go func() { ended <- c.Chartwright("rollback", kind.Resource()+"/web", "1", "--wait") }()
+	go func() { ended <- c.Chartwright("rollback", kind.Resource()+"/"+web.name, "1", "--wait") }()
 	env.Wait("the request to be written", func(ctx context.Context) error {
-		live, err := env.At(web.cr).Get(ctx, "web", metav1.GetOptions{})
+		live, err := env.At(web.cr).Get(ctx, web.name, metav1.GetOptions{})
 		if err == nil && live.GetAnnotations()[api.AnnotationRollbackTo] == "" {
 			err = errors.New("no request yet")
 		}

@@ -196,16 +196,32 @@ func expectOneManager(t *testing.T, env *harness.Env, cr *unstructured.Unstructu
 	}
 }
 
-// TestPlugin_TimesOut: if the operator does not respond, the program prints the
-// last known state and exits with its own exit code.
-func TestPlugin_TimesOut(t *testing.T) {
+// TestPlugin_StoppedOperator runs commands while the operator does not respond.
+func TestPlugin_StoppedOperator(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	kind, operator := serve(env, "Hooks", "hooks")
-	web := oneRevision(env, kind, "web")
+	web, other := oneRevision(env, kind, "web"), threeRevisions(env, kind, "other")
 	operator.Stop()
-	c := callerOf(env, kind)
-	target := kind.Resource() + "/web"
+	t.Run("missing permissions", func(t *testing.T) { missPermissions(env.For(t), web) })
+	t.Run("timeout", func(t *testing.T) { timeOut(env.For(t), web) })
+	t.Run("check", func(t *testing.T) {
+		web.edit("two", nil)
+		result := callerOf(env.For(t), kind).ends(2, []string{"check"}, "Error: 1 of 2 custom resources pending")
+		if !strings.Contains(result.Stdout, "NotObserved") {
+			t.Errorf("check prints\n%s", result.Stdout)
+		}
+	})
+	t.Run("lost connection", func(t *testing.T) { loseConnection(env.For(t), other, operator) })
+}
+
+// timeOut checks that the program prints the last known state and exits with its
+// own exit code if the operator does not respond.
+func timeOut(env *harness.Env, web ownedRelease) {
+	t := env.T()
+	t.Helper()
+	c := callerOf(env, web.kind)
+	target := web.kind.Resource() + "/web"
 	c.ends(2, []string{"rollback", target, "1", "--wait", "--timeout", "1s"}, "timed out after 1s; last state: Deployed: Revision 1")
 	if result := c.reads(2, "reconcile", target, "--wait", "--timeout", "1s"); result.Outcome != "Unknown" {
 		t.Errorf("the result is %+v", result)
@@ -222,15 +238,11 @@ func TestPlugin_TimesOut(t *testing.T) {
 	}
 }
 
-// TestPlugin_MissingPermissions: the error names the missing permission, and
-// nothing is written.
-func TestPlugin_MissingPermissions(t *testing.T) {
-	t.Parallel()
-	env := harness.New(t)
-	kind, operator := serve(env, "Hooks", "hooks")
-	web := oneRevision(env, kind, "web")
-	// A request that the operator has answered needs no watch.
-	operator.Stop()
+// missPermissions checks that the error names the missing permission, and that
+// nothing is written. A request that the operator has answered needs no watch.
+func missPermissions(env *harness.Env, web ownedRelease) {
+	t, kind := env.T(), web.kind
+	t.Helper()
 	target := kind.Resource() + "/web"
 	missing := func(verb, purpose string) string {
 		return fmt.Sprintf("missing permission to %s %s in namespace %s, which is required %s; required rule: {apiGroups: [%q], resources: [%q], verbs: [%q]}",

@@ -15,14 +15,7 @@ import (
 // and on the Store db, which does not exist.
 func newChain(t *testing.T) (d *dependent, admin, web *unstructured.Unstructured) {
 	t.Helper()
-	d = newDependent(t)
-	d.change = func(entry harness.Entry) harness.Entry {
-		return entry.With("allow", map[string]any{"dependsOn": map[string]any{"annotation": []any{
-			map[string]any{"apiVersion": d.shops.GroupVersion().String(), "kind": d.shops.Kind},
-			map[string]any{"apiVersion": "v1", "kind": "Secret"},
-		}}})
-	}
-	d.serve("0.1.0")
+	d = useDependent(t, shopKind)
 	admin, web = harness.MakeCR(d.shops, "admin").Obj(), d.shop("web", "db")
 	admin.SetAnnotations(map[string]string{api.AnnotationDependsOn: d.shops.GroupKind().String() + "/web"})
 	web.SetAnnotations(map[string]string{api.AnnotationDependsOn: "Secret/keys"})

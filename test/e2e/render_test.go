@@ -15,18 +15,8 @@ import (
 // hooks.
 func TestRender_EqualsInstalledRelease(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{}).Start()
-	kind := env.NewKind("Hooked")
-	env.InstallCRD(kind)
-	watches := env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).
-		Override("replicas", "3").
-		With("valuesFrom", []from{
-			{"kind": "ConfigMap", "name": "{{ .metadata.name }}-values"},
-			{"kind": "Secret", "name": "shared", "key": "word", "targetPath": "message"},
-			{"kind": "Secret", "name": "missing", "optional": true},
-		}))
-	env.NewOperator(harness.Options{Name: env.Namespace + "-hooked", Watches: watches, Account: env.NewAccount()}).Start()
+	env := harness.NewInstalled(t)
+	kind := env.Use(hooksFromSources)
 
 	for _, test := range []struct {
 		kind harness.Kind
@@ -52,7 +42,7 @@ kind: OvhNginx
 metadata: {name: web}
 spec: {port: 80, replicaCount: 1}
 `},
-		{kind: kind, name: "hooked", hooks: 2, args: []string{"--watches-file", watches}, file: fmt.Sprintf(`
+		{kind: kind, name: "hooked", hooks: 2, args: []string{"--watches-file", env.Watches(env.SharedEntry(kind))}, file: fmt.Sprintf(`
 apiVersion: v1
 kind: Secret
 metadata: {name: shared}

@@ -7,42 +7,16 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// definition is the CRD of a cluster-scoped kind.
-const definition = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: shareds.GROUP}
-spec:
-  group: GROUP
-  scope: Cluster
-  names: {kind: Shared, plural: shareds, singular: shared}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    subresources: {status: {}}
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-`
-
 // The release of a cluster-scoped resource is in the namespace that the
 // resource specifies. Drift of its objects is corrected, and they are deleted
 // with it.
 func TestClusterScoped_ReleaseNamespaceFromSpec(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Shared")
+	kind := env.Use(plainOfCluster)
 	target := env.NewNamespace("target")
-	crd := strings.ReplaceAll(definition, "GROUP", kind.Group)
-	env.KubectlWith(crd, "apply", "-f", "-")
-	defer env.KubectlWith(crd, "delete", "--wait=false", "-f", "-")
-	env.WaitServed(kind)
-	env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")).
-			With("scope", "Cluster").With("releaseNamespace", "{{ .spec.target }}")),
-		Account: env.NewAccount(), AllNamespaces: true,
-	}).Start()
-	shared := "apiVersion: " + kind.Group + "/v1\nkind: Shared\nmetadata: {name: web}\nspec: {message: one, count: 1, target: " + target + "}\n"
-	name := "shareds." + kind.Group + "/web"
+	shared := "apiVersion: " + kind.Group + "/v1\nkind: Spread\nmetadata: {name: web}\nspec: {message: one, count: 1, target: " + target + "}\n"
+	name := kind.Resource() + "/web"
 	env.KubectlWith(shared, "apply", "-f", "-")
 	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=30s")
 	if namespace := env.Kubectl("get", name, "-o", "jsonpath={.status.release.namespace}"); namespace != target {
@@ -73,17 +47,12 @@ func TestClusterScoped_ReleaseNamespaceFromSpec(t *testing.T) {
 func TestReleaseNamespace_RefusesSystemNamespaces(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Shared")
-	crd := strings.ReplaceAll(definition, "GROUP", kind.Group)
-	env.KubectlWith(crd, "apply", "-f", "-")
-	defer env.KubectlWith(crd, "delete", "--wait=false", "-f", "-")
-	env.WaitServed(kind)
-	entry := harness.MakeEntry(kind, harness.Chart("plain")).With("scope", "Cluster").With("releaseNamespace", "{{ .spec.target }}")
-	account := env.NewAccount()
-	operator := env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: account, AllNamespaces: true}).Start()
-	name := "shareds." + kind.Group + "/" + env.Namespace
-	shared := "apiVersion: " + kind.Group + "/v1\nkind: Shared\nmetadata: {name: " + env.Namespace + "}\nspec: {message: one, count: 1, target: kube-public}\n"
-	env.KubectlWith(shared, "apply", "-f", "-")
+	create := func(kind harness.Kind) (name string) {
+		env.Use(kind)
+		env.KubectlWith("apiVersion: "+kind.Group+"/v1\nkind: Spread\nmetadata: {name: "+env.Namespace+"}\nspec: {message: one, count: 1, target: kube-public}\n", "apply", "-f", "-")
+		return kind.Resource() + "/" + env.Namespace
+	}
+	name := create(plainOfCluster)
 	env.Kubectl("wait", name, `--for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=NotAllowed`, "--timeout=30s")
 	if printed := readyOf(env, name); !strings.Contains(printed, "add kube-public to allow.systemNamespaces") {
 		t.Errorf("the condition's message is %q", printed)
@@ -91,10 +60,9 @@ func TestReleaseNamespace_RefusesSystemNamespaces(t *testing.T) {
 	if found := env.Kubectl("get", "configmap,secret", "-n", "kube-public", "-o", "name"); strings.Contains(found, env.Namespace) {
 		t.Errorf("found %s", found)
 	}
+	env.Kubectl("delete", name, "--timeout=30s")
 
-	operator.Stop()
-	entry = entry.With("allow", map[string]any{"systemNamespaces": []string{"kube-public"}})
-	env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: account, AllNamespaces: true}).Start()
+	name = create(plainOfClusterAllowed)
 	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=30s")
 	env.Kubectl("delete", name, "--timeout=30s")
 }

@@ -21,26 +21,20 @@ func newPrize(env *harness.Env) (namespace string) {
 	return namespace
 }
 
-// tenant returns an entry for a kind with the chart "tenant". Its values can
-// add ConfigMaps, which its permissions include anyway.
+// tenantRules are for the chart "tenant". Its values can add ConfigMaps, which
+// its permissions include anyway.
+var tenantRules = harness.Entry{"rbac": []any{map[string]any{"template": "templates/all.yaml"}}}
+
+// tenant returns an entry for a kind with the chart "tenant".
 func tenant(kind harness.Kind) harness.Entry {
-	return harness.MakeEntry(kind, harness.Chart("tenant")).With("rbac", []any{map[string]any{"template": "templates/all.yaml"}})
+	return harness.MakeEntry(kind, harness.Chart("tenant")).With("rbac", tenantRules["rbac"])
 }
 
 func TestTenant_IsLimitedToItsNamespace(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	vault := newPrize(env)
-	kind, none := env.NewKind("Tenant"), env.NewKind("Blind")
-	env.InstallCRD(kind)
-	env.InstallCRD(none)
-	operator := env.NewOperator(harness.Options{
-		Watches: env.Watches(
-			tenant(kind).With("allow", map[string]any{"lookupInValues": true}),
-			tenant(none).With("allow", map[string]any{"lookup": "none"}),
-		),
-		AllNamespaces: true,
-	}).Start()
+	kind, none := env.Use(tenantWithTpl), env.Use(tenantBlind)
 	lookup := `{{ (lookup "v1" "Secret" "` + vault + `" "prize").data.word }}`
 	configMap := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stray, namespace: " + vault + "}"
 	hook := strings.Replace(configMap, "{name", `{annotations: {helm.sh/hook: pre-install}, name`, 1)
@@ -65,7 +59,7 @@ func TestTenant_IsLimitedToItsNamespace(t *testing.T) {
 	} {
 		t.Run(attempt.name, func(t *testing.T) {
 			env := env.For(t)
-			audit := env.Audit(operator.User())
+			audit := env.Audit(harness.SharedUser())
 			cr := harness.MakeCR(attempt.kind, attempt.name).Set(attempt.field, attempt.value).Obj()
 			env.Create(cr)
 			reason := "NotAllowed"
@@ -100,12 +94,7 @@ func TestTenant_IsLimitedToItsNamespace(t *testing.T) {
 func TestTpl_InValueReadsNoSecret(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, allowed := env.NewKind("Tenant"), env.NewKind("Looking")
-	env.InstallCRD(kind)
-	env.InstallCRD(allowed)
-	operator := env.NewOperator(harness.Options{
-		Watches: env.Watches(tenant(kind), tenant(allowed).With("allow", map[string]any{"lookupInValues": true})),
-	}).Start()
+	kind, allowed := env.Use(tenantKind), env.Use(tenantWithTpl)
 	secret := harness.Secret("db")
 	secret.Object["stringData"] = map[string]any{"password": "canary-7d21"}
 	env.Create(secret)
@@ -123,7 +112,7 @@ func TestTpl_InValueReadsNoSecret(t *testing.T) {
 	if !strings.Contains(message, "map[password:[redacted]] [redacted]") {
 		t.Errorf("the message of Ready is %q", message)
 	}
-	for _, text := range []string{message, operator.Log()} {
+	for _, text := range []string{message, harness.SharedLog()} {
 		if strings.Contains(text, "canary-7d21") || strings.Contains(text, "Y2FuYXJ5LTdkMjE") {
 			t.Errorf("the password is in %q", text)
 		}
@@ -134,14 +123,7 @@ func TestTenant_AllowedActionsWork(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
 	vault := newPrize(env)
-	kind := env.NewKind("Tenant")
-	env.InstallCRD(kind)
-	env.NewOperator(harness.Options{
-		Watches: env.Watches(tenant(kind).With("allow", map[string]any{
-			"lookup": "all", "otherNamespaces": true, "clusterScoped": []string{"ClusterRole.rbac.authorization.k8s.io"},
-		})),
-		AllNamespaces: true,
-	}).Start()
+	kind := env.Use(tenantEverywhere)
 	web := harness.MakeCR(kind, "web").Set("namespaceOverride", vault).Set("lookup", vault).Set("cluster", true).Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -202,14 +184,9 @@ func TestRecord_InAnotherNamespaceIsIgnored(t *testing.T) {
 func TestImpersonation_ObjectsAreWrittenAsServiceAccount(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Plain")
-	env.InstallCRD(kind)
+	kind := env.Use(plainAsDeployer)
 	env.Create(harness.Object("v1", "ServiceAccount", "deployer"))
-	operator := env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")).With("serviceAccountName", "deployer")),
-		Account: env.NewAccount(),
-	}).Start()
-	audit := env.Audit(operator.User())
+	audit := env.Audit(harness.SharedUser())
 	web := harness.MakeCR(kind, "web").Set("count", 2).Obj()
 	env.Create(web)
 	deployer := "system:serviceaccount:" + env.Namespace + ":deployer"

@@ -27,16 +27,7 @@ func evaluate(kind harness.Kind, name, expression, path string) from {
 func TestValuesFrom_ObjectsOfAnyKind(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, backings := env.NewKind("Sourced"), env.NewKind("Backing")
-	env.InstallCRD(kind)
-	service := from{"apiVersion": "v1", "kind": "Service", "name": "{{ .metadata.name }}", "expression": "self.spec.ports[0].port", "targetPath": "count", "optional": true}
-	operator := env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")).With("valuesFrom", []from{
-			service,
-			evaluate(backings, `{{ dig "spec" "backing" "" . }}`, "{'message': self.status.greeting, 'nested': {'word': self.metadata.name}}", ""),
-		})),
-		Account: env.NewAccount(),
-	}).Start()
+	kind, backings := env.Use(plainFromBackings), backingKind
 	web, free := harness.MakeCR(kind, "web").Set("backing", "shared-values").Obj(), harness.MakeCR(kind, "free").Obj()
 	env.Create(web, free)
 	// The name of its source is empty.
@@ -61,7 +52,7 @@ func TestValuesFrom_ObjectsOfAnyKind(t *testing.T) {
 	expectData(t, env, "web-0", "word", "shared-values")
 
 	// Each change of the values causes one revision, and other changes cause none.
-	audit := env.Audit(operator.User())
+	audit := env.Audit(harness.SharedUser())
 	greet(`"good day"`)
 	env.WaitRevision(web, 2)
 	env.Patch(backing, `[{"op": "add", "path": "/metadata/annotations", "value": {"a": "b"}}]`)
@@ -139,14 +130,7 @@ func portOf(name string, port int64) *unstructured.Unstructured {
 // A source that the custom resource also depends on makes it wait.
 func TestValuesFrom_WaitsForDependency(t *testing.T) {
 	t.Parallel()
-	d := newDependent(t)
-	d.change = func(shops harness.Entry) harness.Entry {
-		return shops.With("valuesFrom", []from{
-			evaluate(d.stores, `{{ dig "spec" "store" "" . }}`, "'revision ' + string(self.status.release.revision)", "message"),
-			evaluate(d.stores, `{{ dig "spec" "store" "" . }}`, "self.spec.word", "nested.word"),
-		})
-	}
-	d.serve("0.1.0")
+	d := useDependent(t, shopFromStore)
 	shop, store := d.shop("shop", "db"), d.store("db")
 	d.Create(shop)
 	if message := d.waitReason(shop, api.ReasonDependencyNotReady); message != "Waits for Store db: not found" {
@@ -188,22 +172,19 @@ func TestValuesFrom_WaitsForDependency(t *testing.T) {
 	d.ExpectRevisions("shop", "1 superseded, 2 deployed")
 }
 
+// fromSecret returns an optional entry of valuesFrom with an expression over a
+// Secret.
+func fromSecret(expression, path string) from {
+	source := evaluate(harness.Kind{GroupVersionKind: harness.Secret("").GroupVersionKind()}, "{{ .metadata.name }}-values", expression, path)
+	source["optional"] = true
+	return source
+}
+
 // The results of expressions over a Secret are never reported, whichever error occurs.
 func TestSecrets_ExpressionResultsAreRedacted(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	secrets := harness.Kind{GroupVersionKind: harness.Secret("").GroupVersionKind()}
-	secret := func(expression, path string) from {
-		source := evaluate(secrets, "{{ .metadata.name }}-values", expression, path)
-		source["optional"] = true
-		return source
-	}
-	kind, operator := serveFrom(env, "strict",
-		secret("has(self.data.mode) ? self.data.mode : 'plain'", "mode"),
-		secret("has(self.data.port) ? int(self.data.port) : 80", "port"),
-		secret("'{{ ' + self.data.parts.split(',').join('_') + ' }}'", "note"),
-		secret("self.data[self.data.index]", "last"),
-	)
+	kind := env.Use(strictFromExpressions)
 	for name, attempt := range map[string]struct {
 		data    map[string]any
 		reason  string
@@ -227,7 +208,7 @@ func TestSecrets_ExpressionResultsAreRedacted(t *testing.T) {
 				t.Errorf("the message is %q, want %q in it", message, attempt.message)
 			}
 			env.WaitEvent(cr, attempt.reason)
-			expectRedacted(env, operator, cr, attempt.canary)
+			expectRedacted(env, harness.SharedLog(), cr, attempt.canary)
 		})
 	}
 	// The missing key is part of the Secret.
@@ -236,5 +217,5 @@ func TestSecrets_ExpressionResultsAreRedacted(t *testing.T) {
 	cr := harness.MakeCR(kind, "index").Obj()
 	env.Create(object, cr)
 	env.WaitCondition(cr, "Ready", metav1.ConditionFalse, "RenderFailed")
-	expectRedacted(env, operator, cr, "canary-9d8")
+	expectRedacted(env, harness.SharedLog(), cr, "canary-9d8")
 }

@@ -246,7 +246,7 @@ func reads(audit *harness.Audit) (names []string) {
 func TestSecrets_ValuesAreRedacted(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, operator := serveFrom(env, "strict", from{"kind": "Secret", "name": "{{ .metadata.name }}-values"})
+	kind := env.Use(strictFromSecret)
 	for name, attempt := range map[string]struct{ text, reason, canary string }{
 		// The template fails with the value of mode.
 		"template": {"mode: unheard-of", "RenderFailed", "unheard-of"},
@@ -264,13 +264,13 @@ func TestSecrets_ValuesAreRedacted(t *testing.T) {
 			env.Create(cr)
 			env.WaitCondition(cr, "Ready", metav1.ConditionFalse, attempt.reason)
 			env.WaitEvent(cr, attempt.reason)
-			expectRedacted(env, operator, cr, attempt.canary)
+			expectRedacted(env, harness.SharedLog(), cr, attempt.canary)
 		})
 	}
 }
 
 // expectRedacted checks that a text is not in any output that users can read.
-func expectRedacted(env *harness.Env, operator *harness.Operator, cr *unstructured.Unstructured, canary string) {
+func expectRedacted(env *harness.Env, log string, cr *unstructured.Unstructured, canary string) {
 	env.T().Helper()
 	resource, err := json.Marshal(env.Get(cr).Object)
 	if err != nil {
@@ -279,7 +279,7 @@ func expectRedacted(env *harness.Env, operator *harness.Operator, cr *unstructur
 	for where, text := range map[string]string{
 		"the resource": string(resource),
 		"an event":     env.Kubectl("get", "events", "-o", "yaml"),
-		"the log":      operator.Log(),
+		"the log":      log,
 	} {
 		if i := strings.Index(text, canary); i >= 0 {
 			env.T().Errorf("%s contains %s: …%s…", where, canary, text[max(0, i-200):min(len(text), i+200)])
@@ -305,7 +305,7 @@ func TestSecrets_ValuesOfStoredRevisionsAreRedacted(t *testing.T) {
 		t.Errorf("the message of Ready is %q", message)
 	}
 	env.WaitEvent(web, "UninstallFailed")
-	expectRedacted(env, operator, web, "canary 9b5")
+	expectRedacted(env, operator.Log(), web, "canary 9b5")
 	env.Annotate(web, "uninstall-disable-hooks", "true")
 	env.WaitGone(web)
 }

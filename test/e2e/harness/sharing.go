@@ -225,6 +225,10 @@ func (e *Env) Use(kind Kind) Kind {
 // SharedUser returns the user name of the operator of the kinds of Share.
 func SharedUser() string { return ofSharedKinds.User() }
 
+// SharedLog returns the log of the operator of the kinds of Share. It contains
+// the log of other tests.
+func SharedLog() string { return ofSharedKinds.Log() }
+
 // SharedEntry returns the entry of a kind of Share.
 func (e *Env) SharedEntry(kind Kind) Entry {
 	e.t.Helper()
