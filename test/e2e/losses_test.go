@@ -230,6 +230,9 @@ func TestGuard_DriftCorrectionKeepsClaims(t *testing.T) {
 	if replicas, _, _ := unstructured.NestedInt64(l.Get(set).Object, "spec", "replicas"); replicas != 2 || l.Get(claim).GetUID() != uid || l.Get(claim).GetDeletionTimestamp() != nil {
 		t.Errorf("%d replicas, want 2, with the claim", replicas)
 	}
+	// The StatefulSet controller deletes the claim of a replica whose pod runs, and
+	// keeps the claim if the pod is being replaced.
+	l.Kubectl("rollout", "status", "statefulset/web-a")
 	l.Kubectl("scale", "statefulset", "web-a", "--replicas=1")
 	l.WaitStatus(web, "the end of the drift", func(status api.Status) error {
 		if drifted := harness.Condition(status, api.ConditionDrifted); drifted != nil {
