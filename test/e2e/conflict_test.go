@@ -13,21 +13,19 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
+// objectsOfTenants is a key of an entry for the chart "tenant".
+var objectsOfTenants = harness.Entry{"rbac": []any{
+	map[string]any{"apiGroups": []string{""}, "resources": []string{"services", "persistentvolumeclaims"}, "template": "templates/all.yaml"},
+	map[string]any{"apiGroups": []string{"batch"}, "resources": []string{"jobs"}, "template": "templates/all.yaml"},
+	map[string]any{"apiGroups": []string{""}, "resources": []string{"pods"}, "verbs": []string{"get", "list", "watch"}},
+}}
+
 // TestConflict_ObjectsOfOtherResourcesAreNotAdopted: neither another resource
 // of the kind nor a resource of another kind adopts an object of the same name.
 func TestConflict_ObjectsOfOtherResourcesAreNotAdopted(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	one, other := env.NewKind("One"), env.NewKind("Other")
-	env.InstallCRD(one)
-	env.InstallCRD(other)
-	env.NewOperator(harness.Options{
-		Watches: env.Watches(
-			harness.MakeEntry(one, harness.Chart("plain")),
-			harness.MakeEntry(other, harness.Chart("tenant")).With("rbac", []any{map[string]any{"template": "templates/all.yaml"}}),
-		),
-		AllNamespaces: true,
-	}).Start()
+	one, other := env.Use(plainKind), env.Use(otherTenant)
 	owner := harness.MakeCR(one, "web").Set("message", "mine").Set("count", 2).Obj()
 	env.Create(owner)
 	env.WaitReady(owner)
@@ -76,17 +74,7 @@ spec:
 func TestConflict_ObjectsCreatedDuringHookStay(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	one, other := env.NewKind("One"), env.NewKind("Other")
-	env.InstallCRD(one)
-	env.InstallCRD(other)
-	entry := func(kind harness.Kind) harness.Entry {
-		return harness.MakeEntry(kind, harness.Chart("tenant")).With("rbac", []any{
-			map[string]any{"apiGroups": []string{""}, "resources": []string{"services", "persistentvolumeclaims"}, "template": "templates/all.yaml"},
-			map[string]any{"apiGroups": []string{"batch"}, "resources": []string{"jobs"}, "template": "templates/all.yaml"},
-			map[string]any{"apiGroups": []string{""}, "resources": []string{"pods"}, "verbs": []string{"get", "list", "watch"}},
-		})
-	}
-	env.NewOperator(harness.Options{Watches: env.Watches(entry(one), entry(other)), AllNamespaces: true}).Start()
+	one, other := env.Use(oneTenant), env.Use(otherTenant)
 	service := func(app string) string {
 		return "apiVersion: v1\nkind: Service\nmetadata: {name: shared}\nspec: {selector: {app: " + app + "}, ports: [{port: 80}]}"
 	}

@@ -19,7 +19,7 @@ import (
 func TestOrphan_ReleaseIsAdoptedByNextResource(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, operator := serve(env, "Plain", "plain")
+	kind := env.Use(plainKind)
 	cr := func() harness.CR { return harness.MakeCR(kind, "web").Set("count", 2).Set("message", "two") }
 	web := harness.MakeCR(kind, "web").Set("count", 2).Obj()
 	env.Create(web)
@@ -40,9 +40,6 @@ func TestOrphan_ReleaseIsAdoptedByNextResource(t *testing.T) {
 		}
 	}
 
-	// Another process, so that nothing is in memory.
-	operator.Kill()
-	operator.Start()
 	env.Create(cr().Obj())
 	env.WaitRevision(web, 2)
 	env.ExpectRevisions("web", "1 superseded, 2 deployed")
@@ -94,13 +91,7 @@ func TestDeleteHook_FailingHookCanBeSkipped(t *testing.T) {
 func TestDeleteHook_SkippedInTerminatingNamespace(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Hooks")
-	env.InstallCRD(kind)
-	elsewhere := env.NewNamespace("elsewhere")
-	env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).With("releaseNamespace", elsewhere)),
-		Account: env.NewAccount(), AllNamespaces: true,
-	}).Start()
+	kind, elsewhere := env.Use(hooksElsewhere), env.NewNamespace("elsewhere")
 	web := harness.MakeCR(kind, "web").Set("hooks.pre-delete", map[string]any{}).Obj()
 	env.Create(web)
 	env.WaitReady(web)

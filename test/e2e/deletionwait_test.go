@@ -17,7 +17,7 @@ const holdingFinalizer = `[{"op": "add", "path": "/metadata/finalizers", "value"
 func TestDelete_WaitsForObjectsOnRequest(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, operator := serve(env, "Hooks", "hooks", harness.Entry{"timeout": "2s"})
+	kind := env.Use(hooksWithin2s)
 	waits, goes := oneRevision(env, kind, "waits"), oneRevision(env, kind, "goes")
 	waits.annotate("uninstall-wait", "true")
 	for _, web := range []ownedRelease{waits, goes} {
@@ -26,25 +26,24 @@ func TestDelete_WaitsForObjectsOnRequest(t *testing.T) {
 		env.Delete(web.cr)
 	}
 	env.WaitGone(goes.cr)
-	// Longer than the timeout, and in another process.
-	stays := func() {
-		env.WaitCondition(waits.cr, "Ready", metav1.ConditionFalse, "WaitingForObjects")
-		status := env.Status(waits.cr)
-		if message := condition(t, status, "Ready").Message; !strings.Contains(message, "ConfigMap "+env.Namespace+"/waits") {
-			t.Errorf("the message of Ready is %q", message)
-		}
-	}
-	stays()
+	waits.waitsForObjects()
+	// Longer than the timeout.
 	env.Consistently("the custom resource exists", 5*time.Second, func(ctx context.Context) error {
 		_, err := env.At(waits.cr).Get(ctx, "waits", metav1.GetOptions{})
 		return err
 	})
-	operator.Kill()
-	operator.Start()
-	fenceOf(env, kind)
-	stays()
+	waits.waitsForObjects()
 	removeFinalizers(env, "waits")
 	env.WaitGone(waits.cr, harness.ConfigMap("waits"))
+}
+
+// waitsForObjects waits until a deletion waits for the ConfigMap.
+func (r ownedRelease) waitsForObjects() {
+	r.t.Helper()
+	status := r.env.WaitCondition(r.cr, "Ready", metav1.ConditionFalse, "WaitingForObjects")
+	if message := condition(r.t, status, "Ready").Message; !strings.Contains(message, "ConfigMap "+r.env.Namespace+"/"+r.name) {
+		r.t.Errorf("the message of Ready is %q", message)
+	}
 }
 
 // removeFinalizers removes the finalizers of a ConfigMap.
@@ -54,20 +53,4 @@ func removeFinalizers(env *harness.Env, name string) {
 	if err != nil && !apierrors.IsNotFound(err) {
 		env.T().Error(err)
 	}
-}
-
-// No record lists the objects of the release, and the new process never observed it. With delete hooks, objects have no ownerReference, so the
-// garbage collector does not delete them.
-func TestDelete_WithoutRecordsFindsObjectsByLabel(t *testing.T) {
-	t.Parallel()
-	env := harness.New(t)
-	kind, operator := serve(env, "Hooks", "hooks")
-	web, kept := oneRevision(env, kind, "web"), oneRevision(env, kind, "kept")
-	kept.annotate("deletion-policy", "orphan")
-	operator.Kill()
-	env.Kubectl("delete", "secret", "--selector=owner=helm")
-	env.Delete(web.cr, kept.cr)
-	operator.Start()
-	env.WaitGone(web.cr, harness.ConfigMap("web"), kept.cr)
-	expectData(t, env, "kept", "message", "one")
 }

@@ -50,8 +50,7 @@ func TestEdit_ManyEditsEndAtTheLast(t *testing.T) {
 // at all.
 func TestEdit_OutsideSpecChangesNothing(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	operator := env.NewOperator(harness.Options{Account: env.NewAccount()}).Start()
+	env := harness.NewInstalled(t)
 	const manifest = `{"apiVersion": "app.example.com/v1alpha1", "kind": "PodSet", "metadata": {"name": "web"}, "spec": {"replicas": 2}}`
 	env.KubectlWith(manifest, "apply", "-f", "-")
 	web := harness.MakePodSet("web").Obj()
@@ -69,7 +68,7 @@ func TestEdit_OutsideSpecChangesNothing(t *testing.T) {
 		{"a label", "", []string{"label", "podset", "web", "team=blue"}},
 		{"a foreign annotation", "", []string{"annotate", "podset", "web", "example.com/note=seen"}},
 	} {
-		audit := env.Audit(operator.User())
+		audit := env.Audit(harness.System.User())
 		env.KubectlWith(edit.stdin, edit.args...)
 		fence(env)
 		if writes := audit.Writes("fence"); len(writes) > 0 {

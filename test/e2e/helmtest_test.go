@@ -17,7 +17,7 @@ import (
 func TestHelmTest_KeepsRevision(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, operator := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	for _, test := range []struct {
 		name string
 		hook map[string]any
@@ -52,16 +52,6 @@ func TestHelmTest_KeepsRevision(t *testing.T) {
 					t.Errorf("annotation %s was %q and is %q", key, before[key], after[key])
 				}
 			}
-			web.follows(2, "two")
-			// Another process has nothing to do, either.
-			operator.Stop()
-			if output, err := env.TryHelm("test", web.name, "--timeout", "30s"); (err != nil) != test.fails {
-				t.Fatalf("helm test: %v\n%s", err, output)
-			}
-			operator.Start()
-			waitRestored(env, newest)
-			fenceOf(env, kind)
-			env.ExpectRevisions(web.name, "1 superseded, 2 deployed")
 			web.follows(2, "two")
 			// Drift is still corrected, and the next edit is applied.
 			env.Patch(harness.ConfigMap(web.name), messageChanged)

@@ -180,7 +180,7 @@ func TestStuckHook_FailureNamesCause(t *testing.T) {
 func TestRunningHook_OnlyAbortInterrupts(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, operator := serve(env, "Hooks", "hooks")
+	kind := env.Use(hooksKind)
 	web := oneRevision(env, kind, "web")
 	web.edit("two", map[string]any{"pre-upgrade": map[string]any{"node": newNodeLabel(env)}})
 	setHookRunning(env, "web-pre-upgrade")
@@ -206,14 +206,11 @@ func TestRunningHook_OnlyAbortInterrupts(t *testing.T) {
 		t.Errorf("the event is %+v", event)
 	}
 
-	// If no edit waits, an abort prevents retries of the action, also in the
-	// next process.
+	// If no edit waits, an abort prevents retries of the action.
 	web.annotate("abort", "3")
 	env.WaitRevisions("web", "1 deployed, 2 failed, 3 failed")
 	env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "Aborted")
 	env.WaitGone(harness.Job("web-pre-upgrade"))
-	operator.Kill()
-	operator.Start()
 	fenceOf(env, kind)
 	env.ExpectRevisions("web", "1 deployed, 2 failed, 3 failed")
 	env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "Aborted")
@@ -231,16 +228,7 @@ func TestRunningHook_OnlyAbortInterrupts(t *testing.T) {
 func TestStuckHook_ScaleFieldWritesDoNotInterrupt(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Hooks")
-	env.InstallCRD(kind)
-	env.Patch(harness.Object("apiextensions.k8s.io/v1", "CustomResourceDefinition", kind.Resource()),
-		`[{"op": "add", "path": "/spec/versions/0/subresources/scale", "value": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}}]`)
-	env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks")).With("subresources", map[string]any{
-			"scale": map[string]any{"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
-		})),
-		Account: env.NewAccount(),
-	}).Start()
+	kind := env.Use(hooksScaled)
 	web := oneRevision(env, kind, "web")
 	web.edit("two", unpullable("pre-upgrade"))
 	waitReadyMessage(env, web.cr, noImage)

@@ -57,8 +57,7 @@ func TestInstall_RollsOutAndReports(t *testing.T) {
 
 func TestObjects_CarryOwnerLabels(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	env.NewOperator(harness.Options{Name: "sailor"}).Start()
+	env := harness.NewInstalled(t)
 	web := harness.MakePodSet("web").Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -66,7 +65,7 @@ func TestObjects_CarryOwnerLabels(t *testing.T) {
 	owner, deployment := env.Get(web), env.Get(harness.Deployment("web"))
 	for key, want := range map[string]string{
 		"chartwright.dev/owner-uid":    string(owner.GetUID()),
-		"chartwright.dev/operator":     "sailor",
+		"chartwright.dev/operator":     harness.InstalledName(),
 		"app.kubernetes.io/managed-by": "Helm",
 	} {
 		if got := deployment.GetLabels()[key]; got != want {

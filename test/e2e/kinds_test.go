@@ -159,6 +159,19 @@ var (
 	}})
 )
 
+// Kinds that allow more than others.
+var (
+	hooksElsewhere       = harness.Share("Hooks", "hooks", harness.Entry{"releaseNamespace": "{{ .metadata.namespace }}-elsewhere"})
+	keepingKind          = harness.Share("Keeping", "defining", definingAllowed)
+	oneTenant            = harness.Share("One", "tenant", objectsOfTenants)
+	otherTenant          = harness.Share("Other", "tenant", objectsOfTenants)
+	plainTakingOwnership = harness.Share("Plain", "plain", harness.Entry{"allow": map[string]any{"takeOwnership": "onRequest"}})
+	plainWithOutputs     = harness.Share("Store", "plain", harness.Entry{"outputs": []map[string]any{
+		{"name": "added", "value": "objects.ConfigMap[release.name + '-0'].data.?added.orValue('')"},
+		{"name": "missing", "value": "objects.ConfigMap[release.name + '-0'].data.missing"},
+	}})
+)
+
 // laterKind returns a kind whose CRD a test installs while the operator runs.
 func laterKind(name string) harness.Kind {
 	return harness.Kind{GroupVersionKind: schema.GroupVersionKind{Group: strings.ToLower(name) + ".test", Version: "v1", Kind: name}}

@@ -324,7 +324,7 @@ func TestGuard_SurvivesRestarts(t *testing.T) {
 	env.SetSpec(l.cr("edited", map[string]any{"message": "two"}))
 	env.SetSpec(l.cr("moved", map[string]any{"claims": []any{"a"}, "target": elsewhere}))
 	plan, move := waitApproval(env, edited, "delete PersistentVolumeClaim"), waitApproval(env, moved, "move the release")
-	operator.Kill()
+	operator.Stop()
 	operator.Start()
 	fenceOf(env, l.kind)
 	if again := waitApproval(env, edited, "delete PersistentVolumeClaim"); again.Digest != plan.Digest {

@@ -141,36 +141,27 @@ func TestOutputs_PublishAndPropagate(t *testing.T) {
 		}
 	}
 
+	// A Secret of a user is not changed.
+	foreign := holding(p.secret("other"), "password", "foreign")
+	p.Create(foreign, holding(harness.Secret("other-login"), "password", "own-password"))
+	other := harness.MakeCR(p.stores, "other").Obj()
+	p.Create(other)
+	failed := p.WaitCondition(other, api.ConditionStatusFieldsFailed, metav1.ConditionTrue, api.ReasonExpressionFailed)
+	if message := harness.Condition(failed, api.ConditionStatusFieldsFailed).Message; !strings.Contains(message, "status.outputs: ") || !strings.Contains(message, foreign.GetName()+" already exists") {
+		t.Errorf("the message is %q", message)
+	}
+	p.waitOutputs("other", map[string]string{"password": "foreign"})
+
 	p.Delete(shop, store)
 	p.WaitGone(shop, store)
 	p.WaitGone(p.secret("db"))
-}
-
-func TestOutputs_ForeignSecretStays(t *testing.T) {
-	t.Parallel()
-	p := servePublishing(t)
-	foreign := holding(p.secret("db"), "password", "foreign")
-	p.Create(foreign, holding(harness.Secret("db-login"), "password", "own-password"))
-	store := harness.MakeCR(p.stores, "db").Obj()
-	p.Create(store)
-	status := p.WaitCondition(store, api.ConditionStatusFieldsFailed, metav1.ConditionTrue, api.ReasonExpressionFailed)
-	if message := harness.Condition(status, api.ConditionStatusFieldsFailed).Message; !strings.Contains(message, "status.outputs: ") || !strings.Contains(message, foreign.GetName()+" already exists") {
-		t.Errorf("the message is %q", message)
-	}
-	p.waitOutputs("db", map[string]string{"password": "foreign"})
 }
 
 // A change of an object by another client is published, although it is no drift.
 func TestOutputs_FollowObjects(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Store")
-	env.InstallCRD(kind)
-	account := env.NewAccount()
-	env.NewOperator(harness.Options{Account: account, Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")).With("outputs", []map[string]any{
-		{"name": "added", "value": "objects.ConfigMap[release.name + '-0'].data.?added.orValue('')"},
-		{"name": "missing", "value": "objects.ConfigMap[release.name + '-0'].data.missing"},
-	}))}).Start()
+	kind := env.Use(plainWithOutputs)
 	web := harness.MakeCR(kind, "web").Obj()
 	env.Create(web)
 	env.WaitReady(web)
@@ -185,7 +176,7 @@ func TestOutputs_FollowObjects(t *testing.T) {
 		t.Errorf("the message is %q", message)
 	}
 	env.ExpectRevisions("web", "1 deployed")
-	audit := env.Audit(account.User())
+	audit := env.Audit(harness.SharedUser())
 	env.Consistently("idle", 3*time.Second, func(context.Context) error {
 		if requests := slices.DeleteFunc(audit.Requests(), func(r harness.Request) bool { return r.ObjectRef.Resource == "selfsubjectrulesreviews" }); len(requests) > 0 {
 			return fmt.Errorf("the operator requested %v", requests)

@@ -93,30 +93,6 @@ func TestPause(t *testing.T) {
 	}
 }
 
-func TestPause_SurvivesRestart(t *testing.T) {
-	t.Parallel()
-	env := harness.New(t)
-	kind, operator := serve(env, "Hooks", "hooks")
-	web := oneRevision(env, kind, "web")
-	web.annotate("pause", "true")
-	web.paused(metav1.ConditionTrue)
-	// Wait for the condition, because the process is killed next.
-	env.WaitEvent(web.cr, "Paused")
-	operator.Kill()
-	web.edit("two", nil)
-	env.Patch(harness.ConfigMap("web"), messageChanged)
-	operator.Start()
-	web.paused(metav1.ConditionFalse)
-	fenceOf(env, kind)
-	expectData(t, env, "web", "message", "theirs")
-	env.ExpectRevisions("web", "1 deployed")
-	if n := env.CountEvents(web.cr, "Paused"); n != 1 {
-		t.Errorf("%d events report the pause", n)
-	}
-	env.Unannotate(web.cr, "pause")
-	web.follows(2, "two")
-}
-
 // An invalid annotation is reported once and blocks nothing.
 func TestAnnotations_InvalidAreReportedOnce(t *testing.T) {
 	t.Parallel()

@@ -192,6 +192,12 @@ func (r ownedRelease) annotate(annotation, value string) {
 	r.env.Annotate(r.cr, annotation, value)
 }
 
+// in returns the release for another part of the test.
+func (r ownedRelease) in(env *harness.Env) ownedRelease {
+	r.t, r.env = env.T(), env
+	return r
+}
+
 // edit changes the message in the spec, and the hooks.
 func (r ownedRelease) edit(message string, hooks map[string]any) {
 	r.t.Helper()

@@ -229,6 +229,9 @@ func SharedUser() string { return ofSharedKinds.User() }
 // the log of other tests.
 func SharedLog() string { return ofSharedKinds.Log() }
 
+// InstalledName returns the name of the operator of NewInstalled.
+func InstalledName() string { return ofInstalledKinds.options.Name }
+
 // SharedEntry returns the entry of a kind of Share.
 func (e *Env) SharedEntry(kind Kind) Entry {
 	e.t.Helper()
