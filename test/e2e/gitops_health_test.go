@@ -16,33 +16,13 @@ import (
 func TestGitTools_ReportHealth(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Hooks")
-	env.InstallCRD(kind)
-	operator := env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks"))),
-		Account: env.NewAccount(),
-	})
-	fresh := harness.MakeCR(kind, "fresh").Set("message", "one").Obj()
-	env.Create(fresh)
-	expectHealth(env, fresh, gitops.Progressing, status.UnknownStatus)
-	operator.Start()
-	env.WaitRevision(fresh, 1)
-	expectHealth(env, fresh, gitops.Healthy, status.CurrentStatus)
+	kind := env.Use(hooksKind)
 	for _, test := range []struct {
 		name string
 		do   func(ownedRelease)
 		argo string
 		flux status.Status
 	}{
-		{"an edit that is not observed", func(web ownedRelease) {
-			if err := operator.WhileFrozen(func() {
-				web.edit("two", nil)
-				expectHealth(web.env, web.cr, gitops.Progressing, status.InProgressStatus)
-			}); err != nil {
-				web.t.Error(err)
-			}
-			web.follows(2, "two")
-		}, gitops.Healthy, status.CurrentStatus},
 		{"an upgrade in progress", func(web ownedRelease) {
 			web.edit("two", map[string]any{"pre-upgrade": map[string]any{"node": "nowhere"}})
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionUnknown, "Upgrading")
@@ -72,12 +52,43 @@ func TestGitTools_ReportHealth(t *testing.T) {
 			web.env.WaitCondition(web.cr, "Ready", metav1.ConditionFalse, "Paused")
 		}, gitops.Suspended, status.InProgressStatus},
 	} {
-		// Not in parallel, because one of the cases stops the operator.
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			web := oneRevision(env.For(t), kind, test.name)
 			test.do(web)
 			expectHealth(web.env, web.cr, test.argo, test.flux)
 		})
+	}
+}
+
+// TestGitTools_OperatorDoesNotRespond: the health checks report progress until the
+// operator has observed a spec.
+func TestGitTools_OperatorDoesNotRespond(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.NewKind("Hooks")
+	env.InstallCRD(kind)
+	operator := env.NewOperator(harness.Options{
+		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("hooks"))),
+		Account: env.NewAccount(),
+	})
+	fresh := harness.MakeCR(kind, "fresh").Set("message", "one").Obj()
+	env.Create(fresh)
+	expectHealth(env, fresh, gitops.Progressing, status.UnknownStatus)
+	operator.Start()
+	env.WaitRevision(fresh, 1)
+	expectHealth(env, fresh, gitops.Healthy, status.CurrentStatus)
+	web := oneRevision(env, kind, "edited")
+	if err := operator.WhileFrozen(func() {
+		web.edit("two", nil)
+		expectHealth(env, web.cr, gitops.Progressing, status.InProgressStatus)
+	}); err != nil {
+		t.Error(err)
+	}
+	web.follows(2, "two")
+	expectHealth(env, web.cr, gitops.Healthy, status.CurrentStatus)
+	for _, tool := range gitTools {
+		t.Run("finalizers in Git by "+tool.name, func(t *testing.T) { addFinalizers(env.For(t), kind, operator, tool) })
 	}
 }
 

@@ -195,39 +195,34 @@ func TestGitTools_ReplaceRemovesAnnotations(t *testing.T) {
 	}
 }
 
-// With client-side apply, finalizers in Git replace all others, and the
-// operator restores its own. With server-side apply they are added.
-func TestGitTools_FinalizersInGit(t *testing.T) {
-	t.Parallel()
-	env := harness.New(t)
-	kind, operator := serve(env, "Plain", "plain")
-	for _, tool := range gitTools {
-		t.Run(tool.name, func(t *testing.T) {
-			env := env.For(t)
-			web := harness.MakeCR(kind, nameFor(strings.ToLower(tool.name))).Set("message", "one").Obj()
-			tool.apply(env, web)
-			env.WaitReady(web)
-			// Flux does not write if only finalizers differ.
-			message := map[bool]string{true: "two", false: "one"}[tool.name == "Flux"]
-			inGit := harness.MakeCR(kind, web.GetName()).Set("message", message).Obj()
-			inGit.SetFinalizers([]string{"test.chartwright.dev/hold"})
-			if err := operator.WhileFrozen(func() {
-				tool.apply(env, inGit)
-				taken := !slices.Contains(env.Get(web).GetFinalizers(), api.Finalizer)
-				if wanted := tool.name == "kubectl"; taken != wanted {
-					t.Errorf("finalizers are %v", env.Get(web).GetFinalizers())
-				}
-			}); err != nil {
-				t.Fatal(err)
-			}
-			env.Wait("both finalizers", func(context.Context) error {
-				if finalizers := env.Get(web).GetFinalizers(); len(finalizers) != 2 || !slices.Contains(finalizers, api.Finalizer) {
-					return fmt.Errorf("finalizers are %v", finalizers)
-				}
-				return nil
-			})
-		})
+// addFinalizers checks that finalizers in Git, with client-side apply, replace all
+// others, and that the operator restores its own. With server-side apply they are
+// added.
+func addFinalizers(env *harness.Env, kind harness.Kind, operator *harness.Operator, tool gitTool) {
+	t := env.T()
+	t.Helper()
+	web := harness.MakeCR(kind, nameFor(strings.ToLower(tool.name))).Set("message", "one").Obj()
+	tool.apply(env, web)
+	env.WaitReady(web)
+	// Flux does not write if only finalizers differ.
+	message := map[bool]string{true: "two", false: "one"}[tool.name == "Flux"]
+	inGit := harness.MakeCR(kind, web.GetName()).Set("message", message).Obj()
+	inGit.SetFinalizers([]string{"test.chartwright.dev/hold"})
+	if err := operator.WhileFrozen(func() {
+		tool.apply(env, inGit)
+		taken := !slices.Contains(env.Get(web).GetFinalizers(), api.Finalizer)
+		if wanted := tool.name == "kubectl"; taken != wanted {
+			t.Errorf("finalizers are %v", env.Get(web).GetFinalizers())
+		}
+	}); err != nil {
+		t.Fatal(err)
 	}
+	env.Wait("both finalizers", func(context.Context) error {
+		if finalizers := env.Get(web).GetFinalizers(); len(finalizers) != 2 || !slices.Contains(finalizers, api.Finalizer) {
+			return fmt.Errorf("finalizers are %v", finalizers)
+		}
+		return nil
+	})
 }
 
 // By default, Argo CD deletes in the foreground: everything is deleted, the
