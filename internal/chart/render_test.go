@@ -67,6 +67,7 @@ func renderByPackage(t testing.TB, by *render.Renderer, c *Chart, given map[stri
 // without templates that the renderer parsed. Values that differ between two
 // renders by Helm itself are passwords and certificates, and are ignored.
 func TestRender_ChartsMatchHelm(t *testing.T) {
+	t.Parallel()
 	renderer, compared := render.New(render.Defaults()), 0
 	for _, folder := range chartFolders(t) {
 		c, err := LoadDir(os.DirFS(folder))
@@ -80,7 +81,6 @@ func TestRender_ChartsMatchHelm(t *testing.T) {
 		inputs["no values"] = map[string]any{}
 		for name, values := range inputs {
 			want, wantErr := renderByHelm(c, maps.Clone(values))
-			again, _ := renderByHelm(c, maps.Clone(values))
 			got, err := renderByPackage(t, renderer, c, maps.Clone(values))
 			if !cmp.Equal(errorText(wantErr), errorText(err)) {
 				t.Errorf("%s with %s: got error %v, want Helm's %v", folder, name, err, wantErr)
@@ -91,6 +91,11 @@ func TestRender_ChartsMatchHelm(t *testing.T) {
 			fixed, err := renderByHelm(&Chart{chart: written(c.chart, c.Name(), got)}, maps.Clone(values))
 			if diff := cmp.Diff(withoutPartials(got), fixed); err != nil || diff != "" {
 				t.Errorf("%s with %s: Helm changes the rendered files (-before +after): %v\n%s", folder, name, err, diff)
+			}
+			again := want
+			if !maps.Equal(want, got) {
+				// Some files contain passwords that differ in each render.
+				again, _ = renderByHelm(c, maps.Clone(values))
 			}
 			for file := range want {
 				if want[file] != again[file] {
@@ -204,6 +209,7 @@ var snippets = []string{
 	`{{ trunc 2 "abc" }} {{ b64enc "a" }} {{ sha256sum "a" }} {{ add 1 2 }} {{ mul 2 3 }} {{ round 1.5 0 }} {{ int "7" }} {{ ceil 1.1 }} {{ date "2006" (toDate "2006-01-02" "2020-01-01") }} {{ semverCompare ">=1" "1.2.3" }} {{ snakecase "aB" }} {{ .Values.map.a | default 1 | toString | quote }}`,
 	`{{"{{"}} .Values.x }} {{ "{{ a }}" }}`, `{{{ "x" }}}`,
 	`{{ $x := 1 }}{{ if true }}{{ $x = 2 }}{{ end }}{{ $x }} {{ (dict "a" 1).a }} {{ not true }} {{ and 1 0 }} {{ or 0 "" "z" }} {{ eq 1 1 2 }} {{ lt 1 2 }}`,
+	`{{ dict (dict "files" .Files "map" (dict "files" .Subcharts.inner.Files "values" .Values) "none" nil "list" (list .Files)) 1 | toJson }}`,
 	`{{ .Subcharts.inner.Values }} {{ .Subcharts.inner.Chart.Name }} {{ .Values.inner }} {{ .Values.global }}`,
 }
 
