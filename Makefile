@@ -181,8 +181,8 @@ test-cluster: build-tests ## Test the local cluster itself.
 bench-check: build cluster-binaries $(BIN)/bench ## Fail if an install, an idle operator, an idle kind or a restart exceeds its limits.
 	@$(BIN)/bench check
 
-test-race-long: cluster-binaries ## Test the packages of the program ten times with the race detector.
-	@CGO_ENABLED=1 $(GO_TEST) -race -count=10 -timeout 4h ./internal/...
+test-race-long: cluster-binaries ## Test the packages of the program ten times with the race detector and all inputs.
+	@CGO_ENABLED=1 CHARTWRIGHT_LONG=1 $(GO_TEST) -race -count=10 -timeout 4h ./internal/...
 
 verify: build-tests ## Check formats, modules, generated files, charts, config, wording and commit messages.
 	@test/tools/verify

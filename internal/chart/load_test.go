@@ -92,6 +92,7 @@ func TestArchiveFiles_RejectsGitRepositories(t *testing.T) {
 // A chart of a few kilobytes is rejected before it is loaded if its packed subcharts or
 // its YAML would expand to gigabytes.
 func TestLoadArchive_RejectsBombs(t *testing.T) {
+	t.Parallel()
 	file := func(name string) tar.Header { return tar.Header{Name: "small/" + name, Typeflag: tar.TypeReg} }
 	zeros := strings.Repeat("\x00", 4<<20)
 	large := packedWith(t, file("files/zeros"), zeros).String()

@@ -92,6 +92,7 @@ func TestFeatures_OfHelperThatFileMayInclude(t *testing.T) {
 
 // Values of a custom resource can contain templates that include any helper of the chart.
 func TestFeaturesOf_ValuesThatIncludeHelpers(t *testing.T) {
+	t.Parallel()
 	c := library(`{{ include "library.render" (dict "value" .Values.extra "context" $) }}{{ include "library.isOpenShift" . }}`).load(t)
 	ofChart := analysis.Features{APIs: []string{"security.openshift.io/v1"}}
 	every := analysis.Features{KubeVersion: true, APIVersions: true, APIs: []string{"security.openshift.io/v1"}}

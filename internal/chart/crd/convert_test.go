@@ -38,13 +38,14 @@ func TestConvert_Constructs(t *testing.T) {
 			if c.NoHelm {
 				return
 			}
+			validate := c.validator(t)
 			for _, value := range c.Valid {
-				if err := c.helm(t, value); err != nil {
+				if err := validate(value); err != nil {
 					t.Errorf("Helm rejects %s: %v", value, err)
 				}
 			}
 			for _, value := range c.Invalid {
-				if c.helm(t, value) == nil {
+				if validate(value) == nil {
 					t.Errorf("Helm accepts %s", value)
 				}
 			}

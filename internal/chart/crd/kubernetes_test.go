@@ -23,6 +23,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/landing"
+	"github.com/chartwright/chartwright/internal/testenv"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -109,7 +110,7 @@ func testLanded(t *testing.T, c client.Client) {
 	definition := generate(t, box)
 	install(t, c, definition)
 	refused, accepted := 0, 0
-	for seed := range uint64(1500) {
+	for seed := range uint64(testenv.Attempts(750, 1500)) {
 		g := generator{rand.New(rand.NewPCG(3, seed))}
 		spec := map[string]any{}
 		for range 1 + g.IntN(2) {
@@ -257,7 +258,11 @@ func testPublic(t *testing.T, c client.Client, folder string) {
 			t.Fatal(err)
 		}
 		of := catalog.Kind{Watch: watches.Watch{Group: "public.example.com", Version: "v1", Kind: fmt.Sprintf("Public%d", i)}, Chart: loaded}
-		definition := generate(t, of)
+		finder := &landing.Finder{}
+		definition, _, err := GenerateWith(of, finder)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if size := len(marshal(t, definition)); size > 512<<10 {
 			t.Errorf("%s: the CRD has %d bytes", loaded.Name(), size)
 		}
@@ -275,7 +280,7 @@ func testPublic(t *testing.T, c client.Client, folder string) {
 		}
 		roundTrip(t, c, definition, loaded.Name()+" defaults", defaults)
 		if len(loaded.Schema()) == 0 {
-			landings, err := new(landing.Finder).Find(loaded)
+			landings, err := finder.Find(loaded)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -94,9 +94,9 @@ func (c construct) convert(t *testing.T) (apiextensionsv1.JSONSchemaProps, []War
 	return spec, warnings
 }
 
-// helm validates a value as Helm does: it merges the value with the defaults, and removes
-// defaults that the value sets to null.
-func (c construct) helm(t *testing.T, value json.RawMessage) error {
+// validator returns a function that validates values as Helm does: it merges the value with
+// the defaults, and removes defaults that the value sets to null.
+func (c construct) validator(t *testing.T) func(value json.RawMessage) error {
 	t.Helper()
 	compiler := jsonschema.NewCompiler()
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(c.document(t)))
@@ -110,10 +110,12 @@ func (c construct) helm(t *testing.T, value json.RawMessage) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defaults := c.defaults(t)
-	spec := map[string]any{"v": decode(t, value)}
-	merged := values.Merge(c.defaults(t), spec)
-	return schema.Validate(withoutNulls(merged, defaults))
+	return func(value json.RawMessage) error {
+		defaults := c.defaults(t)
+		spec := map[string]any{"v": decode(t, value)}
+		merged := values.Merge(c.defaults(t), spec)
+		return schema.Validate(withoutNulls(merged, defaults))
+	}
 }
 
 // withoutNulls removes null values of keys that have a default.
