@@ -29,6 +29,8 @@ func TestMemberOf_Phase(t *testing.T) {
 			rolloutMember{Version: "0.1.0", Phase: phaseWaiting, To: "0.2.0", Reason: api.ReasonWaiting, Place: 3, Message: "new chart"}},
 		{"waiting and not ready", makeCR("web").release(1, "0.1.0").ready(isFalse, api.ReasonObjectFailed).update("0.2.0", api.ReasonRolloutStopped, 3),
 			rolloutMember{Version: "0.1.0", Phase: phaseWaiting, To: "0.2.0", Reason: api.ReasonRolloutStopped, Place: 3, Message: "new chart"}},
+		{"waiting for an approval", makeCR("web").release(1, "0.1.0").ready(isTrue, api.ReasonDeployed).update("0.2.0", api.ReasonApprovalRequired, 0),
+			rolloutMember{Version: "0.1.0", Phase: phaseWaiting, To: "0.2.0", Reason: api.ReasonApprovalRequired, Message: "new chart"}},
 		{"refused downgrade", makeCR("web").release(1, "0.2.0").ready(isTrue, api.ReasonDeployed).update("0.1.0", api.ReasonDowngradeRefused, 0),
 			rolloutMember{Version: "0.2.0", Phase: phaseReady, To: "0.1.0", Reason: api.ReasonDowngradeRefused}},
 		{"held", makeCR("web").release(3, "0.1.0").ready(isTrue, api.ReasonDeployed).held(1, 2, api.ReasonRolledBack).update("0.2.0", api.ReasonHeld, 0),
