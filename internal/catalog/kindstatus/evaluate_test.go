@@ -113,6 +113,7 @@ func TestEvaluate_FailureAffectsOneField(t *testing.T) {
 		{"division", "1 / (values.replicas - 2)", "division by zero"},
 		{"cost", "lists.range(9999).map(x, lists.range(9999).map(y, x * y)).size()", "the evaluation exceeds the limit of 250000 steps"},
 		{"size", "lists.range(9999).map(x, 'a text of some length')", "the result is larger than 128 KiB"},
+		{"size of a key", "{lists.range(200).map(x, '" + strings.Repeat("x", 1000) + "').join(): 1}", "the result is larger than 128 KiB"},
 		{"infinity", "values.ratio / 0.0", "which JSON cannot represent"},
 		{"a type", "[type(1)]", "the result is a type"},
 		{"a large number", "18446744073709551615u", "too large"},
