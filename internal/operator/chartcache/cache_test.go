@@ -121,6 +121,16 @@ func TestCache_DeletesLeastRecentlyUsedArchives(t *testing.T) {
 	}
 }
 
+func TestCache_StoreFailsWithoutFolder(t *testing.T) {
+	c := open(t, 100)
+	if err := os.RemoveAll(filepath.Join(c.dir, archives)); err != nil {
+		t.Fatal(err)
+	}
+	if stored, err := c.Store("a", Entry{}, []byte("archive")); err == nil {
+		t.Errorf("the archive was stored as %q, want an error", stored)
+	}
+}
+
 // TestCache_StaysBelowLimit stores random archives.
 func TestCache_StaysBelowLimit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
