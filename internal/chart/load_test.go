@@ -129,6 +129,23 @@ func TestLoadArchive_RejectsBombs(t *testing.T) {
 	})
 }
 
+func TestCheckPacked_AllowsExactlyTheLimit(t *testing.T) {
+	packed := packedWith(t, tar.Header{Name: "small/files/zeros", Typeflag: tar.TypeReg}, strings.Repeat("\x00", 1<<10)).Bytes()
+	var size int64
+	if err := eachEntry(bytes.NewReader(packed), func(entry *tar.Header, _ io.Reader) error {
+		size += entry.Size
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for limit, want := range map[int64]error{size: nil, size - 1: errChartTooLarge} {
+		left := limit
+		if err := checkPacked(packed, &left); !errors.Is(err, want) {
+			t.Errorf("%d bytes with a limit of %d: got error %v, want %v", size, limit, err, want)
+		}
+	}
+}
+
 // TestLoadDir_CopiesNoLargeFile counts the bytes that a load allocates. Charts of operators
 // have CRDs of megabytes, and one operator can serve more than a hundred charts.
 func TestLoadDir_CopiesNoLargeFile(t *testing.T) {
