@@ -186,6 +186,27 @@ func TestMake_PermissionsEqualRoles(t *testing.T) {
 	}
 }
 
+// TestMake_OmitsAccountsWithoutRules checks that the bundle has no permissions with an
+// empty list of rules.
+func TestMake_OmitsAccountsWithoutRules(t *testing.T) {
+	for _, test := range []struct {
+		without              string
+		permissions, cluster int
+	}{
+		{"ClusterRoleBinding", 1, 0},
+		{"RoleBinding", 0, 1},
+	} {
+		in := fresh(t)
+		setModes(in, "AllNamespaces")
+		without(&in, test.without)
+		install := read(t, makeBundle(t, in)).csv.Spec.Install.Spec
+		if len(install.Permissions) != test.permissions || len(install.ClusterPermissions) != test.cluster {
+			t.Errorf("without a %s: permissions %v, clusterPermissions %v, want %d and %d",
+				test.without, install.Permissions, install.ClusterPermissions, test.permissions, test.cluster)
+		}
+	}
+}
+
 // setModes sets the supported install modes of the base.
 func setModes(in bundle.Input, modes ...string) {
 	list := []any{}
