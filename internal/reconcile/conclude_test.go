@@ -1,12 +1,19 @@
 package reconcile
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -79,5 +86,31 @@ func TestConclude_EmitsEventForNews(t *testing.T) {
 				t.Errorf("unexpected second event %q", more)
 			}
 		})
+	}
+}
+
+func TestExplain_ReasonOfError(t *testing.T) {
+	for _, test := range []struct {
+		err     error
+		reason  string
+		stalled bool
+	}{
+		{errors.New("no connection"), api.ReasonUpgradeFailed, false},
+		{chart.ErrInvalidValues, api.ReasonInvalidValues, true},
+		{chart.ErrRender, api.ReasonRenderFailed, true},
+		{helm.ErrConflict, api.ReasonObjectConflict, true},
+		{release.ErrTooLarge, api.ReasonTooLarge, true},
+		{helm.ErrNotAllowed, api.ReasonNotAllowed, true},
+		{helm.ErrRefused, api.ReasonRefused, true},
+		{helm.ErrApprovalRequired, api.ReasonApprovalRequired, true},
+		{helm.ErrProtected, api.ReasonObjectProtected, true},
+		{helm.ErrWaiting, api.ReasonWaitingForObjects, false},
+	} {
+		err := fmt.Errorf("upgrade: %w", test.err)
+		got := explain(actions[plan.StepUpgrade], err)
+		want := status.Failure{Reason: test.reason, Message: err.Error(), Stalled: test.stalled}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", test.err, diff)
+		}
 	}
 }
