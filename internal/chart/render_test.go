@@ -209,7 +209,6 @@ var snippets = []string{
 	`{{ trunc 2 "abc" }} {{ b64enc "a" }} {{ sha256sum "a" }} {{ add 1 2 }} {{ mul 2 3 }} {{ round 1.5 0 }} {{ int "7" }} {{ ceil 1.1 }} {{ date "2006" (toDate "2006-01-02" "2020-01-01") }} {{ semverCompare ">=1" "1.2.3" }} {{ snakecase "aB" }} {{ .Values.map.a | default 1 | toString | quote }}`,
 	`{{"{{"}} .Values.x }} {{ "{{ a }}" }}`, `{{{ "x" }}}`,
 	`{{ $x := 1 }}{{ if true }}{{ $x = 2 }}{{ end }}{{ $x }} {{ (dict "a" 1).a }} {{ not true }} {{ and 1 0 }} {{ or 0 "" "z" }} {{ eq 1 1 2 }} {{ lt 1 2 }}`,
-	`{{ dict (dict "files" .Files "map" (dict "files" .Subcharts.inner.Files "values" .Values) "none" nil "list" (list .Files)) 1 | toJson }}`,
 	`{{ .Subcharts.inner.Values }} {{ .Subcharts.inner.Chart.Name }} {{ .Values.inner }} {{ .Values.global }}`,
 }
 

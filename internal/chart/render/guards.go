@@ -247,7 +247,6 @@ func guardWalks(b *budget, all template.FuncMap) {
 	all["dict"] = wrapAll(b, of[func(...any) map[string]any]("dict"), func(values []any) {
 		for i := 0; i < len(values); i += 2 {
 			b.weigh("dict", values[i])
-			values[i] = quickText(values[i])
 		}
 	})
 	// set returns its argument, which must not be counted again.
