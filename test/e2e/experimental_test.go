@@ -112,13 +112,12 @@ spec: {isPublic: True, numberOfReplicas: 3}
 // unless Chartwright's own annotation sets another.
 func TestExperimental_ReconcilePeriod(t *testing.T) {
 	t.Parallel()
-	env := harness.New(t)
-	operator := shipped(env, harness.Experimental, "", shippedAccount(env, harness.Experimental), "--min-reconcile-period", "300ms")
+	env := harness.NewShipped(t)
 	web := harness.MakeCR(harness.Experimental, "web").Obj()
 	env.Create(web)
 	env.WaitReady(web)
 
-	audit := env.Audit(operator.User())
+	audit := env.Audit(harness.ShippedUser())
 	env.Kubectl("annotate", "experimental", "web", "ansible.operator-sdk/reconcile-period=300ms")
 	env.Wait("the period to pass a few times", func(context.Context) error {
 		if found := applies(audit); found["web"] < 6 || found["web-pods"] < 3 {
@@ -128,7 +127,7 @@ func TestExperimental_ReconcilePeriod(t *testing.T) {
 	})
 	env.Kubectl("annotate", "experimental", "web", "chartwright.dev/reconcile-period=1h")
 	waitProcessed(env, "fence-1")
-	audit = env.Audit(operator.User())
+	audit = env.Audit(harness.ShippedUser())
 	waitProcessed(env, "fence-2")
 	if found := applies(audit); found["web"] > 0 || found["web-pods"] > 0 {
 		t.Errorf("applied with a longer period of Chartwright: %v", found)

@@ -158,28 +158,6 @@ func TestRecord_DeletedByUserIsRestored(t *testing.T) {
 	}
 }
 
-// Foreign writes to the status do not change the release, and the next
-// reconciliation corrects the status.
-func TestStatus_ForeignWritesChangeNothing(t *testing.T) {
-	t.Parallel()
-	env := harness.New(t)
-	operator := env.NewOperator(harness.Options{}).Start()
-	web := harness.MakePodSet("web").Obj()
-	env.Create(web)
-	env.WaitReady(web)
-	deployment := env.Get(harness.Deployment("web"))
-
-	env.Kubectl("patch", "podset", "web", "--subresource=status", "--type=json", "-p", `[{"op": "remove", "path": "/status"}]`)
-	operator.Stop()
-	operator.Start()
-
-	env.WaitRevision(web, 1)
-	env.ExpectRevisions("web", "1 deployed")
-	if now := env.Get(harness.Deployment("web")); generation(now) != generation(deployment) {
-		t.Error("the Deployment was changed")
-	}
-}
-
 // generation returns a text that changes with every change of an object's spec.
 func generation(o *unstructured.Unstructured) string {
 	return fmt.Sprint(o.GetUID(), " ", o.GetGeneration())

@@ -25,6 +25,8 @@ var (
 	leavingsWithoutSecrets = harness.Share("Leavings", "leavings", harness.Entry{"uninstall": map[string]any{"hookSecrets": "Delete"}})
 	leavingsKept           = harness.Share("Leavings", "leavings", keepsHookObjects)
 	phasesKind             = harness.Share("Phases", "phases", keepsHookObjects)
+	plainOfTeamBlue        = harness.Share("Plain", "plain", harness.Entry{}.Selector("team", "blue"))
+	onceKind               = harness.Share("Once", "once")
 	plainKind              = harness.Share("Plain", "plain")
 	strictKind             = harness.Share("Strict", "strict")
 	wordsKind              = harness.Share("Words", "words")

@@ -12,26 +12,42 @@ import (
 
 // restartState is a state from which the next process must continue.
 type restartState struct {
-	name string
-	kind harness.Kind
-	// prepare causes the state. It returns what happens while no operator runs, or nil,
-	// and the check of the next process.
-	prepare func(env *harness.Env, kind harness.Kind) (meanwhile, check func(*harness.Env))
+	name    string
+	kind    harness.Kind
+	prepare prepareState
 }
 
-// The parts of the test share one operator and one restart.
+// prepareState causes a state. It returns what happens while no operator runs, or nil, and
+// the check of the next process.
+type prepareState func(env *harness.Env, kind harness.Kind) (meanwhile, check func(*harness.Env))
+
+// The states share one operator and one restart for each way to end it.
 func TestRestart_ContinuesFromEachState(t *testing.T) {
 	t.Parallel()
+	for _, how := range ends {
+		t.Run(how.name, func(t *testing.T) {
+			t.Parallel()
+			restartFromEachState(t, how.end, how.installLeft)
+		})
+	}
+}
+
+// restartFromEachState ends an operator, which leaves an install in progress with the
+// given revisions, and starts it again.
+func restartFromEachState(t *testing.T, end func(*harness.Operator), installLeft string) {
+	t.Helper()
 	env := harness.New(t)
 	hooks, within2s, defining := env.NewKind("Hooks"), env.NewKind("Short"), env.NewKind("Defining")
-	for _, kind := range []harness.Kind{hooks, within2s, defining} {
+	plain, once := env.NewKind("Plain"), env.NewKind("Once")
+	for _, kind := range []harness.Kind{hooks, within2s, defining, plain, once} {
 		env.InstallCRD(kind)
 	}
 	ofDefining := harness.MakeEntry(defining, harness.Chart("defining"))
 	maps.Copy(ofDefining, definingAllowed)
 	operator := env.NewOperator(harness.Options{
-		Watches:       env.Watches(harness.MakeEntry(hooks, harness.Chart("hooks")), harness.MakeEntry(within2s, harness.Chart("hooks")).Timeout("2s"), ofDefining),
-		AllNamespaces: true,
+		Watches: env.Watches(harness.MakeEntry(hooks, harness.Chart("hooks")), harness.MakeEntry(within2s, harness.Chart("hooks")).Timeout("2s"), ofDefining,
+			harness.MakeEntry(plain, harness.Chart("plain")), harness.MakeEntry(once, harness.Chart("once"))),
+		AllNamespaces: true, Args: []string{"--max-concurrent-reconciles=16"},
 	}).Start()
 	states := []restartState{
 		{"orphan", hooks, orphanedRelease},
@@ -43,6 +59,22 @@ func TestRestart_ContinuesFromEachState(t *testing.T) {
 		{"helm-test-passes", hooks, testedByHelm("helm-test-passes", false)},
 		{"helm-test-fails", hooks, testedByHelm("helm-test-fails", true)},
 		{"kept", defining, keptClaim},
+		{"verified", plain, verifiedRelease(func() *harness.Audit { return env.Audit(operator.User()) })},
+		{"status-removed", plain, removedStatus},
+		{"edited", plain, missedEdit},
+		{"deleted", plain, missedDeletion},
+		{"created", plain, missedCreation},
+		{"install", hooks, interruptedInstall(installLeft)},
+		{"edited-install", hooks, editedInstall},
+		{"deleted-install", hooks, deletedInstall},
+		{"upgrade", hooks, interruptedUpgrade},
+		{"uninstall", hooks, interruptedUninstall},
+		{"orphaned", plain, orphanedWithoutFinalizer},
+		{"one-without-owner", plain, oneWithoutOwner},
+		{"job-ran", once, jobThatRan(watchTries(env, "job-ran-migrate"))},
+		{"job-finishes", once, jobThatFinishes(watchTries(env, "job-finishes-migrate"))},
+		{"job-deleted", once, deletedJob(watchTries(env, "job-deleted-migrate"))},
+		{"job-failed", once, failedJob(watchTries(env, "job-failed-migrate"))},
 	}
 	meanwhile, checks := make([]func(*harness.Env), len(states)), make([]func(*harness.Env), len(states))
 	each := func(stage string, do func(env *harness.Env, i int)) {
@@ -61,14 +93,16 @@ func TestRestart_ContinuesFromEachState(t *testing.T) {
 	each("before the restart", func(env *harness.Env, i int) {
 		meanwhile[i], checks[i] = states[i].prepare(env, states[i].kind)
 	})
-	operator.Kill()
+	end(operator)
 	for _, do := range meanwhile {
 		if do != nil {
 			do(env)
 		}
 	}
 	operator.Start()
-	fenceOf(env, hooks)
+	for _, kind := range []harness.Kind{hooks, plain, once} {
+		fenceOf(env, kind)
+	}
 	each("after the restart", func(env *harness.Env, i int) { checks[i](env) })
 }
 
@@ -180,7 +214,7 @@ func abortedUpgrade(env *harness.Env, kind harness.Kind) (meanwhile, check func(
 
 // The process has nothing to do after "helm test", which removes the annotations of
 // the release record.
-func testedByHelm(name string, fails bool) func(env *harness.Env, kind harness.Kind) (meanwhile, check func(*harness.Env)) {
+func testedByHelm(name string, fails bool) prepareState {
 	return func(env *harness.Env, kind harness.Kind) (meanwhile, check func(*harness.Env)) {
 		web := oneRevision(env, kind, name)
 		web.edit("two", map[string]any{"test": map[string]any{"fail": fails}})

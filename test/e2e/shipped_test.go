@@ -18,13 +18,13 @@ import (
 
 // shipped serves a kind of the repository with its entry in watches.yaml, and
 // with another chart if one is given.
-func shipped(env *harness.Env, kind harness.Kind, chart string, account harness.Account, args ...string) *harness.Operator {
+func shipped(env *harness.Env, kind harness.Kind, chart string, account harness.Account) *harness.Operator {
 	env.T().Helper()
 	entry := env.Shipped(kind)
 	if chart != "" {
 		entry = entry.With("chart", chart)
 	}
-	return env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: account, Args: args}).Start()
+	return env.NewOperator(harness.Options{Watches: env.Watches(entry), Account: account}).Start()
 }
 
 // shippedAccount installs a kind of the repository and returns the account of

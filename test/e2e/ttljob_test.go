@@ -2,9 +2,7 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -34,10 +32,22 @@ func staysReady(env *harness.Env, cr *unstructured.Unstructured, runs func() int
 	})
 }
 
+// requestVerification requests that all objects are verified, and waits until they are.
+func requestVerification(env *harness.Env, cr *unstructured.Unstructured) {
+	env.T().Helper()
+	env.Annotate(cr, "reconcile-requested-at", "now")
+	env.WaitStatus(cr, "the request to be processed", func(status api.Status) error {
+		if status.Answered == nil || status.Answered.ReconcileRequestedAt != "now" {
+			return fmt.Errorf("answered is %+v", status.Answered)
+		}
+		return nil
+	})
+}
+
 func TestTTLJob_RunsOncePerRevision(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, operator := serve(env, "Once", "once")
+	kind := env.Use(onceKind)
 	web := harness.MakeCR(kind, "web").Obj()
 	runs := watchTries(env, "web-migrate")
 	env.Create(web)
@@ -53,93 +63,9 @@ func TestTTLJob_RunsOncePerRevision(t *testing.T) {
 	env.WaitReady(web)
 	staysReady(env, web, runs, 2)
 
-	// The next process reads it from the record.
-	env.Wait("the record to contain the finished Job", func(context.Context) error {
-		for _, record := range env.Records("web") {
-			if record.Labels["status"] == "deployed" && strings.Contains(record.Annotations["chartwright.dev/inventory"], env.Namespace+"/web-migrate") {
-				return nil
-			}
-		}
-		return errors.New("not yet")
-	})
-	operator.Kill()
-	audit := env.Audit(operator.User())
-	operator.Start()
-	fenceOf(env, kind)
-	staysReady(env, web, runs, 2)
-	for _, request := range audit.Writes("") {
-		if request.ObjectRef.Name == "web-migrate" || request.ObjectRef.Name == "web" {
-			t.Errorf("after a restart the operator sent %s", request)
-		}
-	}
-	env.Annotate(web, "reconcile-requested-at", "now")
-	env.WaitStatus(web, "the request to be processed", func(status api.Status) error {
-		if status.Answered == nil || status.Answered.ReconcileRequestedAt != "now" {
-			return fmt.Errorf("answered is %+v", status.Answered)
-		}
-		return nil
-	})
+	requestVerification(env, web)
 	staysReady(env, web, runs, 2)
 	if n := env.CountEvents(web, "DriftCorrected"); n > 0 {
 		t.Errorf("%d events DriftCorrected", n)
 	}
-}
-
-// The operator did not observe that the Job finished, but its TTL may have
-// deleted it.
-func TestTTLJob_FinishedWhileOperatorWasStopped(t *testing.T) {
-	t.Parallel()
-	env := harness.New(t)
-	kind, operator := serve(env, "Once", "once")
-	node := newNodeLabel(env)
-	web := harness.MakeCR(kind, "web").Set("node", node).Obj()
-	runs := watchTries(env, "web-migrate")
-	env.Create(web)
-	env.WaitRevision(web, 1)
-	operator.Kill()
-	labelNode(env, node)
-	env.WaitGone(ttlJob("web"))
-	operator.Start()
-	fenceOf(env, kind)
-	env.WaitReady(web)
-	staysReady(env, web, runs, 1)
-}
-
-func TestTTLJob_DeletedBeforeFinishedIsRecreated(t *testing.T) {
-	t.Parallel()
-	env := harness.New(t)
-	kind, operator := serve(env, "Once", "once")
-	web := harness.MakeCR(kind, "web").Set("node", newNodeLabel(env)).Set("ttl", 3600).Obj()
-	runs := watchTries(env, "web-migrate")
-	env.Create(web)
-	env.WaitRevision(web, 1)
-	env.Kubectl("delete", "job", "web-migrate")
-	waitTries(env, runs, 2)
-	// Also if the operator did not observe the deletion, because the TTL cannot
-	// have elapsed.
-	operator.Kill()
-	env.Kubectl("delete", "job", "web-migrate")
-	operator.Start()
-	waitTries(env, runs, 3)
-}
-
-func TestTTLJob_FailureIsKeptAfterDeletion(t *testing.T) {
-	t.Parallel()
-	env := harness.New(t)
-	kind, operator := serve(env, "Once", "once")
-	web := harness.MakeCR(kind, "web").Set("fail", true).Obj()
-	runs := watchTries(env, "web-migrate")
-	env.Create(web)
-	env.WaitCondition(web, "Deployed", metav1.ConditionTrue, "InstallSuccessful")
-	env.WaitGone(ttlJob("web"))
-	env.WaitCondition(web, "Ready", metav1.ConditionFalse, "ObjectFailed")
-	operator.Kill()
-	operator.Start()
-	fenceOf(env, kind)
-	env.Consistently("the failure is reported and the Job does not run again", 3*time.Second, func(context.Context) error {
-		if ready := harness.Condition(env.Status(web), "Ready"); ready.Reason != "ObjectFailed" || runs() != 1 {
-			return fmt.Errorf("%+v, and %d runs", ready, runs())
-		}
-		return nil
-	})
 }

@@ -151,14 +151,8 @@ func TestWatchesFile_OverrideValuesTakePrecedence(t *testing.T) {
 func TestWatchesFile_SelectorLimitsServedResources(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.NewKind("Plain")
-	env.InstallCRD(kind)
-	account := env.NewAccount()
-	operator := env.NewOperator(harness.Options{
-		Watches: env.Watches(harness.MakeEntry(kind, harness.Chart("plain")).Selector("team", "blue")),
-		Account: account,
-	}).Start()
-	audit := env.Audit(operator.User())
+	kind := env.Use(plainOfTeamBlue)
+	audit := env.Audit(harness.SharedUser())
 	other := harness.MakeCR(kind, "other").Label("team", "red").Obj()
 	bare := harness.MakeCR(kind, "bare").Obj()
 	ours := harness.MakeCR(kind, "ours").Label("team", "blue").Obj()

@@ -124,9 +124,9 @@ type sharedOperator struct {
 	*Operator
 }
 
-// manyWorkers is more than one worker per parallel test: a test that waits for a
-// hook must not delay others.
-const manyWorkers = "--max-concurrent-reconciles=16"
+// sharedArgs are flags for more than one worker per parallel test, because a test
+// that waits for a hook must not delay others, and for short periods.
+var sharedArgs = []string{"--max-concurrent-reconciles=16", "--min-reconcile-period=200ms"}
 
 var (
 	ofSharedKinds = &sharedOperator{name: "shared", start: func(e *Env) Options {
@@ -140,7 +140,7 @@ var (
 		for _, kind := range sharedKinds {
 			e.WaitServed(kind.Kind)
 		}
-		return Options{Watches: e.Watches(entries...), AllNamespaces: true, Args: []string{manyWorkers}}
+		return Options{Watches: e.Watches(entries...), AllNamespaces: true, Args: sharedArgs}
 	}}
 	// Operators of other tests serve the kinds of the other two in other
 	// namespaces.
@@ -157,7 +157,7 @@ var (
 			watches := e.Watches(entries...)
 			e.InstallDerivedCRDs(watches, shippedKinds...)
 			// The tests use all permissions for the optional objects of a Database.
-			return Options{Watches: watches, Args: []string{manyWorkers}, Env: []string{NoStreamingLists}}
+			return Options{Watches: watches, Args: sharedArgs, Env: []string{NoStreamingLists}}
 		},
 	}
 )
@@ -224,6 +224,9 @@ func (e *Env) Use(kind Kind) Kind {
 
 // SharedUser returns the user name of the operator of the kinds of Share.
 func SharedUser() string { return ofSharedKinds.User() }
+
+// ShippedUser returns the user name of the operator of NewShipped.
+func ShippedUser() string { return ofShippedKinds.User() }
 
 // SharedLog returns the log of the operator of the kinds of Share. It contains
 // the log of other tests.
