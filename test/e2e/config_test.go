@@ -76,12 +76,19 @@ func config(kind harness.Kind, name, spec string) string {
 	return fmt.Sprintf("apiVersion: %s/v1alpha1\nkind: Config\nmetadata: {name: %s}\nspec: %s\n", kind.Group, name, spec)
 }
 
-// A Config creates the namespace that it names and its components, and an Addon
-// adds to it.
-func TestConfig_WithAddon(t *testing.T) {
+func TestConfig(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind, _ := serveConfig(env)
+	kind, again := serveConfig(env)
+	t.Run("with an Addon", func(t *testing.T) { testConfigWithAddon(t, env.For(t), kind) })
+	t.Run("in an existing namespace", func(t *testing.T) { testConfigInExistingNamespace(env.For(t), kind) })
+	t.Run("upgrade and rollback", func(t *testing.T) { testConfigUpgrade(t, env.For(t), kind, again) })
+}
+
+// A Config creates the namespace that it names and its components, and an Addon
+// adds to it.
+func testConfigWithAddon(t *testing.T, env *harness.Env, kind harness.Kind) {
+	t.Helper()
 	target := createdNamespace(env)
 	name := kind.Resource() + "/config"
 	// The operator does not create the namespace on its own.
@@ -139,10 +146,8 @@ config   1.30.5    %s   True    Deployed
 }
 
 // A namespace that existed before remains, without the Config's objects.
-func TestConfig_KeepsExistingNamespace(t *testing.T) {
-	t.Parallel()
-	env := harness.New(t)
-	kind, _ := serveConfig(env)
+func testConfigInExistingNamespace(env *harness.Env, kind harness.Kind) {
+	env.T().Helper()
 	before := waitNamespace(env)
 	name := kind.Resource() + "/config"
 	env.KubectlWith(config(kind, "config", "{targetNamespace: "+env.Namespace+", createNamespace: true}"), "apply", "-f", "-")
@@ -154,10 +159,8 @@ func TestConfig_KeepsExistingNamespace(t *testing.T) {
 	env.Get(harness.Object("v1", "Namespace", env.Namespace))
 }
 
-func TestConfig_UpgradeAndRollback(t *testing.T) {
-	t.Parallel()
-	env := harness.New(t)
-	kind, again := serveConfig(env)
+func testConfigUpgrade(t *testing.T, env *harness.Env, kind harness.Kind, again func(chart string)) {
+	t.Helper()
 	chart := harness.Root("charts", "config")
 	target := createdNamespace(env)
 	name := kind.Resource() + "/config"

@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
@@ -156,9 +154,4 @@ func TestRecord_DeletedByUserIsRestored(t *testing.T) {
 			}
 		})
 	}
-}
-
-// generation returns a text that changes with every change of an object's spec.
-func generation(o *unstructured.Unstructured) string {
-	return fmt.Sprint(o.GetUID(), " ", o.GetGeneration())
 }

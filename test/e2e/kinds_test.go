@@ -14,6 +14,7 @@ var (
 	hooksKind              = harness.Share("Hooks", "hooks")
 	hooksWithHistory3      = harness.Share("Hooks", "hooks", harness.Entry{"maxHistory": 3})
 	hooksRolledBack        = harness.Share("Hooks", "hooks", harness.Entry{"onFailure": "Rollback", "retries": 1})
+	hooksRolledBackTwice   = harness.Share("Hooks", "hooks", harness.Entry{"onFailure": "Rollback", "retries": 2})
 	hooksAsDeployer        = harness.Share("Hooks", "hooks", harness.Entry{"serviceAccountName": "deployer"})
 	hooksAsAccountOfName   = harness.Share("Hooks", "hooks", harness.Entry{"serviceAccountName": "{{ .metadata.name }}"}, keepsHookObjects)
 	hooksWithin10s         = harness.Share("Hooks", "hooks", harness.Entry{"timeout": "10s"})

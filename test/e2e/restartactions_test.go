@@ -70,7 +70,7 @@ func missedDeletion(env *harness.Env, kind harness.Kind) (meanwhile, check func(
 	}
 }
 
-func missedCreation(env *harness.Env, kind harness.Kind) (meanwhile, check func(*harness.Env)) {
+func missedCreation(_ *harness.Env, kind harness.Kind) (meanwhile, check func(*harness.Env)) {
 	cr := harness.MakeCR(kind, "created").Obj()
 	return func(env *harness.Env) { env.Create(cr) }, func(env *harness.Env) { env.WaitRevision(cr, 1) }
 }

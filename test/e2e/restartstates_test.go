@@ -38,15 +38,16 @@ func restartFromEachState(t *testing.T, end func(*harness.Operator), installLeft
 	t.Helper()
 	env := harness.New(t)
 	hooks, within2s, defining := env.NewKind("Hooks"), env.NewKind("Short"), env.NewKind("Defining")
-	plain, once := env.NewKind("Plain"), env.NewKind("Once")
-	for _, kind := range []harness.Kind{hooks, within2s, defining, plain, once} {
+	plain, once, rollsBack := env.NewKind("Plain"), env.NewKind("Once"), env.NewKind("RollsBack")
+	for _, kind := range []harness.Kind{hooks, within2s, defining, plain, once, rollsBack} {
 		env.InstallCRD(kind)
 	}
 	ofDefining := harness.MakeEntry(defining, harness.Chart("defining"))
 	maps.Copy(ofDefining, definingAllowed)
 	operator := env.NewOperator(harness.Options{
 		Watches: env.Watches(harness.MakeEntry(hooks, harness.Chart("hooks")), harness.MakeEntry(within2s, harness.Chart("hooks")).Timeout("2s"), ofDefining,
-			harness.MakeEntry(plain, harness.Chart("plain")), harness.MakeEntry(once, harness.Chart("once"))),
+			harness.MakeEntry(plain, harness.Chart("plain")), harness.MakeEntry(once, harness.Chart("once")),
+			harness.MakeEntry(rollsBack, harness.Chart("hooks")).With("onFailure", "Rollback").With("retries", 2)),
 		AllNamespaces: true, Args: []string{"--max-concurrent-reconciles=16"},
 	}).Start()
 	states := []restartState{
@@ -59,6 +60,7 @@ func restartFromEachState(t *testing.T, end func(*harness.Operator), installLeft
 		{"helm-test-passes", hooks, testedByHelm("helm-test-passes", false)},
 		{"helm-test-fails", hooks, testedByHelm("helm-test-fails", true)},
 		{"kept", defining, keptClaim},
+		{"rolled-back", rollsBack, rolledBackUpgrade(watchTries(env, "rolled-back-post-upgrade"))},
 		{"verified", plain, verifiedRelease(func() *harness.Audit { return env.Audit(operator.User()) })},
 		{"status-removed", plain, removedStatus},
 		{"edited", plain, missedEdit},
@@ -100,7 +102,7 @@ func restartFromEachState(t *testing.T, end func(*harness.Operator), installLeft
 		}
 	}
 	operator.Start()
-	for _, kind := range []harness.Kind{hooks, plain, once} {
+	for _, kind := range []harness.Kind{hooks, plain, once, rollsBack} {
 		fenceOf(env, kind)
 	}
 	each("after the restart", func(env *harness.Env, i int) { checks[i](env) })
@@ -173,6 +175,24 @@ func pausedRelease(env *harness.Env, kind harness.Kind) (meanwhile, check func(*
 		}
 		env.Unannotate(web.cr, "pause")
 		web.follows(2, "two")
+	}
+}
+
+// The hold after failed attempts outlives the process, and ends when the spec is edited.
+func rolledBackUpgrade(tries func() int) prepareState {
+	return func(env *harness.Env, kind harness.Kind) (meanwhile, check func(*harness.Env)) {
+		web := oneRevision(env, kind, "rolled-back")
+		web.edit("two", failing())
+		web.held(3, 1, "one")
+		return nil, func(env *harness.Env) {
+			web := web.in(env)
+			web.held(3, 1, "one")
+			if n := tries(); n != 2 {
+				env.T().Errorf("%d attempts, want 2", n)
+			}
+			web.edit("three", nil)
+			web.follows(4, "three")
+		}
 	}
 }
 
