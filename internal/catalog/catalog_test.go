@@ -250,6 +250,25 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+func TestFromFS_ReportsInvalidTemplates(t *testing.T) {
+	files := fstest.MapFS{}
+	for name, content := range chart("good") {
+		files["good/"+name] = &fstest.MapFile{Data: []byte(content)}
+	}
+	for want, fields := range map[string]string{
+		"releaseNamespace: not a template":   "  releaseNamespace: '{{'\n",
+		"createNamespace: not a template":    "  releaseNamespace: apps\n  createNamespace: '{{'\n",
+		"serviceAccountName: not a template": "  serviceAccountName: '{{'\n",
+	} {
+		files["watches.yaml"] = &fstest.MapFile{Data: []byte(entry("Good", "good", fields))}
+		_, err := catalog.FromFS(files, "watches.yaml")
+		var problems watches.LineErrors
+		if !errors.As(err, &problems) || len(problems) != 1 || !strings.HasPrefix(problems[0].Message, want) {
+			t.Errorf("got error %v, want %s", err, want)
+		}
+	}
+}
+
 func TestFromFile_MissingFile(t *testing.T) {
 	if _, err := catalog.FromFile(filepath.Join(t.TempDir(), "watches.yaml")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("FromFile: %v", err)
