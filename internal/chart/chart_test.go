@@ -108,6 +108,8 @@ func TestLoadDir_AppliesHelmignore(t *testing.T) {
 		with(".helmignore", "# comment\n*.bak\nsecret/\n").
 		with("values.yaml.bak", "broken: [").
 		with("secret/key", "x").
+		// Helm always ignores hidden files in templates.
+		with("templates/.config.yaml.swp", "broken: {{").
 		with("files/data.txt", "y")
 	if diff := cmp.Diff([]string{".helmignore", "Chart.yaml", "files/data.txt", "templates/NOTES.txt", "templates/_helpers.tpl", "templates/config.yaml", "values.yaml"}, names(folder.load(t))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
