@@ -69,6 +69,7 @@ func TestFind(t *testing.T) {
 		{"a port with a target", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: {{ .Values.port }}, targetPort: {{ .Values.port }}}]}\n", []string{"port: int32 of Service spec.ports.port"}},
 		{"a port with a probe", container("livenessProbe: {httpGet: {port: {{ .Values.port }}}}", "ports: [{containerPort: {{ .Values.port }}}]"), []string{"port: int32 of Deployment spec.template.spec.containers.ports.containerPort"}},
 		{"a target port", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 80, targetPort: {{ .Values.port }}}]}\n", nil},
+		{"a number after constants", container("ports: [{{ range untilStep 211 230 1 }}{containerPort: {{ . }}},{{ end }}]", "readinessProbe: {initialDelaySeconds: {{ .Values.replicas }}}"), []string{"replicas: int32 of Deployment spec.template.spec.containers.readinessProbe.initialDelaySeconds"}},
 		{"a number that repeats", container("ports: [{{ range until (int .Values.replicas) }}{containerPort: 80},{{ end }}]"), nil},
 		{"a map", container("resources: {{ toYaml .Values.limits | nindent 10 }}"), []string{resources}},
 		{"a map in one line", container("resources: {{ toJson .Values.limits }}"), []string{resources}},
