@@ -1,6 +1,7 @@
 package database
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -48,10 +49,9 @@ func (p *postgres) settings(primary, pods int) {
 	p.write("cluster/pods", strconv.Itoa(pods)+"\n")
 }
 
-// newPostgres skips the test if PostgreSQL is not installed.
-func newPostgres(t *testing.T) *postgres {
-	t.Helper()
-	bin, err := exec.CommandContext(t.Context(), "pg_config", "--bindir").Output()
+// TestMain adds the programs of PostgreSQL to PATH.
+func TestMain(m *testing.M) {
+	bin, err := exec.CommandContext(context.Background(), "pg_config", "--bindir").Output()
 	path := strings.TrimSpace(string(bin))
 	if err != nil {
 		// On Debian, pg_config is in another package.
@@ -59,8 +59,17 @@ func newPostgres(t *testing.T) *postgres {
 			path = filepath.Dir(found[len(found)-1])
 		}
 	}
-	path += string(os.PathListSeparator) + os.Getenv("PATH")
-	t.Setenv("PATH", path)
+	if err := os.Setenv("PATH", path+string(os.PathListSeparator)+os.Getenv("PATH")); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// newPostgres runs the test in parallel to others, because it mostly waits for servers. It
+// skips the test if PostgreSQL is not installed.
+func newPostgres(t *testing.T) *postgres {
+	t.Helper()
+	t.Parallel()
 	for _, program := range []string{"initdb", "pg_ctl", "postgres", "pg_controldata", "psql", "pg_dump", "pg_dumpall", "pg_restore", "pg_basebackup", "pg_isready", "vacuumdb"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("PostgreSQL is not installed: %v", err)
@@ -71,7 +80,7 @@ func newPostgres(t *testing.T) *postgres {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	p := &postgres{t: t, dir: dir, path: path, port: freePort(t), account: account(t)}
+	p := &postgres{t: t, dir: dir, path: os.Getenv("PATH"), port: freePort(t), account: account(t)}
 	p.must(os.Chmod(dir, 0o755)) // the account must have access
 	p.folder("scripts")
 	for name, text := range scripts(t) {
@@ -107,6 +116,8 @@ func account(t *testing.T) *syscall.Credential {
 	return nil
 }
 
+// freePort returns a port that no other test gets. The listener reserves it: the pods listen
+// on other addresses.
 func freePort(t *testing.T) string {
 	t.Helper()
 	var config net.ListenConfig
@@ -114,7 +125,7 @@ func freePort(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = listener.Close() }()
+	t.Cleanup(func() { _ = listener.Close() })
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
