@@ -27,7 +27,7 @@ func TestLargestAllowedSpecs_DoNotAffectOthers(t *testing.T) {
 	nested := strings.Repeat(`{"a":`, 20) + "1" + strings.Repeat("}", 20)
 	extra := "[" + strings.Repeat(nested+",", 1_999) + nested + "]"
 	var large []*unstructured.Unstructured
-	for i := range 16 {
+	for i := range 8 {
 		cr := harness.MakeCR(open, fmt.Sprintf("large-%d", i)).Set("extra", "EXTRA").Obj()
 		env.CreateText(cr, strings.Replace(text(t, cr), `"EXTRA"`, extra, 1))
 		large = append(large, cr)
@@ -37,7 +37,7 @@ func TestLargestAllowedSpecs_DoNotAffectOthers(t *testing.T) {
 	env.Create(other)
 	env.WaitRevision(other, 1)
 	t.Logf("other resource ready after %s, peak %d MiB", time.Since(start), operator.HighWater()>>20)
-	env.WaitRevision(large[15], 1)
+	env.WaitRevision(large[7], 1)
 	t.Logf("peak %d MiB", operator.HighWater()>>20)
 	operator.Stop()
 	operator.Start()

@@ -24,8 +24,8 @@ type onCall struct {
 	t *testing.T
 	// shared is the environment that all recipes share.
 	shared *harness.Env
-	// podSets serves PodSets; shops serves the kind Shop with the chart
-	// "hooks".
+	// podSets serves PodSets; shops serves the kind Shop with the chart "hooks".
+	// shop is empty for a page without that kind.
 	podSets, shops *harness.Operator
 	shop           harness.Kind
 	account        harness.Account
@@ -126,7 +126,10 @@ func (o *onCall) serveShops(env *harness.Env, chart string) {
 // command that only reads, as a user would, because the state may still change.
 func (o *onCall) call(c call) {
 	o.t.Helper()
-	command := shopName.ReplaceAllString(c.command, "${1}shop."+o.shop.Group+"${2}")
+	command := c.command
+	if o.shop != (harness.Kind{}) {
+		command = shopName.ReplaceAllString(command, "${1}shop."+o.shop.Group+"${2}")
+	}
 	if readOnly(c.command) {
 		o.env.Wait("line "+strconv.Itoa(c.line)+" to print the output on the page", func(context.Context) error {
 			printed, err := o.run(command)
@@ -162,9 +165,10 @@ func readOnly(command string) bool {
 
 // asInThePage replaces the test's names with the names on the page.
 func (o *onCall) asInThePage(printed string) string {
-	return strings.NewReplacer(
-		o.shop.Group, "example.com",
-		o.env.Namespace, "default",
-		"losses-0.1.0", "shop-0.1.0",
-	).Replace(printed)
+	names := []string{o.env.Namespace, "default", "losses-0.1.0", "shop-0.1.0"}
+	if o.shop != (harness.Kind{}) {
+		// The group contains the namespace.
+		names = append([]string{o.shop.Group, "example.com"}, names...)
+	}
+	return strings.NewReplacer(names...).Replace(printed)
 }

@@ -41,8 +41,6 @@ func runAsNewcomer(t *testing.T, calls []call) {
 	newcomer := onCall{
 		author: &author{env: env, home: t.TempDir(), kubeconfig: env.AdminKubeconfig()},
 		t:      t,
-		// The page has no such kind, and API groups are not replaced.
-		shop: env.NewKind("Shop"),
 	}
 	newcomer.path = newcomer.programs(t)
 	if err := os.Symlink(harness.Programs()["chartwright"], filepath.Join(newcomer.path, "kubectl-chartwright")); err != nil {
