@@ -101,7 +101,7 @@ func TestAnnotations_InvalidAreReportedOnce(t *testing.T) {
 	for _, bad := range []struct{ key, value, wantText string }{
 		{"pause", "please", `chartwright.dev/pause is "please": expected "true", "false" or "including-deletion"`},
 		{"reconcile-period", "soon", `chartwright.dev/reconcile-period is "soon": expected a duration`},
-		{"reconcile-period", "100ms", `chartwright.dev/reconcile-period is "100ms": the operator allows 10s or more, and uses 10s`},
+		{"reconcile-period", "100ms", `chartwright.dev/reconcile-period is "100ms": the operator allows 200ms or more, and uses 200ms`},
 		{"deletion-policy", "keep", `chartwright.dev/deletion-policy is "keep": expected "orphan" or "delete"`},
 		{"uninstall-wait", "a while", `chartwright.dev/uninstall-wait is "a while": expected "true" or "false"`},
 		{"take-ownership", "all", `chartwright.dev/take-ownership is "all"`},
