@@ -129,24 +129,21 @@ func TestDrift_IsCorrected(t *testing.T) {
 	}
 	e.Create(crs...)
 	e.WaitReady(crs...)
-	t.Run("case", func(t *testing.T) {
-		for i, test := range table {
-			t.Run(test.name, func(t *testing.T) {
-				t.Parallel()
-				e := everything{e.For(t), e.kind, e.widget, e.elsewhere}
-				objects := e.settled(crs[i].GetName())
-				// The objects that must be corrected in place, by UID.
-				left := map[string]types.UID{}
-				for target, object := range objects {
-					left[target] = object.GetUID()
-				}
-				for _, target := range test.targets {
-					left[target] = test.do(e.Env, objects[target], target)
-				}
-				e.waitCorrected(crs[i], objects, left)
-			})
-		}
-	})
+	for i, test := range table {
+		t.Run(test.name, func(t *testing.T) {
+			e := everything{e.For(t), e.kind, e.widget, e.elsewhere}
+			objects := e.settled(crs[i].GetName())
+			// The objects that must be corrected in place, by UID.
+			left := map[string]types.UID{}
+			for target, object := range objects {
+				left[target] = object.GetUID()
+			}
+			for _, target := range test.targets {
+				left[target] = test.do(e.Env, objects[target], target)
+			}
+			e.waitCorrected(crs[i], objects, left)
+		})
+	}
 	e.remove(crs...)
 	for _, cr := range crs {
 		for name, object := range e.dependents(cr.GetName()) {

@@ -91,20 +91,17 @@ func TestRollback_HoldsUntilSpecEdited(t *testing.T) {
 		Account: env.NewAccount(),
 	}).Start()
 	all := make([]ownedRelease, len(disturbances))
-	t.Run("when", func(t *testing.T) {
-		for i, disturbance := range disturbances {
-			t.Run(disturbance.name, func(t *testing.T) {
-				t.Parallel()
-				web := threeRevisions(env.For(t), kind, disturbance.name)
-				web.annotate("rollback-to", "1")
-				web.held(4, 1, "one")
-				disturbance.do(web)
-				fenceOf(web.env, kind)
-				web.held(disturbance.revision, 1, "one")
-				all[i] = web
-			})
-		}
-	})
+	for i, disturbance := range disturbances {
+		t.Run("when "+disturbance.name, func(t *testing.T) {
+			web := threeRevisions(env.For(t), kind, disturbance.name)
+			web.annotate("rollback-to", "1")
+			web.held(4, 1, "one")
+			disturbance.do(web)
+			fenceOf(web.env, kind)
+			web.held(disturbance.revision, 1, "one")
+			all[i] = web
+		})
+	}
 	if t.Failed() {
 		return
 	}

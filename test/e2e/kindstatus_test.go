@@ -283,7 +283,8 @@ func TestObserved_KindAppearsLater(t *testing.T) {
 // The requests while idle and after a restart include those for observed
 // objects.
 func TestObserved_CausesNoRequests(t *testing.T) {
-	const crs = 100
+	t.Parallel()
+	const crs = 40
 	env := harness.New(t)
 	kind, operator := serve(env, "Own", "plain", harness.Entry{"observe": labeled("v1", "ConfigMap"), "status": map[string]any{
 		"notes": "observed.notes.map(n, string(n.data.text))", "message": "values.message", "mine": "resources.map(r, r.name)",

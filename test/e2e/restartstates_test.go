@@ -82,10 +82,7 @@ func restartFromEachState(t *testing.T, end func(*harness.Operator), installLeft
 	each := func(stage string, do func(env *harness.Env, i int)) {
 		t.Run(stage, func(t *testing.T) {
 			for i, state := range states {
-				t.Run(state.name, func(t *testing.T) {
-					t.Parallel()
-					do(env.For(t), i)
-				})
+				t.Run(state.name, func(t *testing.T) { do(env.For(t), i) })
 			}
 		})
 		if t.Failed() {

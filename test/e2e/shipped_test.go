@@ -162,30 +162,27 @@ func TestShippedKinds_UpgradeAndRollback(t *testing.T) {
 	}
 	operator.Stop()
 	operator = env.NewOperator(harness.Options{Watches: env.Watches(newer...), Account: account}).Start()
-	t.Run("", func(t *testing.T) {
-		for i, u := range upgrades {
-			t.Run(u.kind.Kind, func(t *testing.T) {
-				t.Parallel()
-				env, cr := env.For(t), all[i]
-				expect := func(revision int64, version, label string) {
-					t.Helper()
-					status, object := env.WaitRevision(cr, revision), env.Get(u.object(cr.GetName()))
-					if status.Release.ChartVersion != version || object.GetLabels()["example.com/chart"] != label {
-						t.Errorf("revision %d is %+v, the labels %v", revision, status.Release, object.GetLabels())
-					}
-					if object.GetUID() != uids[u.kind.Kind] {
-						t.Errorf("%s was recreated", object.GetName())
-					}
+	for i, u := range upgrades {
+		t.Run(u.kind.Kind, func(t *testing.T) {
+			env, cr := env.For(t), all[i]
+			expect := func(revision int64, version, label string) {
+				t.Helper()
+				status, object := env.WaitRevision(cr, revision), env.Get(u.object(cr.GetName()))
+				if status.Release.ChartVersion != version || object.GetLabels()["example.com/chart"] != label {
+					t.Errorf("revision %d is %+v, the labels %v", revision, status.Release, object.GetLabels())
 				}
-				expect(2, "0.2.0", "later")
-				env.Annotate(cr, "rollback-to", "previous")
-				expect(3, "0.1.0", "")
-				env.Annotate(cr, "rollback-to", "none")
-				expect(4, "0.2.0", "later")
-				env.Kubectl("delete", u.kind.Resource(), cr.GetName(), "--timeout=60s")
-			})
-		}
-	})
+				if object.GetUID() != uids[u.kind.Kind] {
+					t.Errorf("%s was recreated", object.GetName())
+				}
+			}
+			expect(2, "0.2.0", "later")
+			env.Annotate(cr, "rollback-to", "previous")
+			expect(3, "0.1.0", "")
+			env.Annotate(cr, "rollback-to", "none")
+			expect(4, "0.2.0", "later")
+			env.Kubectl("delete", u.kind.Resource(), cr.GetName(), "--timeout=60s")
+		})
+	}
 	waitNothingLeft(env, before)
 	if !operator.Running() {
 		t.Error("the operator has exited")

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -134,14 +135,14 @@ func (a *Audit) AllUsers() []Request {
 // earlier are before this offset.
 func (e *Env) syncAudit() (offset int64) {
 	e.t.Helper()
-	marker := "audit-" + rand.String(10)
+	marker, from := "audit-"+rand.String(10), auditSize()
 	_, err := e.Typed.CoreV1().ConfigMaps(e.Namespace).Get(e.t.Context(), marker, metav1.GetOptions{})
 	if !apierrors.IsNotFound(err) {
 		e.t.Fatalf("a request for the audit log: %v", err)
 	}
 	e.Wait("the audit log to catch up", func(context.Context) error {
 		found := false
-		err := e.readAudit(e.auditFrom, func(r Request, end int64) {
+		err := e.readAudit(from, func(r Request, end int64) {
 			if r.ObjectRef.Name == marker {
 				found, offset = true, end
 			}
@@ -195,7 +196,7 @@ func readAuditLog(log string, offset int64, with string, visit func(r Request, e
 		}
 		offset += int64(len(line))
 		// Most entries belong to other tests: search before decoding.
-		if !strings.Contains(string(line), with) {
+		if !bytes.Contains(line, []byte(with)) {
 			continue
 		}
 		var request Request

@@ -27,8 +27,6 @@ type Env struct {
 
 	// kinds are the kinds that the test uses in addition to the installed ones.
 	kinds []Kind
-	// auditFrom is the size of the audit log when the test began.
-	auditFrom int64
 }
 
 // New creates a namespace for the test, see deleteNamespace for its end.

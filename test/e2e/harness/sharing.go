@@ -278,7 +278,7 @@ func (s *sharedOperator) newEnv(t *testing.T) *Env {
 // newEnv creates a namespace, see deleteNamespace for its end.
 func newEnv(t testing.TB, name string) *Env {
 	t.Helper()
-	e := &Env{t: t, Namespace: name, Typed: shared.typed, Dynamic: shared.dynamic, auditFrom: auditSize()}
+	e := &Env{t: t, Namespace: name, Typed: shared.typed, Dynamic: shared.dynamic}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name:   e.Namespace,
 		Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
