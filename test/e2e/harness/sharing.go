@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -202,8 +203,15 @@ func (s *sharedOperator) use(e *Env) {
 	})
 }
 
-// end stops the operator and reports whether it could not clean up.
+// end stops the operator and reports whether it could not clean up. A cluster that
+// this run booted keeps the rest, like the namespaces: see deleteNamespace.
 func (s *sharedOperator) end() (failed bool) {
+	if shared.booted && s.Operator != nil {
+		if err := s.Operator.end(syscall.SIGTERM); err != nil {
+			s.run.Errorf("%v\n%s", err, s.Log())
+		}
+		return s.run.failed
+	}
 	for len(s.run.cleanups) > 0 {
 		last := len(s.run.cleanups) - 1
 		do := s.run.cleanups[last]
