@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"maps"
 	"testing"
 
@@ -98,10 +100,15 @@ func TestAdopt_RestoredFromBackup(t *testing.T) {
 	if after := uids(env, objects...); !maps.Equal(before, after) {
 		t.Errorf("UIDs are %v, want %v", after, before)
 	}
+	// Ready reports the objects of the revision, which the operator applies again for
+	// the new owner.
 	for _, object := range objects {
-		if label := env.Get(object).GetLabels()["chartwright.dev/owner-uid"]; label != string(owner) {
-			t.Errorf("%s has the owner UID %s, want %s", object.GetKind(), label, owner)
-		}
+		env.Wait(object.GetKind()+" to have the new owner", func(context.Context) error {
+			if label := env.Get(object).GetLabels()["chartwright.dev/owner-uid"]; label != string(owner) {
+				return fmt.Errorf("the owner UID is %s, want %s", label, owner)
+			}
+			return nil
+		})
 	}
 	service := env.Get(harness.Service("web"))
 	env.Patch(service, `[{"op": "remove", "path": "/spec/selector"}]`)
