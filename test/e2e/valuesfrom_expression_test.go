@@ -191,7 +191,7 @@ func TestSecrets_ExpressionResultsAreRedacted(t *testing.T) {
 		canary  string
 		message string
 	}{
-		"template": {map[string]any{"mode": "unheard-of"}, "RenderFailed", "unheard-of", ""},
+		"template": {map[string]any{"mode": "canary-4c1"}, "RenderFailed", "canary-4c1", ""},
 		"schema":   {map[string]any{"port": "76543"}, "InvalidValues", "76,543", ""},
 		"failed":   {map[string]any{"port": "canary-1b2"}, "ValuesSourceInvalid", "canary-1b2", "failed; the error is not reported"},
 		// The parser's error quotes a part.

@@ -249,7 +249,7 @@ func TestSecrets_ValuesAreRedacted(t *testing.T) {
 	kind := env.Use(strictFromSecret)
 	for name, attempt := range map[string]struct{ text, reason, canary string }{
 		// The template fails with the value of mode.
-		"template": {"mode: unheard-of", "RenderFailed", "unheard-of"},
+		"template": {"mode: canary-4c0", "RenderFailed", "canary-4c0"},
 		"schema":   {"port: 76543", "InvalidValues", "76,543"},
 		"yaml":     {"mode: \"canary-5d1\\q\"", "ValuesSourceInvalid", "canary-5d1"},
 		"word":     {"canary-6e2", "ValuesSourceInvalid", "canary-6e2"},
