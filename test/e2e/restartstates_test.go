@@ -10,7 +10,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// restartState is a state from which the next process must continue.
+// restartState is a state that the next process finds and must continue.
 type restartState struct {
 	name    string
 	kind    harness.Kind

@@ -189,7 +189,7 @@ func (s *sharedOperator) use(e *Env) {
 		s.Operator = run.NewOperator(options).Start()
 	})
 	if s.Operator == nil {
-		e.t.Fatalf("the operator %s has not started", s.name)
+		e.t.Fatalf("the operator %s did not start", s.name)
 	}
 	e.cleanup(func(context.Context) error {
 		if e.t.Failed() {
