@@ -182,10 +182,20 @@ func readAuditLog(log string, offset int64, with string, visit func(r Request, e
 		return fmt.Errorf("%w: start the cluster with --audit-log %s", err, log)
 	}
 	defer func() { _ = file.Close() }()
+	// The offset can be a size that was read while an entry was being written: the
+	// first entry is the one after the next newline.
+	offset = max(offset-1, 0)
 	if _, err := file.Seek(offset, io.SeekStart); err != nil {
 		return err
 	}
 	lines := bufio.NewReader(file)
+	if offset > 0 {
+		skipped, err := lines.ReadBytes('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		offset += int64(len(skipped))
+	}
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {

@@ -57,8 +57,9 @@ func (c *cluster) open(ctx context.Context) error {
 	if c.booted {
 		up := command{
 			path: c.program, args: []string{"up", "--dir", c.dir, "--audit-log", c.auditLog()},
-			// The components use more memory and a sixth less processor time.
-			env: []string{"GOGC=400"},
+			// The components need a sixth less processor time with a larger heap. The limit
+			// is for the attacks, which store gigabytes.
+			env: []string{"GOGC=400", "GOMEMLIMIT=3GiB"},
 		}
 		if _, err := up.run(ctx); err != nil {
 			return err
