@@ -12,10 +12,17 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
+// Not in parallel with other tests: the cluster's API versions are an input of every
+// Addon and Database.
+func TestShippedKinds_UseKindsInstalledLater(t *testing.T) {
+	t.Run("Addon", tasksAndPipelinesOnceTektonIsInstalled)
+	t.Run("Database", alertsOncePrometheusOperatorIsInstalled)
+}
+
 // An Addon consists of ConfigMaps until Tekton is installed, then of Tasks and
-// Pipelines, also if the API server does not support streaming lists. Not in
-// parallel: the cluster's API versions are an input of every Addon.
-func TestAddon_TasksAndPipelinesOnceTektonIsInstalled(t *testing.T) {
+// Pipelines, also if the API server does not support streaming lists.
+func tasksAndPipelinesOnceTektonIsInstalled(t *testing.T) {
+	t.Parallel()
 	env := harness.New(t)
 	account := shippedAccount(env, harness.Addon)
 	definitions := namespacedKinds("tekton.dev", "Task", "Pipeline")
@@ -115,7 +122,7 @@ func TestClusterAddon(t *testing.T) {
 	apply("{version: '1.1'}")
 	expectNotReady(env, name, "targetNamespace")
 	apply("{version: '1.1', targetNamespace: " + target + ", createNamespace: true}")
-	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=60s")
+	env.Kubectl("wait", name, "--for=condition=Ready", harness.Timeout)
 	if maps := namesIn(env, target, "configmaps"); maps != "addon-pipelines addon-tasks kube-root-ca.crt" {
 		t.Errorf("the ConfigMaps are %s", maps)
 	}
@@ -129,9 +136,9 @@ addon   1.1       %s   True    Deployed
 
 	env.KubectlWith("apiVersion: "+kind.Group+"/v1alpha1\nkind: Addon\nmetadata: {name: other}\nspec: {targetNamespace: "+target+"}\n", "apply", "-f", "-")
 	expectNotReady(env, addon.Resource()+"/other", "use a ClusterAddon")
-	env.Kubectl("delete", addon.Resource()+"/other", "--timeout=60s")
+	env.Kubectl("delete", addon.Resource()+"/other", harness.Timeout)
 
-	env.Kubectl("delete", name, "--timeout=60s")
+	env.Kubectl("delete", name, harness.Timeout)
 	waitNamespaceGone(env, target)
 }
 
@@ -146,11 +153,11 @@ func TestClusterAddon_ServedOnlyIfTargetNamespaceIsWatched(t *testing.T) {
 		return "---\napiVersion: operator.example.com/v1alpha1\nkind: ClusterAddon\nmetadata: {name: " + name + "}\nspec: {targetNamespace: " + target + "}\n"
 	}
 	env.KubectlWith(clusterAddon(foreign, env.NewNamespace("elsewhere"))+clusterAddon(local, env.Namespace), "apply", "-f", "-")
-	env.Kubectl("wait", resource+local, "--for=condition=Ready", "--timeout=60s")
+	env.Kubectl("wait", resource+local, "--for=condition=Ready", harness.Timeout)
 	if touched := env.Kubectl("get", resource+foreign, "-o", "jsonpath={.metadata.finalizers}{.status}"); touched != "" {
 		t.Errorf("the foreign ClusterAddon has %s", touched)
 	}
-	env.Kubectl("delete", resource+local, resource+foreign, "--timeout=60s")
+	env.Kubectl("delete", resource+local, resource+foreign, harness.Timeout)
 }
 
 // namespacedKinds returns CRDs in YAML for kinds of version v1 of a group. Their

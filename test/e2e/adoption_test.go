@@ -82,7 +82,7 @@ func TestAdopt_RestoredFromBackup(t *testing.T) {
 	operator.Stop()
 	old := env.Get(web).GetUID()
 	env.Patch(web, `[{"op": "remove", "path": "/metadata/finalizers"}]`)
-	env.Kubectl("delete", "ovhnginx", "web", "--cascade=orphan", "--timeout=60s")
+	env.Kubectl("delete", "ovhnginx", "web", "--cascade=orphan", harness.Timeout)
 	env.WaitGone(web)
 	objects := []*unstructured.Unstructured{harness.Deployment("web"), harness.Service("web")}
 	before := uids(env, objects...)

@@ -95,7 +95,7 @@ func testConfigWithAddon(t *testing.T, env *harness.Env, kind harness.Kind) {
 	env.KubectlWith(config(kind, "config", "{targetNamespace: "+target+", profile: all}"), "apply", "-f", "-")
 	expectNotReady(env, name, target)
 	env.KubectlWith(config(kind, "config", "{targetNamespace: "+target+", createNamespace: true, profile: all, settings: {default-timeout: '60'}}"), "apply", "-f", "-")
-	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=60s")
+	env.Kubectl("wait", name, "--for=condition=Ready", harness.Timeout)
 	if deployments := namesIn(env, target, "deployments"); deployments != "config-controller config-dashboard config-webhook" {
 		t.Errorf("the deployments are %s", deployments)
 	}
@@ -103,7 +103,7 @@ func testConfigWithAddon(t *testing.T, env *harness.Env, kind harness.Kind) {
 NAME     VERSION   NAMESPACE%s   READY   REASON
 config   1.30.5    %s   True    Deployed
 `, strings.Repeat(" ", len(target)-len("NAMESPACE")), target))
-	env.Kubectl("wait", name, "--for=jsonpath={.status.components[2]}=config-webhook", "--timeout=10s")
+	env.Kubectl("wait", name, "--for=jsonpath={.status.components[2]}=config-webhook", harness.Timeout)
 	if described := env.Kubectl("describe", name); !strings.Contains(described, "config-dashboard") {
 		t.Errorf("kubectl describe shows\n%s", described)
 	}
@@ -117,16 +117,16 @@ config   1.30.5    %s   True    Deployed
 		return nil
 	})
 	env.Kubectl("delete", "-n", target, "service", "config-controller")
-	env.Kubectl("wait", "-n", target, "service/config-controller", "--for=create", "--timeout=30s")
+	env.Kubectl("wait", "-n", target, "service/config-controller", "--for=create", harness.Timeout)
 
 	// Deleting an Addon deletes only its own objects.
 	addon := "addons." + kind.Group + "/addon"
 	env.KubectlWith("apiVersion: "+kind.Group+"/v1alpha1\nkind: Addon\nmetadata: {name: addon}\n", "apply", "-n", target, "-f", "-")
-	env.Kubectl("wait", "-n", target, addon, "--for=condition=Ready", "--timeout=60s")
+	env.Kubectl("wait", "-n", target, addon, "--for=condition=Ready", harness.Timeout)
 	if maps := namesIn(env, target, "configmaps"); maps != "addon-pipelines addon-tasks config-settings kube-root-ca.crt" {
 		t.Errorf("the ConfigMaps are %s", maps)
 	}
-	env.Kubectl("delete", "-n", target, addon, "--timeout=60s")
+	env.Kubectl("delete", "-n", target, addon, harness.Timeout)
 	if maps := namesIn(env, target, "configmaps"); maps != "config-settings kube-root-ca.crt" {
 		t.Errorf("the ConfigMaps are %s", maps)
 	}
@@ -138,10 +138,10 @@ config   1.30.5    %s   True    Deployed
 		t.Errorf("the deployments are %s", deployments)
 	}
 	env.Kubectl("patch", name, "--type=merge", "-p", `{"spec":{"targetNamespace":"`+target+`"}}`)
-	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=60s")
+	env.Kubectl("wait", name, "--for=condition=Ready", harness.Timeout)
 
 	// Deleting a Config deletes what it created.
-	env.Kubectl("delete", name, "--timeout=60s")
+	env.Kubectl("delete", name, harness.Timeout)
 	waitNamespaceGone(env, target)
 }
 
@@ -151,10 +151,10 @@ func testConfigInExistingNamespace(env *harness.Env, kind harness.Kind) {
 	before := waitNamespace(env)
 	name := kind.Resource() + "/config"
 	env.KubectlWith(config(kind, "config", "{targetNamespace: "+env.Namespace+", createNamespace: true}"), "apply", "-f", "-")
-	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=60s")
+	env.Kubectl("wait", name, "--for=condition=Ready", harness.Timeout)
 	env.Kubectl("annotate", name, "chartwright.dev/test=now")
-	env.Kubectl("wait", name, "--for=condition=Tested", "--timeout=60s")
-	env.Kubectl("delete", name, "--timeout=60s")
+	env.Kubectl("wait", name, "--for=condition=Tested", harness.Timeout)
+	env.Kubectl("delete", name, harness.Timeout)
 	waitNothingLeft(env, before)
 	env.Get(harness.Object("v1", "Namespace", env.Namespace))
 }
@@ -179,7 +179,7 @@ func testConfigUpgrade(t *testing.T, env *harness.Env, kind harness.Kind, again 
 	if label() != "" {
 		t.Error("the rollback changes nothing")
 	}
-	env.Kubectl("delete", name, "--timeout=60s")
+	env.Kubectl("delete", name, harness.Timeout)
 	waitNamespaceGone(env, target)
 }
 
@@ -229,7 +229,7 @@ spec:
 	env.WaitReady(addon)
 	waitField(env, addon, "installed", "[addon-pipelines addon-tasks]")
 
-	env.Kubectl("delete", name, "--timeout=60s")
+	env.Kubectl("delete", name, harness.Timeout)
 	waitNothingLeft(env, before)
 }
 
@@ -243,7 +243,7 @@ func readyOf(env *harness.Env, name string) string {
 // contains the texts.
 func expectNotReady(env *harness.Env, name string, texts ...string) {
 	env.T().Helper()
-	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
+	env.Kubectl("wait", name, "--for=condition=Ready=False", harness.Timeout)
 	message := readyOf(env, name)
 	for _, text := range texts {
 		if !strings.Contains(message, text) {
@@ -255,8 +255,8 @@ func expectNotReady(env *harness.Env, name string, texts ...string) {
 // waitRevisionOf waits until a cluster-scoped resource is Ready at a revision.
 func waitRevisionOf(env *harness.Env, name string, revision int) {
 	env.T().Helper()
-	env.Kubectl("wait", name, fmt.Sprintf("--for=jsonpath={.status.release.revision}=%d", revision), "--timeout=60s")
-	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=60s")
+	env.Kubectl("wait", name, fmt.Sprintf("--for=jsonpath={.status.release.revision}=%d", revision), harness.Timeout)
+	env.Kubectl("wait", name, "--for=condition=Ready", harness.Timeout)
 }
 
 // namesIn lists the names of objects in a namespace.
@@ -294,12 +294,12 @@ func TestConfig_ServedOnlyIfTargetNamespaceIsWatched(t *testing.T) {
 	env.KubectlWith(config(harness.Config, foreign, "{targetNamespace: "+elsewhere+"}")+"---\n"+
 		config(harness.Config, local, "{targetNamespace: "+env.Namespace+"}"), "apply", "-f", "-")
 	resource := harness.Config.Resource() + "/"
-	env.Kubectl("wait", resource+local, "--for=condition=Ready", "--timeout=60s")
+	env.Kubectl("wait", resource+local, "--for=condition=Ready", harness.Timeout)
 	if touched := env.Kubectl("get", resource+foreign, "-o", "jsonpath={.metadata.finalizers}{.status}"); touched != "" {
 		t.Errorf("the foreign Config has %s", touched)
 	}
 	if deployments := namesIn(env, elsewhere, "deployments"); deployments != "" {
 		t.Errorf("the deployments in the other namespace are %s", deployments)
 	}
-	env.Kubectl("delete", resource+local, "--timeout=60s")
+	env.Kubectl("delete", resource+local, harness.Timeout)
 }

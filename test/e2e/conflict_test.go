@@ -145,5 +145,5 @@ func TestDelete_NamespaceDeletedBeforeItsServiceAccounts(t *testing.T) {
 	env.Create(web)
 	env.WaitReady(web)
 	env.Kubectl("delete", "rolebinding,role,serviceaccount", "deployer")
-	env.Kubectl("delete", "namespace", env.Namespace, "--timeout=5m")
+	env.Kubectl("delete", "namespace", env.Namespace, harness.Timeout)
 }

@@ -69,9 +69,9 @@ func TestDatabase_MetricsAndAutoscaler(t *testing.T) {
 }
 
 // Alerts are created once the Prometheus Operator's CRDs exist, also if the API
-// server does not support streaming lists. Not in parallel: the cluster's API
-// versions are an input of every Database.
-func TestDatabase_AlertsOncePrometheusOperatorIsInstalled(t *testing.T) {
+// server does not support streaming lists.
+func alertsOncePrometheusOperatorIsInstalled(t *testing.T) {
+	t.Parallel()
 	env := harness.NewShipped(t)
 	definitions := namespacedKinds("monitoring.coreos.com", "ServiceMonitor", "PrometheusRule")
 	web := harness.MakeCR(harness.Database, "web").Set("metrics.enabled", true).Obj()

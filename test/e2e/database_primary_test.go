@@ -87,6 +87,6 @@ func TestDatabase_StatefulSetDeleted(t *testing.T) {
 		}
 		env.Delete(cr)
 		env.WaitGone(cr)
-		env.Kubectl("wait", "--for=delete", "persistentvolumeclaims", "-l", selector, "--timeout=60s")
+		env.Kubectl("wait", "--for=delete", "persistentvolumeclaims", "-l", selector, harness.Timeout)
 	}
 }

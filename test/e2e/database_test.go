@@ -92,7 +92,7 @@ func TestDatabase_Tutorial(t *testing.T) {
 
 	// The status reports a backup of the CronJob.
 	env.Kubectl("create", "job", "now", "--from=cronjob/"+name+"-backup")
-	env.Kubectl("wait", "job/now", "--for=condition=Complete", "--timeout=60s")
+	env.Kubectl("wait", "job/now", "--for=condition=Complete", harness.Timeout)
 	env.Kubectl("delete", "job", "now")
 	env.Kubectl("patch", "cronjob", name+"-backup", "--subresource=status", "--type=merge", "-p", `{"status":{"lastSuccessfulTime":"2026-01-02T03:04:05Z"}}`)
 	waitField(env, db, "lastBackup", "2026-01-02T03:04:05Z")
@@ -133,7 +133,7 @@ func TestDatabase_Tutorial(t *testing.T) {
 	// The deletion takes a snapshot and deletes the volumes, except the volume
 	// with the backups.
 	jobs = watchJobs(env)
-	env.Kubectl("delete", "db", name, "--timeout=60s")
+	env.Kubectl("delete", "db", name, harness.Timeout)
 	if words := jobs(); !slices.Equal(words, []string{"snapshot", "snapshot"}) {
 		t.Errorf("Jobs of the deletion were %v", words)
 	}
@@ -159,7 +159,7 @@ func TestDatabase_Tutorial(t *testing.T) {
 	if again := claimOf(env, name+"-backups"); again.UID != kept.UID {
 		t.Error("the claim for the backups was replaced")
 	}
-	env.Kubectl("delete", "db", name, "--timeout=60s")
+	env.Kubectl("delete", "db", name, harness.Timeout)
 	waitOnlyBackupsLeft(env, name, before)
 }
 
@@ -209,7 +209,7 @@ func TestDatabase_UpgradeAndRollback(t *testing.T) {
 		t.Error("the newer chart is not deployed again after the hold")
 	}
 
-	env.Kubectl("delete", "db", "web", "--timeout=60s")
+	env.Kubectl("delete", "db", "web", harness.Timeout)
 	waitOnlyBackupsLeft(env, "web", before)
 	if !operator.Running() {
 		t.Error("the operator has exited")
@@ -325,7 +325,7 @@ func TestDatabase_VolumesGrow(t *testing.T) {
 		t.Errorf("a new claim requests %s", got.String())
 	}
 	// The claims are deleted although their old StatefulSet no longer exists.
-	env.Kubectl("delete", "db", "web", "--timeout=60s")
+	env.Kubectl("delete", "db", "web", harness.Timeout)
 	env.Wait("the claims to be gone", func(ctx context.Context) error {
 		claims, err := env.Typed.CoreV1().PersistentVolumeClaims(env.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
 		if err == nil && len(claims.Items) > 0 {

@@ -32,7 +32,7 @@ func TestDelete_ForegroundRemovesEverything(t *testing.T) {
 	env.Create(web)
 	env.WaitReady(web)
 
-	env.Kubectl("delete", "ovhnginx", "web", "--cascade=foreground", "--timeout=60s")
+	env.Kubectl("delete", "ovhnginx", "web", "--cascade=foreground", harness.Timeout)
 
 	env.ExpectRevisions("web", "")
 	env.WaitGone(web, harness.Deployment("web"), harness.Service("web"))
@@ -59,5 +59,5 @@ func TestDelete_NamespaceWithResources(t *testing.T) {
 	kind := env.Use(plainKind)
 	env.Create(harness.MakeCR(kind, "a").Obj(), harness.MakeCR(kind, "b").Obj())
 	env.WaitReady(harness.MakeCR(kind, "a").Obj(), harness.MakeCR(kind, "b").Obj())
-	env.Kubectl("delete", "namespace", env.Namespace, "--timeout=60s")
+	env.Kubectl("delete", "namespace", env.Namespace, harness.Timeout)
 }

@@ -119,7 +119,7 @@ func TestDelete_NamespaceOfResourcesWithDeleteHooks(t *testing.T) {
 		env.Create(web)
 		env.WaitReady(web)
 	}
-	env.Kubectl("delete", "namespace", env.Namespace, "--timeout=60s")
+	env.Kubectl("delete", "namespace", env.Namespace, harness.Timeout)
 }
 
 func TestDeleteHook_ForegroundRunsHooksBeforeDeletingObjects(t *testing.T) {
@@ -163,7 +163,7 @@ func TestUninstall_ObjectsOfMissingKindCountAsDeleted(t *testing.T) {
 	e.Create(web)
 	e.WaitReady(web)
 	objects := e.settled("web")
-	e.Kubectl("delete", "crd", e.widget.Resource(), "--timeout=60s")
+	e.Kubectl("delete", "crd", e.widget.Resource(), harness.Timeout)
 	e.remove(web)
 	for _, name := range []string{"Deployment", "StatefulSet", "Service", "ConfigMap", "ClusterRole", "elsewhere"} {
 		e.WaitGone(objects[name])

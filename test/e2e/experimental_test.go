@@ -95,7 +95,7 @@ spec: {isPublic: True, numberOfReplicas: 3}
 	waitRunning(env, "example-experimental", 1)
 	waitField(env, second, "numberOfReplicas", "1")
 
-	env.Kubectl("delete", "experimental", "experimental", "example-experimental", "--timeout=60s")
+	env.Kubectl("delete", "experimental", "experimental", "example-experimental", harness.Timeout)
 	waitNothingLeft(env, before)
 	for _, volume := range volumes {
 		env.Wait("volume "+volume+" to be gone", func(ctx context.Context) error {

@@ -215,8 +215,8 @@ func TestHealth_ForeignConditions(t *testing.T) {
 	}
 }
 
-// TestHealth_Workloads: built-in kinds that wait for a user or for a pod.
-func TestHealth_Workloads(t *testing.T) {
+// A claim without a volume is healthy after a while only if it waits for a pod.
+func TestHealth_Claims(t *testing.T) {
 	t.Parallel()
 	r := newReports(t, reportsRolledBack, widgetKind)
 	class := func(name string, mode storagev1.VolumeBindingMode) string {
@@ -233,6 +233,19 @@ func TestHealth_Workloads(t *testing.T) {
 	}
 	late, early := class("late", storagev1.VolumeBindingWaitForFirstConsumer), class("early", storagev1.VolumeBindingImmediate)
 
+	unused := harness.MakeCR(r.kind, "unused").Set("claimOfClass", late).Obj()
+	unbound := harness.MakeCR(r.kind, "unbound").Set("claimOfClass", early).Obj()
+	r.Create(unused, unbound)
+	r.waitMessage(unused, metav1.ConditionFalse, "provisioning starts when a pod uses the claim")
+	waitNotReady(r.Env, unbound, "ProgressDeadlineExceeded", "PVC is not Bound")
+	r.waitMessage(unused, metav1.ConditionTrue, "the claim gets its volume when a pod uses it")
+	waitNotReady(r.Env, unbound, "ProgressDeadlineExceeded", "PVC is not Bound")
+}
+
+// TestHealth_Workloads: built-in kinds that wait for a user or for a pod.
+func TestHealth_Workloads(t *testing.T) {
+	t.Parallel()
+	r := newReports(t, reportsRolledBack, widgetKind)
 	t.Run("a suspended Job", func(t *testing.T) {
 		t.Parallel()
 		r := reports{Env: r.For(t), kind: r.kind}
@@ -240,17 +253,6 @@ func TestHealth_Workloads(t *testing.T) {
 		r.Create(cr)
 		r.WaitReady(cr)
 		r.waitMessage(cr, metav1.ConditionTrue, "suspended by spec.suspend")
-	})
-	t.Run("claims", func(t *testing.T) {
-		t.Parallel()
-		r := reports{Env: r.For(t), kind: r.kind}
-		unused := harness.MakeCR(r.kind, "unused").Set("claimOfClass", late).Obj()
-		unbound := harness.MakeCR(r.kind, "unbound").Set("claimOfClass", early).Obj()
-		r.Create(unused, unbound)
-		r.waitMessage(unused, metav1.ConditionFalse, "provisioning starts when a pod uses the claim")
-		waitNotReady(r.Env, unbound, "ProgressDeadlineExceeded", "PVC is not Bound")
-		r.waitMessage(unused, metav1.ConditionTrue, "the claim gets its volume when a pod uses it")
-		waitNotReady(r.Env, unbound, "ProgressDeadlineExceeded", "PVC is not Bound")
 	})
 	t.Run("a StatefulSet whose pods the user replaces", func(t *testing.T) {
 		t.Parallel()

@@ -36,7 +36,7 @@ func TestHelmTest_KeepsRevision(t *testing.T) {
 			newest := "sh.helm.release.v1." + web.name + ".v2"
 			before := env.Get(harness.Secret(newest)).GetAnnotations()
 			for range 3 {
-				if output, err := env.TryHelm("test", web.name, "--timeout", "30s"); (err != nil) != test.fails {
+				if output, err := env.TryHelm("test", web.name, harness.Timeout); (err != nil) != test.fails {
 					t.Fatalf("helm test: %v\n%s", err, output)
 				}
 				waitRestored(env, newest)
@@ -75,7 +75,7 @@ func TestHelmTest_NoUpgradeWhileTestsRun(t *testing.T) {
 	upgraded := expectHook(t, env, "web-post-upgrade", "two")
 	ended := make(chan error, 1)
 	go func() {
-		_, err := env.TryHelm("test", "web", "--timeout", "2m")
+		_, err := env.TryHelm("test", "web", harness.Timeout)
 		ended <- err
 	}()
 	waitRunningHook(env, "web-test")

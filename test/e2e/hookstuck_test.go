@@ -53,19 +53,23 @@ func promptly(t *testing.T, what string, do func()) {
 func setHookRunning(env *harness.Env, job string) {
 	env.T().Helper()
 	waitRunningHook(env, job)
-	ctx := env.T().Context()
-	pods, err := env.Typed.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "batch.kubernetes.io/job-name=" + job})
-	if err != nil || len(pods.Items) != 1 {
-		env.T().Fatalf("%d pods of %s: %v", len(pods.Items), job, err)
-	}
-	pod := pods.Items[0]
-	pod.Status.Phase = corev1.PodRunning
-	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: "hook", Image: "docker.io/library/busybox:1.37", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
-	}}
-	if _, err := env.Typed.CoreV1().Pods(env.Namespace).UpdateStatus(ctx, &pod, metav1.UpdateOptions{}); err != nil {
-		env.T().Fatal(err)
-	}
+	env.Wait("the hook's pod to have a status", func(ctx context.Context) error {
+		// The scheduler changes the pod, too.
+		pods, err := env.Typed.CoreV1().Pods(env.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "batch.kubernetes.io/job-name=" + job})
+		if err != nil {
+			return err
+		}
+		if len(pods.Items) != 1 {
+			return fmt.Errorf("%d pods of %s", len(pods.Items), job)
+		}
+		pod := pods.Items[0]
+		pod.Status.Phase = corev1.PodRunning
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+			Name: "hook", Image: "docker.io/library/busybox:1.37", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
+		}}
+		_, err = env.Typed.CoreV1().Pods(env.Namespace).UpdateStatus(ctx, &pod, metav1.UpdateOptions{})
+		return err
+	})
 }
 
 // jobUID returns the UID of a hook's Job.

@@ -18,9 +18,9 @@ func TestImage_OperatorNeedsNoOtherFile(t *testing.T) {
 	env.WaitReady(web)
 	pods := harness.Object("apps/v1", "Deployment", "web")
 	env.Kubectl("delete", "deployment", "web")
-	env.Kubectl("wait", "deployment/web", "--for=create", "--timeout=30s")
+	env.Kubectl("wait", "deployment/web", "--for=create", harness.Timeout)
 	env.WaitReady(web)
 	env.ExpectRevisions("web", "1 deployed")
-	env.Kubectl("delete", "podset", "web", "--timeout=30s")
+	env.Kubectl("delete", "podset", "web", harness.Timeout)
 	env.WaitGone(pods)
 }

@@ -33,6 +33,15 @@ type verb struct {
 	done func(context.Context, killed, string) error
 }
 
+var hookedUpgrade = verb{
+	"upgrade-with-hook",
+	killed.installed,
+	func(k killed, name string) { k.SetSpec(k.second(name, true)) },
+	func(ctx context.Context, k killed, name string) error {
+		return k.converged(ctx, name, "one=changed, three=third")
+	},
+}
+
 var verbs = []verb{
 	{
 		"install",
@@ -50,14 +59,7 @@ var verbs = []verb{
 			return k.converged(ctx, name, "one=changed, three=third")
 		},
 	},
-	{
-		"upgrade-with-hook",
-		killed.installed,
-		func(k killed, name string) { k.SetSpec(k.second(name, true)) },
-		func(ctx context.Context, k killed, name string) error {
-			return k.converged(ctx, name, "one=changed, three=third")
-		},
-	},
+	hookedUpgrade,
 	{
 		"rollback",
 		func(k killed, name string) {

@@ -114,7 +114,7 @@ func TestPodSet_Scale(t *testing.T) {
 	env.WaitRevision(web, 2)
 	waitPods(env, "web", 3)
 	waitField(env, web, "replicas", "3")
-	env.Kubectl("wait", "podset/web", "--for=jsonpath={.status.replicas}=3", "--timeout=10s")
+	env.Kubectl("wait", "podset/web", "--for=jsonpath={.status.replicas}=3", harness.Timeout)
 
 	var scale autoscalingv1.Scale
 	raw := env.Kubectl("get", "--raw", fmt.Sprintf("/apis/app.example.com/v1alpha1/namespaces/%s/podsets/web/scale", env.Namespace))
@@ -140,7 +140,7 @@ func TestPodSet_Autoscaler(t *testing.T) {
 	web := harness.MakePodSet("web").Replicas(1).Obj()
 	env.Create(web)
 	env.WaitReady(web)
-	env.Kubectl("wait", "podset/web", "--for=jsonpath={.status.replicas}=1", "--timeout=10s")
+	env.Kubectl("wait", "podset/web", "--for=jsonpath={.status.replicas}=1", harness.Timeout)
 	env.Kubectl("autoscale", "podset", "web", "--min=3", "--max=5", "--cpu=80%")
 	env.WaitRevision(web, 2)
 	waitPods(env, "web", 3)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -347,7 +348,16 @@ func TestGuard_SurvivesRestarts(t *testing.T) {
 	operator.Stop()
 	claim := harness.Object("v1", "PersistentVolumeClaim", "foreground-a")
 	env.Kubectl("delete", l.kind.Resource()+"/foreground", "--cascade=foreground", "--wait=false")
-	env.WaitGone(harness.ConfigMap("foreground"))
+	env.Wait("the garbage collector to have processed the deletion", func(ctx context.Context) error {
+		live, err := env.At(foreground).Get(ctx, "foreground", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if slices.Contains(live.GetFinalizers(), metav1.FinalizerDeleteDependents) {
+			return fmt.Errorf("the finalizers are %v", live.GetFinalizers())
+		}
+		return nil
+	})
 	if live := env.Get(claim); live.GetDeletionTimestamp() != nil || len(live.GetOwnerReferences()) > 0 {
 		t.Errorf("the claim has the metadata %v", live.Object["metadata"])
 	}

@@ -80,11 +80,11 @@ func TestBundle_InstallForOneNamespace(t *testing.T) {
 		documents.WriteString("---\n" + string(example) + "\n")
 	}
 	env.KubectlWith(documents.String(), "apply", "-f", "-")
-	env.Kubectl(append([]string{"wait", "--for=condition=Ready", "--timeout=60s"}, names...)...)
+	env.Kubectl(append([]string{"wait", "--for=condition=Ready", harness.Timeout}, names...)...)
 	if list := env.Helm("list"); strings.Count(list, "deployed") != len(examples)-2 {
 		t.Errorf("helm list shows\n%s", list)
 	}
-	env.KubectlWith(documents.String(), "delete", "-f", "-", "--timeout=60s")
+	env.KubectlWith(documents.String(), "delete", "-f", "-", harness.Timeout)
 }
 
 func makeBundle(t *testing.T) map[string][]byte {

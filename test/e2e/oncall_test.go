@@ -102,7 +102,7 @@ func TestOnCall(t *testing.T) {
 			recipeTest.over(&user)
 			// Clean up for the next recipe.
 			for _, kind := range []harness.Kind{harness.PodSet, shop} {
-				user.env.Kubectl("delete", kind.Resource(), "--all", "--timeout=60s")
+				user.env.Kubectl("delete", kind.Resource(), "--all", harness.Timeout)
 			}
 			base.shops = user.shops
 		}) {

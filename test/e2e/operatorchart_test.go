@@ -22,7 +22,7 @@ func TestOperatorChart_ObjectsSurviveUpgradeAndUninstall(t *testing.T) {
 	if err := os.CopyFS(chart, os.DirFS(harness.Root("deploy", "chart"))); err != nil {
 		t.Fatal(err)
 	}
-	helm := func(args ...string) { own.Helm(append(args, "--namespace=operators", "--wait", "--timeout=2m")...) }
+	helm := func(args ...string) { own.Helm(append(args, "--namespace=operators", "--wait", harness.Timeout)...) }
 	own.Kubectl("create", "namespace", "try")
 
 	// The CRDs exist without Helm's labels, as after an installation by kubectl.
@@ -62,8 +62,8 @@ func TestOperatorChart_ObjectsSurviveUpgradeAndUninstall(t *testing.T) {
 	operator.follow()
 	setReplicas(t, own, 1)
 	expectReleases(t, own, "3")
-	own.Kubectl("delete", "podset", "web", "-n", "try", "--timeout=60s")
-	own.Kubectl("wait", "deployment/web", "-n", "try", "--for=delete", "--timeout=60s")
+	own.Kubectl("delete", "podset", "web", "-n", "try", harness.Timeout)
+	own.Kubectl("wait", "deployment/web", "-n", "try", "--for=delete", harness.Timeout)
 	for account := range operator.accounts {
 		for _, request := range own.Denied(account) {
 			// With a Role, the operator does not serve cluster-scoped kinds.
@@ -81,16 +81,16 @@ func setReplicas(t *testing.T, own *harness.OwnCluster, replicas int) {
 	if _, err := own.TryKubectl(podSet, "apply", "-n", "try", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
-	own.Kubectl("wait", "deployment/web", "-n", "try", "--for=create", "--timeout=60s")
-	own.Kubectl("wait", "deployment/web", "-n", "try", fmt.Sprintf("--for=jsonpath={.status.readyReplicas}=%d", replicas), "--timeout=60s")
-	own.Kubectl("wait", "podset/web", "-n", "try", "--for=condition=Ready", "--timeout=60s")
+	own.Kubectl("wait", "deployment/web", "-n", "try", "--for=create", harness.Timeout)
+	own.Kubectl("wait", "deployment/web", "-n", "try", fmt.Sprintf("--for=jsonpath={.status.readyReplicas}=%d", replicas), harness.Timeout)
+	own.Kubectl("wait", "podset/web", "-n", "try", "--for=condition=Ready", harness.Timeout)
 }
 
 // expectReleases waits for the revision in the status of the custom resource, and compares
 // it with the newest release record.
 func expectReleases(t *testing.T, own *harness.OwnCluster, revision string) {
 	t.Helper()
-	own.Kubectl("wait", "podset/web", "-n", "try", "--for=jsonpath={.status.release.revision}="+revision, "--timeout=60s")
+	own.Kubectl("wait", "podset/web", "-n", "try", "--for=jsonpath={.status.release.revision}="+revision, harness.Timeout)
 	if records := own.Kubectl("get", "secrets", "-n", "try", "-l", "owner=helm,status=deployed", "-o", "jsonpath={.items[*].metadata.labels.version}"); records != revision {
 		t.Errorf("the deployed revision is %s, want %s", records, revision)
 	}

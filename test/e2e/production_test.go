@@ -142,7 +142,7 @@ func loseAll(own *harness.OwnCluster, namespace string) {
 			own.Kubectl("patch", object, "-n", namespace, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 		}
 	}
-	own.Kubectl("delete", "namespace", namespace, "--timeout=60s")
+	own.Kubectl("delete", "namespace", namespace, harness.Timeout)
 }
 
 // expectScrapes scrapes the metrics as Prometheus does, and with other

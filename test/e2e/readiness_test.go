@@ -157,6 +157,6 @@ func TestReady_PausedAndScaledToZero(t *testing.T) {
 	env.WaitReady(crs...)
 	// kubectl, Argo CD and Flux read the same condition.
 	for _, cr := range crs {
-		env.Kubectl("wait", "--for=condition=Ready", kind.Resource()+"/"+cr.GetName(), "--timeout=10s")
+		env.Kubectl("wait", "--for=condition=Ready", kind.Resource()+"/"+cr.GetName(), harness.Timeout)
 	}
 }

@@ -237,7 +237,7 @@ func testedByHelm(name string, fails bool) prepareState {
 		web.edit("two", map[string]any{"test": map[string]any{"fail": fails}})
 		web.follows(2, "two")
 		meanwhile = func(env *harness.Env) {
-			if output, err := env.TryHelm("test", name, "--timeout", "30s"); (err != nil) != fails {
+			if output, err := env.TryHelm("test", name, harness.Timeout); (err != nil) != fails {
 				env.T().Fatalf("helm test: %v\n%s", err, output)
 			}
 		}

@@ -295,7 +295,7 @@ func TestRollout_Pause(t *testing.T) {
 	}
 	// Drift is corrected meanwhile, with the deployed chart.
 	r.Kubectl("delete", "deployment", crs[0].GetName())
-	r.Kubectl("wait", "--for=create", "deployment/"+crs[0].GetName(), "--timeout=30s")
+	r.Kubectl("wait", "--for=create", "deployment/"+crs[0].GetName(), harness.Timeout)
 
 	r.Kubectl("annotate", definition, api.AnnotationRolloutPaused+"-")
 	for _, cr := range crs {

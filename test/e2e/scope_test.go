@@ -18,7 +18,7 @@ func TestClusterScoped_ReleaseNamespaceFromSpec(t *testing.T) {
 	shared := "apiVersion: " + kind.Group + "/v1\nkind: Spread\nmetadata: {name: web}\nspec: {message: one, count: 1, target: " + target + "}\n"
 	name := kind.Resource() + "/web"
 	env.KubectlWith(shared, "apply", "-f", "-")
-	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=30s")
+	env.Kubectl("wait", name, "--for=condition=Ready", harness.Timeout)
 	if namespace := env.Kubectl("get", name, "-o", "jsonpath={.status.release.namespace}"); namespace != target {
 		t.Errorf("the release is in namespace %s, want %s", namespace, target)
 	}
@@ -27,18 +27,18 @@ func TestClusterScoped_ReleaseNamespaceFromSpec(t *testing.T) {
 	written.SetNamespace(target)
 	first := env.Get(written).GetUID()
 	env.Kubectl("delete", "configmap", "web-0", "-n", target)
-	env.Kubectl("wait", "configmap/web-0", "-n", target, "--for=create", "--timeout=30s")
+	env.Kubectl("wait", "configmap/web-0", "-n", target, "--for=create", harness.Timeout)
 	if env.Get(written).GetUID() == first {
 		t.Error("the ConfigMap was not deleted")
 	}
 
 	// Another namespace changes nothing before the approval.
 	env.KubectlWith(strings.ReplaceAll(strings.ReplaceAll(shared, "one", "two"), "target: "+target, "target: "+env.Namespace), "apply", "-f", "-")
-	env.Kubectl("wait", name, "--for=condition=Ready=False", "--timeout=30s")
+	env.Kubectl("wait", name, "--for=condition=Ready=False", harness.Timeout)
 	if printed := env.Kubectl("get", name, "-o", `jsonpath={.status.release.namespace} {.status.release.revision} {.status.conditions[?(@.type=="Ready")].message}`); !strings.HasPrefix(printed, target+" 1 approval required: move the release from namespace "+target+" to "+env.Namespace) {
 		t.Errorf("with another namespace the status is %s", printed)
 	}
-	env.Kubectl("delete", name, "--timeout=30s")
+	env.Kubectl("delete", name, harness.Timeout)
 	env.WaitGone(written)
 }
 
@@ -53,16 +53,16 @@ func TestReleaseNamespace_RefusesSystemNamespaces(t *testing.T) {
 		return kind.Resource() + "/" + env.Namespace
 	}
 	name := create(plainOfCluster)
-	env.Kubectl("wait", name, `--for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=NotAllowed`, "--timeout=30s")
+	env.Kubectl("wait", name, `--for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=NotAllowed`, harness.Timeout)
 	if printed := readyOf(env, name); !strings.Contains(printed, "add kube-public to allow.systemNamespaces") {
 		t.Errorf("the condition's message is %q", printed)
 	}
 	if found := env.Kubectl("get", "configmap,secret", "-n", "kube-public", "-o", "name"); strings.Contains(found, env.Namespace) {
 		t.Errorf("found %s", found)
 	}
-	env.Kubectl("delete", name, "--timeout=30s")
+	env.Kubectl("delete", name, harness.Timeout)
 
 	name = create(plainOfClusterAllowed)
-	env.Kubectl("wait", name, "--for=condition=Ready", "--timeout=30s")
-	env.Kubectl("delete", name, "--timeout=30s")
+	env.Kubectl("wait", name, "--for=condition=Ready", harness.Timeout)
+	env.Kubectl("delete", name, harness.Timeout)
 }

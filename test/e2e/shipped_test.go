@@ -180,7 +180,7 @@ func TestShippedKinds_UpgradeAndRollback(t *testing.T) {
 			expect(3, "0.1.0", "")
 			env.Annotate(cr, "rollback-to", "none")
 			expect(4, "0.2.0", "later")
-			env.Kubectl("delete", u.kind.Resource(), cr.GetName(), "--timeout=60s")
+			env.Kubectl("delete", u.kind.Resource(), cr.GetName(), harness.Timeout)
 		})
 	}
 	waitNothingLeft(env, before)

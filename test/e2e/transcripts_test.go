@@ -18,12 +18,12 @@ func TestTranscripts(t *testing.T) {
 	env.Create(web, site)
 	for _, cr := range []*unstructured.Unstructured{web, site} {
 		name := strings.ToLower(cr.GetKind()) + "/" + cr.GetName()
-		if printed := env.Kubectl("wait", "--for=condition=Ready", name, "--timeout=30s"); !strings.Contains(printed, "condition met") {
+		if printed := env.Kubectl("wait", "--for=condition=Ready", name, harness.Timeout); !strings.Contains(printed, "condition met") {
 			t.Errorf("kubectl wait prints %s", printed)
 		}
 	}
 	waitPods(env, "web", 2)
-	env.Kubectl("wait", "podset/web", "--for=jsonpath={.status.replicas}=2", "--timeout=10s")
+	env.Kubectl("wait", "podset/web", "--for=jsonpath={.status.replicas}=2", harness.Timeout)
 	for _, step := range []struct {
 		args []string
 		// wantText is the output. White space between words does not matter, and *

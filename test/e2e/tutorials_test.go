@@ -54,7 +54,7 @@ spec: {replicas: 3}
 	env.Kubectl("scale", "podset", "example-podset", "--replicas=2")
 	waitPodNames(env, set, waitRunning(env, "example-podset", 2))
 
-	env.Kubectl("delete", "podset", "example-podset", "--timeout=60s")
+	env.Kubectl("delete", "podset", "example-podset", harness.Timeout)
 	waitRunning(env, "example-podset", 0)
 	env.WaitGone(harness.Deployment("example-podset"))
 }
@@ -115,7 +115,7 @@ spec: {port: 80, replicaCount: 1}
 	waitRunning(env, "ovhnginx-sample", 2)
 	waitAddress(env, "ovhnginx-sample", 8080)
 
-	env.Kubectl("delete", "ovhnginx", "ovhnginx-sample", "--timeout=60s")
+	env.Kubectl("delete", "ovhnginx", "ovhnginx-sample", harness.Timeout)
 	env.WaitGone(harness.Service("ovhnginx-sample"), harness.Deployment("ovhnginx-sample"))
 	waitRunning(env, "ovhnginx-sample", 0)
 }
@@ -130,11 +130,11 @@ func TestSamples_BecomeReady(t *testing.T) {
 		"podset/podset-sample", "ovhnginx/ovhnginx-sample", "experimental/experimental-sample",
 		"vmgroup/vmgroup-sample", "database/database-sample", "addons.operator.example.com/addon-sample",
 	}
-	env.Kubectl(append([]string{"wait", "--for=condition=Ready", "--timeout=60s"}, samples...)...)
+	env.Kubectl(append([]string{"wait", "--for=condition=Ready", harness.Timeout}, samples...)...)
 	if list := env.Helm("list"); strings.Count(list, "deployed") != len(samples) {
 		t.Errorf("helm list shows\n%s", list)
 	}
-	env.Kubectl("delete", "-k", harness.Root("config", "samples"), "--timeout=60s")
+	env.Kubectl("delete", "-k", harness.Root("config", "samples"), harness.Timeout)
 }
 
 // waitRunning waits until exactly n pods of an app exist and are running.

@@ -60,7 +60,7 @@ vmgroup-sample   RUNNING   2         2         2     4        vm-operator-templa
 
 	// The machines are destroyed before the group is deleted.
 	destroyed := watchJobs(env)
-	env.Kubectl("delete", "vg", "vmgroup-sample", "--timeout=60s")
+	env.Kubectl("delete", "vg", "vmgroup-sample", harness.Timeout)
 	if words := destroyed(); !slices.Equal(words, []string{"destroy"}) {
 		t.Errorf("Jobs of the deletion were %v", words)
 	}

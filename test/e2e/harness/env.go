@@ -36,19 +36,23 @@ func New(t *testing.T) *Env {
 }
 
 // deleteNamespace deletes the custom resources in the namespace without their
-// operator, which may have ended, and then the namespace. A cluster that this run
-// booted keeps the namespace: its deletion would cause a third of all requests to
-// the API server.
+// operator, which may have ended, and then the namespace.
 func (e *Env) deleteNamespace(ctx context.Context) error {
 	for _, kind := range slices.Concat(installed(), e.kinds) {
 		if err := e.release(ctx, kind); err != nil {
 			return err
 		}
 	}
+	return e.endNamespace(ctx, e.Namespace)
+}
+
+// endNamespace deletes a namespace. A cluster that this run booted keeps it: the
+// deletions would cause a third of all requests to the API server.
+func (e *Env) endNamespace(ctx context.Context, name string) error {
 	if shared.booted {
 		return nil
 	}
-	err := e.Typed.CoreV1().Namespaces().Delete(ctx, e.Namespace, metav1.DeleteOptions{})
+	err := e.Typed.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{})
 	return client.IgnoreNotFound(err)
 }
 

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // in returns the client for a kind in the test's namespace.
@@ -121,10 +120,7 @@ func (e *Env) NewNamespace(suffix string) string {
 	e.t.Helper()
 	namespace := Object("v1", "Namespace", e.Namespace+"-"+suffix)
 	e.Create(namespace)
-	e.cleanup(func(ctx context.Context) error {
-		err := e.At(namespace).Delete(ctx, namespace.GetName(), metav1.DeleteOptions{})
-		return client.IgnoreNotFound(err)
-	})
+	e.cleanup(func(ctx context.Context) error { return e.endNamespace(ctx, namespace.GetName()) })
 	return namespace.GetName()
 }
 

@@ -111,7 +111,7 @@ func (p *User) run(program, stdin string, args []string) Output {
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig, "KUBECACHEDIR="+p.cache, "PATH="+p.bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Env = append(shortLived(), "KUBECONFIG="+p.kubeconfig, "KUBECACHEDIR="+p.cache, "PATH="+p.bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &stdout, &stderr
 	err := cmd.Run()
 	code, ran := exitCode(err)

@@ -16,6 +16,9 @@ const (
 	interval = 50 * time.Millisecond
 )
 
+// Timeout is a flag of kubectl and helm with the deadline of all waits.
+var Timeout = "--timeout=" + deadline.String()
+
 // Wait waits until check returns nil. If the deadline passes, the test fails
 // with the last error of check.
 func (e *Env) Wait(what string, check func(context.Context) error) {
