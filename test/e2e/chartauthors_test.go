@@ -12,9 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/watches"
@@ -59,6 +57,9 @@ func TestChartAuthors(t *testing.T) {
 	for _, block := range blocks {
 		switch block.kind {
 		case "sh", "sh refused":
+			if block.kind == "sh refused" && strings.HasPrefix(block.text, "kubectl") {
+				author.waitRefused(block.text)
+			}
 			printed, err = author.run(block.text)
 			if (err != nil) != (block.kind == "sh refused") {
 				t.Fatalf("line %d: %v\n%s\n%s", block.line, err, block.text, printed)
@@ -178,14 +179,25 @@ func (a *author) command(text, kubeconfig string, more ...string) *exec.Cmd {
 func (a *author) run(text string) (string, error) {
 	var printed []byte
 	var failure error
-	err := wait.PollUntilContextTimeout(a.env.T().Context(), time.Second, 20*time.Second, true, func(context.Context) (bool, error) {
+	a.env.Wait("kubectl to find the kind", func(context.Context) error {
 		printed, failure = a.command(text, a.kubeconfig).CombinedOutput()
-		return failure == nil || !bytes.Contains(printed, []byte("ensure CRDs are installed first")), nil
+		if bytes.Contains(printed, []byte("ensure CRDs are installed first")) {
+			return failure
+		}
+		return nil
 	})
-	if failure == nil {
-		failure = err
-	}
 	return string(printed), failure
+}
+
+// waitRefused waits until the API server uses the CRD that refuses the request.
+func (a *author) waitRefused(command string) {
+	a.env.Wait("the API server to refuse: "+command, func(context.Context) error {
+		printed, err := a.command(strings.TrimSpace(command)+" --dry-run=server", a.kubeconfig).CombinedOutput()
+		if err == nil {
+			return fmt.Errorf("it accepts: %s", printed)
+		}
+		return nil
+	})
 }
 
 func (a *author) account() harness.Account {

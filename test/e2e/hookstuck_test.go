@@ -38,16 +38,6 @@ func waitReadyMessage(env *harness.Env, cr *unstructured.Unstructured, texts ...
 	})
 }
 
-// promptly fails the test if do takes as long as a hook's timeout.
-func promptly(t *testing.T, what string, do func()) {
-	t.Helper()
-	began := time.Now()
-	do()
-	if took := time.Since(began); took > 45*time.Second {
-		t.Errorf("%s took %s", what, took)
-	}
-}
-
 // setHookRunning sets the status of a hook's pod, which has no node, to that of
 // a pod with a running container.
 func setHookRunning(env *harness.Env, job string) {
@@ -81,17 +71,15 @@ func jobUID(env *harness.Env, job string) string {
 func TestStuckHook_ReadyNamesImageAndEditInterrupts(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.Use(hooksKind)
+	kind := env.Use(hooksWithin1h)
 	web := ownedRelease{t, env, kind, harness.MakeCR(kind, "web").Set("message", "one").Set("hooks", unpullable("pre-install")).Obj(), "web"}
 	env.Create(web.cr)
 	waitReadyMessage(env, web.cr, "Release web is being installed", "Hook Job", "web-pre-install cannot start", "ImagePullBackOff", noImage)
 	if event := env.WaitEvent(web.cr, "HookStuck"); event.Type != "Warning" || !strings.Contains(event.Note, noImage) {
 		t.Errorf("the event is %+v", event)
 	}
-	promptly(t, "the correction", func() {
-		web.edit("two", nil)
-		web.follows(2, "two")
-	})
+	web.edit("two", nil)
+	web.follows(2, "two")
 	env.ExpectRevisions("web", "1 failed, 2 deployed")
 	env.WaitGone(harness.Job("web-pre-install"))
 	if event := env.WaitEvent(web.cr, "Interrupted"); !strings.Contains(event.Note, "the spec was edited") || !strings.Contains(event.Note, noImage) {
@@ -105,59 +93,50 @@ func TestStuckHook_ReadyNamesImageAndEditInterrupts(t *testing.T) {
 func TestStuckHook_EditBeforeHookIsStuckInterrupts(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.Use(hooksKind)
+	kind := env.Use(hooksWithin1h)
 	web := oneRevision(env, kind, "web")
 	web.edit("two", map[string]any{"pre-upgrade": map[string]any{"node": newNodeLabel(env)}})
 	waitRunningHook(env, "web-pre-upgrade")
-	// The scheduler sometimes needs some seconds to assign a node.
-	promptly(t, "the correction", func() {
-		web.edit("three", nil)
-		web.follows(3, "three")
-	})
+	web.edit("three", nil)
+	web.follows(3, "three")
 	env.ExpectRevisions("web", "1 superseded, 2 failed, 3 deployed")
 }
 
 func TestStuckHook_DeletionInterrupts(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.Use(hooksKind)
+	kind := env.Use(hooksWithin1h)
 	web := harness.MakeCR(kind, "web").Set("hooks", unpullable("post-install")).Obj()
 	env.Create(web)
 	waitReadyMessage(env, web, noImage)
-	promptly(t, "the deletion", func() {
-		env.Delete(web)
-		env.WaitGone(web, harness.ConfigMap("web"))
-	})
+	env.Delete(web)
+	env.WaitGone(web, harness.ConfigMap("web"))
 	env.ExpectRevisions("web", "")
 }
 
 func TestStuckHook_RollbackRequestInterrupts(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.Use(hooksKind)
+	kind := env.Use(hooksWithin1h)
 	web := oneRevision(env, kind, "web")
 	web.edit("two", unpullable("pre-upgrade"))
 	waitReadyMessage(env, web.cr, "Release web is being upgraded", noImage)
-	promptly(t, "the rollback", func() {
-		web.annotate("rollback-to", "previous")
-		web.held(3, 1, "one")
-	})
+	web.annotate("rollback-to", "previous")
+	web.held(3, 1, "one")
 	env.ExpectRevisions("web", "1 superseded, 2 failed, 3 deployed")
 }
 
 func TestStuckHook_DisablingDeleteHooksInterrupts(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.Use(hooksKind)
+	kind := env.Use(hooksWithin1h)
 	web := harness.MakeCR(kind, "web").Set("hooks", unpullable("pre-delete")).Obj()
 	env.Create(web)
 	env.WaitReady(web)
 	env.Delete(web)
 	waitReadyMessage(env, web, "Release web is being uninstalled", noImage)
-	promptly(t, "the deletion", func() {
-		env.Annotate(web, "uninstall-disable-hooks", "true")
-		env.WaitGone(web, harness.ConfigMap("web"))
-	})
+	env.Annotate(web, "uninstall-disable-hooks", "true")
+	env.WaitGone(web, harness.ConfigMap("web"))
 }
 
 func TestStuckHook_FailureNamesCause(t *testing.T) {
@@ -245,8 +224,6 @@ func TestStuckHook_ScaleFieldWritesDoNotInterrupt(t *testing.T) {
 		}
 		return nil
 	})
-	promptly(t, "the edit", func() {
-		web.edit("three", nil)
-		web.follows(3, "three")
-	})
+	web.edit("three", nil)
+	web.follows(3, "three")
 }

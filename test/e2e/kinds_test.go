@@ -20,6 +20,7 @@ var (
 	hooksWithin10s         = harness.Share("Hooks", "hooks", harness.Entry{"timeout": "10s"})
 	hooksWithin1m          = harness.Share("Hooks", "hooks", harness.Entry{"timeout": "1m"})
 	hooksWithin2s          = harness.Share("Hooks", "hooks", harness.Entry{"timeout": "2s"})
+	hooksWithin1h          = harness.Share("Hooks", "hooks", harness.Entry{"timeout": "1h"}) // longer than any test waits
 	hooksKept              = harness.Share("Hooks", "hooks", keepsHookObjects)
 	leavingsKind           = harness.Share("Leavings", "leavings")
 	leavingsAsDeployer     = harness.Share("Leavings", "leavings", harness.Entry{"serviceAccountName": "deployer"})

@@ -58,13 +58,13 @@ func TestLargeSpecs_AreRefusedAndDoNotAffectOthers(t *testing.T) {
 			t.Fatalf("the operator's peak memory is %d MiB when %s is installed", peak, name)
 		}
 	}
-	create(8, emptyMaps(450_000))
-	small("beside-eight")
+	create(4, emptyMaps(450_000))
+	small("beside-four")
 	// The API server needs seconds for each list of this size, and less time
 	// for the same bytes as strings.
-	create(16, strconv.Quote(strings.Repeat("x", 1_350_000)))
+	create(8, strconv.Quote(strings.Repeat("x", 1_350_000)))
 	small("beside-all")
-	for _, cr := range []*unstructured.Unstructured{large[0], large[7], large[23]} {
+	for _, cr := range []*unstructured.Unstructured{large[0], large[3], large[11]} {
 		status := env.WaitCondition(cr, "Ready", metav1.ConditionFalse, "InvalidValues")
 		if message := condition(t, status, "Ready").Message; !strings.Contains(message, "the limits are 262144 bytes and 50000 values") {
 			t.Fatalf("the message of Ready is %q", message)

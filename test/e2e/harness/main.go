@@ -22,7 +22,7 @@ var shared struct {
 
 // parallel is the number of tests that run in parallel. Tests mostly wait, so
 // it is larger than the number of processors.
-const parallel = 10
+const parallel = 12
 
 // Main runs the tests of a package on a cluster and returns their exit code. It
 // also fails if the API server denied an operator a request that no test

@@ -1,5 +1,5 @@
-// Command kube contains kube-apiserver, kube-controller-manager, kube-scheduler and
-// kubectl in one binary. The name with which it is called selects the program, as in
+// Command kube contains kube-apiserver, kube-controller-manager and kube-scheduler in
+// one binary. The name with which it is called selects the program, as in
 // busybox.
 //
 // Each program is upstream's own, unchanged. The programs share nearly all of
@@ -23,7 +23,6 @@ var programs = map[string]func() int{
 	"kube-apiserver":          kubeAPIServer,
 	"kube-controller-manager": kubeControllerManager,
 	"kube-scheduler":          kubeScheduler,
-	"kubectl":                 kubectl,
 }
 
 func main() {
