@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/chartwright/chartwright/internal/testenv"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
@@ -57,7 +57,7 @@ func TestRequests_RestartInSyncReadsNoObjects(t *testing.T) {
 
 // The result depends on the machine and its load.
 func TestDrift_CorrectionSpeed(t *testing.T) {
-	if os.Getenv("CHARTWRIGHT_LONG") == "" {
+	if !testenv.Long() {
 		t.Skip("part of make check-long (soak)")
 	}
 	const releases, drifted, objects = 100, 40, 4

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/chartwright/chartwright/internal/testenv"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
@@ -95,7 +95,7 @@ func TestKill_AtEachWrite(t *testing.T) {
 			t.Cleanup(func() { t.Logf("%s:\n%s", verb.name, &table) })
 			// The first write, and which other writes.
 			first, step, least := []int{1, 2}, 2, 2
-			if os.Getenv("CHARTWRIGHT_LONG") != "" {
+			if testenv.Long() {
 				// At least the record, three objects and the status.
 				first, step, least = []int{1, 1}, 1, 5
 			}

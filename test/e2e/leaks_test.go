@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/testenv"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
@@ -19,10 +19,7 @@ import (
 func TestFailures_LeakNoResources(t *testing.T) {
 	t.Parallel()
 	const each = 20 // custom resources per cause
-	total := 800.0
-	if os.Getenv("CHARTWRIGHT_LONG") != "" {
-		total = 2000
-	}
+	total := float64(testenv.Attempts(800, 2000))
 	env := harness.New(t)
 	strict, pieces := env.NewKind("Strict"), env.NewKind("Pieces")
 	env.InstallCRD(strict)

@@ -3,13 +3,13 @@ package e2e
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"testing"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/chartwright/chartwright/internal/testenv"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
@@ -34,10 +34,7 @@ func TestPlan_EqualsAction(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	// More edits of one custom resource would wait for its allowance.
-	resources, edits := 6, 5
-	if os.Getenv("CHARTWRIGHT_LONG") != "" {
-		resources = 40
-	}
+	resources, edits := testenv.Attempts(6, 40), 5
 	t.Run("edits", func(t *testing.T) {
 		for n := range resources {
 			t.Run(strconv.Itoa(n), func(t *testing.T) {

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/testenv"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
@@ -353,7 +353,7 @@ func TestRollout_RefusesDowngrade(t *testing.T) {
 
 // The duration depends on the machine and its load.
 func TestRollout_AThousandReleases(t *testing.T) {
-	if os.Getenv("CHARTWRIGHT_LONG") == "" {
+	if !testenv.Long() {
 		t.Skip("part of make check-long (soak)")
 	}
 	const all = 1000

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/testenv"
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
@@ -35,7 +36,7 @@ const (
 // TestChurn_LeaksNoMemory: the operator's heap is the same after 3,000 custom
 // resources that were created, changed and deleted, over all features.
 func TestChurn_LeaksNoMemory(t *testing.T) {
-	if os.Getenv("CHARTWRIGHT_LONG") == "" {
+	if !testenv.Long() {
 		t.Skip("part of make check-long (soak)")
 	}
 	c := newChurn(t)

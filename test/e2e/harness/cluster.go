@@ -55,13 +55,7 @@ func findCluster(scratch string) (*cluster, error) {
 // need.
 func (c *cluster) open(ctx context.Context) error {
 	if c.booted {
-		up := command{
-			path: c.program, args: []string{"up", "--dir", c.dir, "--audit-log", c.auditLog()},
-			// The components need a sixth less processor time with a larger heap. The limit
-			// is for the attacks, which store gigabytes.
-			env: []string{"GOGC=400", "GOMEMLIMIT=3GiB"},
-		}
-		if _, err := up.run(ctx); err != nil {
+		if err := c.up(ctx); err != nil {
 			return err
 		}
 	}
@@ -69,6 +63,16 @@ func (c *cluster) open(ctx context.Context) error {
 		return err
 	}
 	return c.install(ctx)
+}
+
+// up boots the cluster. Its components need a sixth less processor time with a larger
+// heap. The limit is for the attacks, which store gigabytes.
+func (c *cluster) up(ctx context.Context) error {
+	_, err := command{
+		path: c.program, args: []string{"up", "--dir", c.dir, "--audit-log", c.auditLog()},
+		env: []string{"GOGC=400", "GOMEMLIMIT=3GiB"},
+	}.run(ctx)
+	return err
 }
 
 // stopCommand returns a command that stops the cluster if this run booted it,

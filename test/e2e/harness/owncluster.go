@@ -32,8 +32,7 @@ func (e *Env) NewCluster() *OwnCluster {
 		release()
 		return err
 	})
-	_, err = command{path: o.program, args: []string{"up", "--dir", o.dir, "--audit-log", o.auditLog()}}.run(e.t.Context())
-	e.must(err)
+	e.must(o.up(e.t.Context()))
 	return o
 }
 
