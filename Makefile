@@ -59,7 +59,7 @@ endif
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 # Every target that is no file.
-.PHONY: $(shell sed -nE 's/^([a-z][a-z-]*):.*/\1/p' Makefile)
+.PHONY: $(shell sed -nE 's/^([a-z][a-z0-9-]*):.*/\1/p' Makefile)
 
 # The lines "##@ TASK" group the targets. A task may occur several times.
 help: ## List the targets.
@@ -111,7 +111,7 @@ test-unit: ## Run the unit tests, without a cluster.
 PACKAGE ?= e2e
 
 test-one: build cluster-binaries ## Run one end-to-end test on its own cluster: TEST (its name), PACKAGE (e2e).
-	@[ -n '$(TEST)' ] || { echo "Name a test: make test-one TEST=TestEdit_MakesRevision"; exit 1; }
+	@[ -n '$(TEST)' ] || { echo "Name a test: make test-one TEST=TestEdit_SpecCreatesOneRevision"; exit 1; }
 	@cd test && $(GO_TEST) -v ./$(PACKAGE) -run '^$(TEST)$$'
 
 # test/cluster/cmd/kube is left out: it imports all of Kubernetes, which takes 6
@@ -168,7 +168,6 @@ test-program: build-tests ## Test the packages of the program, with the race det
 test-docs: build-tests ## Test docs, charts, examples and the other folders of test/.
 	@cd test && $(REPORT_TESTS) $$(go list ./... | grep -vE '/test/(e2e|attack)$$')
 
-.PHONY: test-e2e
 test-e2e: build-tests ## Test the operator from outside, on a cluster.
 	@cd test && $(REPORT_TESTS) ./e2e
 

@@ -174,6 +174,38 @@ func TestRace_LeavesOutNoSharedMemory(t *testing.T) {
 	}
 }
 
+// TestMakefile_NamesTests checks that the tests exist that "make check-long" runs by name:
+// "go test" passes without them.
+func TestMakefile_NamesTests(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := filepath.Glob("../e2e/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tests []byte
+	for _, name := range sources {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests = append(tests, source...)
+	}
+	for variable, prefix := range map[string]string{"PREVIOUS_TESTS": "TestPreviousVersion_", "LONG_TESTS": ""} {
+		names := regexp.MustCompile(`(?m)^` + variable + ` +:= (.*)$`).FindSubmatch(makefile)
+		if names == nil {
+			t.Fatalf("the Makefile has no %s", variable)
+		}
+		for name := range strings.SplitSeq(string(names[1]), "|") {
+			if !bytes.Contains(tests, []byte("\nfunc "+prefix+name+"(")) {
+				t.Errorf("%s names %s%s, which is no test of test/e2e", variable, prefix, name)
+			}
+		}
+	}
+}
+
 func TestPackages_HaveNameAndComment(t *testing.T) {
 	for _, p := range list(t) {
 		name := path.Base(p.ImportPath)

@@ -172,7 +172,7 @@ func (a *arena) clear() {
 	if a.operator.Running() {
 		defer a.intact()
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.t.Context()), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.t.Context()), 10*time.Minute)
 	defer cancel()
 	var resources []schema.GroupVersionResource
 	for _, kind := range []harness.Kind{a.plain, a.clustered, a.sourced, a.accounted} {

@@ -166,6 +166,8 @@ func (a *author) programs(t *testing.T) string {
 
 func (a *author) command(text, kubeconfig string, more ...string) *exec.Cmd {
 	place := filepath.Join(a.home, ".pwd")
+	// The page's waits suffice for a user's machine.
+	text = strings.ReplaceAll(text, "--timeout=60s", harness.Timeout)
 	script := fmt.Sprintf("set -e\n[ ! -e %[1]s ] || cd \"$(cat %[1]s)\"\n%[2]s\npwd >%[1]s\n", place, text)
 	cmd := exec.CommandContext(context.WithoutCancel(a.env.T().Context()), filepath.Join(a.path, "sh"), "-c", script)
 	cmd.Dir = a.home

@@ -42,9 +42,10 @@ func TestConflict_ObjectsOfOtherResourcesAreNotAdopted(t *testing.T) {
 			t.Errorf("%s: the message of Ready is %q, want the object's name", cr.GetName(), message)
 		}
 		env.ExpectRevisions(cr.GetName(), "")
-		// A request to take ownership is refused, too.
 		env.Annotate(cr, "take-ownership", "true")
 	}
+	// A request to take ownership is refused, too.
+	fenceOf(env, other)
 	env.Delete(ofOtherKind, sameName)
 	env.WaitGone(ofOtherKind, sameName)
 	after := env.Get(harness.ConfigMap("web-1"))

@@ -245,7 +245,7 @@ func TestHealth_Claims(t *testing.T) {
 // TestHealth_Workloads: built-in kinds that wait for a user or for a pod.
 func TestHealth_Workloads(t *testing.T) {
 	t.Parallel()
-	r := newReports(t, reportsRolledBack, widgetKind)
+	r := newReports(t, reportsRolledBackLate, widgetKind)
 	t.Run("a suspended Job", func(t *testing.T) {
 		t.Parallel()
 		r := reports{Env: r.For(t), kind: r.kind}
@@ -262,7 +262,7 @@ func TestHealth_Workloads(t *testing.T) {
 		r.WaitReady(cr)
 		r.SetSpec(harness.MakeCR(r.kind, "manual").Set("onDelete", "registry.example/main:2").Obj())
 		r.waitMessage(cr, metav1.ConditionFalse, "1 of 1 pods run an older revision")
-		r.Consistently("neither Stalled nor rolled back after the deadline", 5*time.Second, func(context.Context) error { return r.unharmed(cr) })
+		r.Consistently("neither Stalled nor rolled back after the deadline", 17*time.Second, func(context.Context) error { return r.unharmed(cr) })
 		r.Delete(harness.Object("v1", "Pod", "manual-0"))
 		r.WaitReady(cr)
 		if status := r.Status(cr); status.Release == nil || status.Release.Revision != 2 || status.Release.Status != api.StatusDeployed {

@@ -49,24 +49,25 @@ func TestHooks_Run(t *testing.T) {
 func TestHooks_FailureIsReportedAndRetried(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.Use(hooksWithin10s)
+	late, soon := env.Use(hooksWithin1h), env.Use(hooksWithin10s)
 	for _, hook := range []struct {
 		name     string
+		kind     harness.Kind
 		spec     map[string]any
 		upgrade  bool
 		reason   string
 		wantText string
 	}{
-		{"install-that-fails", map[string]any{"pre-install": map[string]any{"fail": true}}, false, "InstallFailed", "BackoffLimitExceeded"},
-		{"install-that-hangs", map[string]any{"pre-install": map[string]any{"node": newNodeLabel(env)}}, false, "InstallFailed", "install-that-hangs-pre-install did not end within 10s"},
-		{"upgrade-that-fails", map[string]any{"post-upgrade": map[string]any{"fail": true}}, true, "UpgradeFailed", "BackoffLimitExceeded"},
+		{"install-that-fails", late, map[string]any{"pre-install": map[string]any{"fail": true}}, false, "InstallFailed", "BackoffLimitExceeded"},
+		{"install-that-hangs", soon, map[string]any{"pre-install": map[string]any{"node": newNodeLabel(env)}}, false, "InstallFailed", "install-that-hangs-pre-install did not end within 10s"},
+		{"upgrade-that-fails", late, map[string]any{"post-upgrade": map[string]any{"fail": true}}, true, "UpgradeFailed", "BackoffLimitExceeded"},
 	} {
 		t.Run(hook.name, func(t *testing.T) {
 			t.Parallel()
 			env := env.For(t)
-			cr := harness.MakeCR(kind, hook.name).Set("message", "two").Set("hooks", hook.spec).Obj()
+			cr := harness.MakeCR(hook.kind, hook.name).Set("message", "two").Set("hooks", hook.spec).Obj()
 			if hook.upgrade {
-				env.Create(harness.MakeCR(kind, hook.name).Obj())
+				env.Create(harness.MakeCR(hook.kind, hook.name).Obj())
 				env.WaitReady(cr)
 				env.SetSpec(cr)
 			} else {
@@ -83,7 +84,7 @@ func TestHooks_FailureIsReportedAndRetried(t *testing.T) {
 				t.Errorf("event is %+v, want a warning that contains %q", event, hook.wantText)
 			}
 
-			env.SetSpec(harness.MakeCR(kind, hook.name).Set("message", "mended").Obj())
+			env.SetSpec(harness.MakeCR(hook.kind, hook.name).Set("message", "mended").Obj())
 			env.WaitReady(cr)
 			expectData(t, env, hook.name, "message", "mended")
 		})
@@ -94,14 +95,14 @@ func TestHooks_FailureIsReportedAndRetried(t *testing.T) {
 func TestDeleteHook_FailureBlocksDeletion(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.Use(hooksWithin2s)
+	kind := env.Use(hooksWithin10s)
 	node := newNodeLabel(env)
 	web := harness.MakeCR(kind, "web").Set("hooks.pre-delete.node", node).Obj()
 	env.Create(web)
 	env.WaitReady(web)
 	env.Delete(web)
 	status := env.WaitCondition(web, "Ready", metav1.ConditionFalse, "UninstallFailed")
-	if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, "web-pre-delete did not end within 2s") {
+	if message := harness.Condition(status, "Ready").Message; !strings.Contains(message, "web-pre-delete did not end within 10s") {
 		t.Errorf("the message of Ready is %q", message)
 	}
 	env.Get(harness.ConfigMap("web"))

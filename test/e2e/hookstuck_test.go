@@ -142,14 +142,14 @@ func TestStuckHook_DisablingDeleteHooksInterrupts(t *testing.T) {
 func TestStuckHook_FailureNamesCause(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)
-	kind := env.Use(hooksWithin1m)
+	kind := env.Use(hooksWithin1h)
 	pulls, fails := harness.MakeCR(kind, "pulls").Set("hooks", unpullable("pre-install")).Obj(),
 		harness.MakeCR(kind, "fails").Set("hooks.post-install.fail", true).Obj()
 	env.Create(pulls, fails)
-	// The Job's own deadline deletes its pods before the operator can diagnose
-	// them.
-	env.Wait("the Job to exist", func(ctx context.Context) error {
-		_, err := env.Typed.BatchV1().Jobs(env.Namespace).Patch(ctx, "pulls-pre-install", "application/merge-patch+json", []byte(`{"spec":{"activeDeadlineSeconds":10}}`), metav1.PatchOptions{})
+	// The Job's own deadline deletes its pods, so the cause is that of an earlier status.
+	waitReadyMessage(env, pulls, noImage)
+	env.Wait("the Job to have a deadline", func(ctx context.Context) error {
+		_, err := env.Typed.BatchV1().Jobs(env.Namespace).Patch(ctx, "pulls-pre-install", "application/merge-patch+json", []byte(`{"spec":{"activeDeadlineSeconds":1}}`), metav1.PatchOptions{})
 		return err
 	})
 	env.WaitCondition(pulls, "Ready", metav1.ConditionFalse, "InstallFailed")

@@ -18,7 +18,6 @@ var (
 	hooksAsDeployer        = harness.Share("Hooks", "hooks", harness.Entry{"serviceAccountName": "deployer"})
 	hooksAsAccountOfName   = harness.Share("Hooks", "hooks", harness.Entry{"serviceAccountName": "{{ .metadata.name }}"}, keepsHookObjects)
 	hooksWithin10s         = harness.Share("Hooks", "hooks", harness.Entry{"timeout": "10s"})
-	hooksWithin1m          = harness.Share("Hooks", "hooks", harness.Entry{"timeout": "1m"})
 	hooksWithin2s          = harness.Share("Hooks", "hooks", harness.Entry{"timeout": "2s"})
 	hooksWithin1h          = harness.Share("Hooks", "hooks", harness.Entry{"timeout": "1h"}) // longer than any test waits
 	hooksKept              = harness.Share("Hooks", "hooks", keepsHookObjects)
@@ -111,9 +110,10 @@ var (
 		"apiGroups": []string{widgetKind.Group, widgetWithoutReports.Group, widgetWithoutStatus.Group},
 		"resources": []string{"widgets"}, "template": "templates/widgets.yaml",
 	}}}
-	reportsKind       = harness.Share("Report", "reports", widgetRules)
-	reportsRolledBack = harness.Share("Report", "reports", widgetRules, harness.Entry{"progressDeadline": "3s", "onFailure": "Rollback", "retries": 1})
-	reportsByRule     = harness.Share("Report", "reports", widgetRules, harness.Entry{"progressDeadline": "3s", "health": []any{map[string]any{
+	reportsKind           = harness.Share("Report", "reports", widgetRules)
+	reportsRolledBackLate = harness.Share("Report", "reports", widgetRules, harness.Entry{"progressDeadline": "15s", "onFailure": "Rollback", "retries": 1})
+	reportsRolledBack     = harness.Share("Report", "reports", widgetRules, harness.Entry{"progressDeadline": "3s", "onFailure": "Rollback", "retries": 1})
+	reportsByRule         = harness.Share("Report", "reports", widgetRules, harness.Entry{"progressDeadline": "3s", "health": []any{map[string]any{
 		"apiVersion": widgetKind.GroupVersion().String(), "kind": "Widget",
 		"ready":   "self.status.served >= self.spec.wanted",
 		"failed":  "self.status.broken",

@@ -222,7 +222,7 @@ func timeOut(env *harness.Env, web ownedRelease) {
 	t.Helper()
 	c := callerOf(env, web.kind)
 	target := web.kind.Resource() + "/web"
-	c.ends(2, []string{"rollback", target, "1", "--wait", "--timeout", "1s"}, "timed out after 1s; last state: Deployed: Revision 1")
+	c.ends(2, []string{"rollback", target, "1", "--wait", "--timeout", "5s"}, "timed out after 5s; last state: Deployed: Revision 1")
 	if result := c.reads(2, "reconcile", target, "--wait", "--timeout", "1s"); result.Outcome != "Unknown" {
 		t.Errorf("the result is %+v", result)
 	}

@@ -32,8 +32,11 @@ func TestRequests_IdleOperatorMakesNone(t *testing.T) {
 		env.WaitEvent(cr, "Installed")
 	}
 	for i := range 5 {
-		waitPods(env, fmt.Sprintf("set-%d", i), 1)
-		waitPods(env, fmt.Sprintf("nginx-%d", i), 1)
+		set, nginx := fmt.Sprintf("set-%d", i), fmt.Sprintf("nginx-%d", i)
+		waitPods(env, set, 1)
+		waitPods(env, nginx, 1)
+		waitField(env, harness.MakePodSet(set).Obj(), "podNames", fmt.Sprint(podsOf(env, set)))
+		waitField(env, harness.MakePodSet(set).Obj(), "replicas", "1")
 	}
 	// The operator checks its permissions once, some time after the start.
 	env.Wait("the operator to check its permissions", func(context.Context) error {
@@ -51,7 +54,7 @@ func TestRequests_IdleOperatorMakesNone(t *testing.T) {
 	})
 }
 
-// Not in parallel: an install that takes over a second is reported by an
+// Not in parallel: an install that takes over two seconds is reported by an
 // additional patch, and a CRD of another test makes the operator reload the API
 // versions.
 func TestRequests_InstallNeedsFew(t *testing.T) {
@@ -74,7 +77,7 @@ func TestRequests_InstallNeedsFew(t *testing.T) {
 			t.Logf("%d objects: %d requests: %v", objects, len(requests), requests)
 			return len(requests)
 		}
-		// On a busy machine one install can last over a second, but not three
+		// On a busy machine one install can last over two seconds, but not three
 		// in a row.
 		most := 2*objects + 5
 		if install(1) > most && install(2) > most && install(3) > most {

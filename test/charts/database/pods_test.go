@@ -180,7 +180,7 @@ func (q *pod) stop(signal os.Signal) {
 
 func (p *postgres) wait(what string, check func() error) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(p.t.Context(), 10*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

@@ -43,7 +43,7 @@ func TestPostgreSQL_StopHook(t *testing.T) {
 	server := primary.server.Load().Process
 	p.must(server.Signal(syscall.SIGSTOP))
 	hook := primary.preStop()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	go func() {
 		<-ctx.Done()

@@ -134,7 +134,7 @@ func waitUntil(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(10 * time.Minute)
 	for !condition() {
 		select {
 		case <-ticker.C:

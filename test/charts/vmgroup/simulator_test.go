@@ -172,7 +172,7 @@ func newSimulator(t *testing.T, flags ...string) *simulator {
 		"VM_PARENT=vm", "VM_FOLDER=apps.web", "VM_NAME=web", "VM_TEMPLATE=DC0_C0_RP0_VM0", "VM_CPU=2", "VM_MEMORY=2048", "VM_REPLICAS=2",
 		"VM_PARALLEL=1", "VM_SECRET=vc-creds", "VM_RECORDS="+records,
 	)}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	for {
 		dialer := net.Dialer{}

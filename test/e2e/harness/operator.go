@@ -78,9 +78,6 @@ type Operator struct {
 	memory *memoryLimit
 }
 
-// stopTime is longer than the operator's own shutdown timeout.
-const stopTime = 30 * time.Second
-
 // NewOperator prepares an operator. Its log is printed if the test fails.
 func (e *Env) NewOperator(options Options) *Operator {
 	e.t.Helper()
@@ -254,10 +251,10 @@ func (o *Operator) end(signal os.Signal) error {
 	}
 	select {
 	case <-o.done:
-	case <-time.After(stopTime):
+	case <-time.After(deadline):
 		_ = o.cmd.Process.Kill()
 		<-o.done
-		return fmt.Errorf("the operator did not end within %s of %s", stopTime, signal)
+		return fmt.Errorf("the operator did not end within %s of %s", deadline, signal)
 	}
 	if o.exit != nil {
 		return fmt.Errorf("the operator ended on %s with: %w", signal, o.exit)

@@ -75,10 +75,12 @@ type command struct {
 // processor time without garbage collection.
 func shortLived() []string { return append(os.Environ(), "GOGC=off", "GOMEMLIMIT=512MiB") }
 
-// run returns the program's output. Errors contain the command line and all
-// output.
+// run returns the program's output, and ends the program at the deadline. Errors
+// contain the command line and all output.
 func (c command) run(ctx context.Context) (string, error) {
 	var stdout, both bytes.Buffer
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
 	cmd := exec.CommandContext(ctx, c.path, c.args...)
 	if c.as != "" {
 		cmd.Args[0] = c.as
