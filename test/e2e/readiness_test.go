@@ -88,7 +88,10 @@ func TestReady_NamesUnreadyObject(t *testing.T) {
 			if status.Resources == nil || status.Resources.Ready != 1 || len(status.Resources.NotReady) != 0 {
 				t.Errorf("afterwards resources are %+v", status.Resources)
 			}
-			env.WaitEvent(good, "Ready")
+			// An unready object that an upgrade deletes may be gone from the status before.
+			if test.object == "Deployment" {
+				env.WaitEvent(good, "Ready")
+			}
 		})
 	}
 }
