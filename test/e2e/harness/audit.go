@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Request is a request in the API server's audit log.
@@ -52,7 +53,9 @@ func (r Request) background() bool {
 	return r.Verb == "watch" || r.ObjectRef.Resource == "leases"
 }
 
-// Audit collects a user's requests to the API server from a certain moment on.
+// Audit collects a user's requests to the API server from a certain moment on:
+// those whose entries in the audit log contain the test's namespace. The names of
+// accounts of this test contain it, see NewAccount.
 type Audit struct {
 	env    *Env
 	user   string
@@ -68,8 +71,9 @@ func (a *Audit) About(text string) *Audit {
 	return &about
 }
 
-// Audit starts to collect the requests of a user. All tests share the audit
-// log, so the user must belong to this test, see NewAccount.
+// Audit starts to collect the requests of a user. If tests share the user, for
+// example SharedUser, requests that do not contain the test's namespace are left
+// out.
 func (e *Env) Audit(user string) *Audit {
 	e.t.Helper()
 	return &Audit{env: e, user: user, offset: e.syncAudit()}
@@ -116,8 +120,8 @@ func (a *Audit) Writes(except string) []Request {
 	})
 }
 
-// AllUsers returns the requests of all users since the audit began that concern
-// the test's namespace, without watches and leader election.
+// AllUsers returns the requests of all users since the audit began whose entries
+// contain the test's namespace, without watches and leader election.
 func (a *Audit) AllUsers() []Request {
 	a.env.t.Helper()
 	a.env.syncAudit()
@@ -130,29 +134,31 @@ func (a *Audit) AllUsers() []Request {
 	return found
 }
 
-// syncAudit makes a request with a unique name, waits until the audit log
-// contains it, and returns its offset in the log. All requests that completed
-// earlier are before this offset.
+// syncAudit waits until the audit log contains all earlier requests, and returns
+// an offset in the log after which all later requests are.
 func (e *Env) syncAudit() (offset int64) {
 	e.t.Helper()
-	marker, from := "audit-"+rand.String(10), auditSize()
-	_, err := e.Typed.CoreV1().ConfigMaps(e.Namespace).Get(e.t.Context(), marker, metav1.GetOptions{})
-	if !apierrors.IsNotFound(err) {
-		e.t.Fatalf("a request for the audit log: %v", err)
-	}
-	e.Wait("the audit log to catch up", func(context.Context) error {
-		found := false
-		err := e.readAudit(from, func(r Request, end int64) {
-			if r.ObjectRef.Name == marker {
-				found, offset = true, end
-			}
-		})
-		if err == nil && !found {
-			err = errors.New("the last request is missing")
-		}
-		return err
-	})
+	offset, err := syncAudit(e.t.Context())
+	e.must(err)
 	return offset
+}
+
+// syncAudit makes a request with a unique name, waits until the audit log
+// contains the request, and returns the offset at which the request ends.
+func syncAudit(ctx context.Context) (offset int64, err error) {
+	marker, from := "audit-"+rand.String(10), auditSize()
+	_, err = shared.typed.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, marker, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		return 0, fmt.Errorf("get ConfigMap %s: got %w, want not found", marker, err)
+	}
+	err = wait.PollUntilContextTimeout(ctx, interval, deadline, true, func(context.Context) (bool, error) {
+		err := readAudit(from, marker, func(_ Request, end int64) { offset = end })
+		return offset > 0, err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("wait for the audit log to catch up: %w", err)
+	}
+	return offset, nil
 }
 
 // auditSize returns the size of the audit log, 0 if there is no log.
@@ -164,13 +170,13 @@ func auditSize() int64 {
 	return info.Size()
 }
 
-// readAudit calls see for each request after an offset that mentions the test's
-// namespace, with the offset at which the request ends.
+// readAudit calls visit for each request after an offset whose log entry contains
+// the test's namespace, with the offset at which the request ends.
 func (e *Env) readAudit(offset int64, visit func(r Request, end int64)) error {
 	return readAudit(offset, e.Namespace, visit)
 }
 
-// readAudit calls see for each request after an offset whose log entry contains
+// readAudit calls visit for each request after an offset whose log entry contains
 // a text, with the offset at which the request ends.
 func readAudit(offset int64, with string, visit func(r Request, end int64)) error {
 	return readAuditLog(shared.auditLog(), offset, with, visit)

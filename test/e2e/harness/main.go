@@ -21,13 +21,14 @@ var shared struct {
 }
 
 // parallel is the number of tests that run in parallel. Tests mostly wait, so
-// it is larger than the number of processors.
+// the number of processors does not limit it.
 const parallel = 12
 
 // Main runs the tests of a package on a cluster and returns their exit code. It
 // also fails if the API server denied an operator a request that no test
-// expected to be denied, and, if all tests ran, if a permission of an operator
-// was never used and is not listed in unused.
+// expected to be denied. If all tests ran and unused is not empty, Main also
+// fails if unused differs from the permissions of operators that no operator
+// used.
 func Main(m *testing.M, unused ...Unused) (code int) {
 	flag.Parse()
 	if !given("test.parallel") {
@@ -78,6 +79,6 @@ func given(name string) bool {
 }
 
 func fail(err error) int {
-	fmt.Fprintln(os.Stderr, "e2e:", err)
+	fmt.Fprintln(os.Stderr, err)
 	return 1
 }

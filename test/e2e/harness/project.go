@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Programs returns the paths of the programs under test by their usual names.
+// Programs returns the paths of chartwright, kubectl and helm by these names.
 func Programs() map[string]string {
 	return map[string]string{"chartwright": shared.operator, "kubectl": shared.kubectl, "helm": shared.helm}
 }
@@ -16,12 +16,6 @@ func Programs() map[string]string {
 // ServiceAccount returns the account of a ServiceAccount that the test itself
 // deployed.
 func ServiceAccount(namespace, name string) Account { return Account{namespace, name} }
-
-// Kubeconfig writes a kubeconfig for the account and returns its path.
-func (e *Env) Kubeconfig(a Account) string {
-	e.t.Helper()
-	return e.kubeconfig(a)
-}
 
 // AdminKubeconfig writes a kubeconfig of an admin whose default namespace is
 // the test's, and returns its path.

@@ -13,9 +13,6 @@ import (
 	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/chart/permissions"
@@ -48,9 +45,9 @@ type Unused struct{ Permission, Purpose string }
 // check reads the audit log of the run. It returns an error if an operator was
 // denied a request that no test expected to be denied, or if the unused
 // permissions differ from those expected. It skips the second check if only
-// some of the tests ran.
+// some of the tests ran, or if no unused permissions are expected.
 func (r *grantedRules) check(ctx context.Context, unused []Unused) error {
-	if err := syncLog(ctx, r.auditFrom); err != nil {
+	if _, err := syncAudit(ctx); err != nil {
 		return err
 	}
 	r.mu.Lock()
@@ -59,7 +56,7 @@ func (r *grantedRules) check(ctx context.Context, unused []Unused) error {
 	used, probed := map[string]bool{}, map[string]bool{}
 	err := readAudit(r.auditFrom, ":"+SystemNamespace+":", func(request Request, _ int64) {
 		user := request.User.Username
-		if _, booted := r.granted[user]; !booted {
+		if _, known := r.granted[user]; !known {
 			return
 		}
 		if request.ImpersonatedUser.Username != "" {
@@ -151,9 +148,9 @@ func (r Request) denied() bool {
 // probe reports whether the request searches for objects of a release without
 // records. This search lists every kind, and the operator tolerates denials.
 func (r Request) probe() bool {
-	asked, err := url.Parse(r.RequestURI)
-	return err == nil && r.Verb == "list" && asked.Query().Get("limit") == "1" &&
-		strings.HasPrefix(asked.Query().Get("labelSelector"), api.LabelOwnerUID+"=")
+	address, err := url.Parse(r.RequestURI)
+	return err == nil && r.Verb == "list" && address.Query().Get("limit") == "1" &&
+		strings.HasPrefix(address.Query().Get("labelSelector"), api.LabelOwnerUID+"=")
 }
 
 // rules returns the permissions that the request needs: an apply that creates
@@ -176,7 +173,8 @@ func (r Request) resource() string {
 	return r.ObjectRef.Resource + "/" + r.ObjectRef.Subresource
 }
 
-// ruleName names a permission. All kinds of tests have the same name.
+// ruleName names a permission. The kinds of all tests have the same name, except
+// the gadgets, whose CRD is part of a chart.
 func ruleName(verb, group, resource string) string {
 	if strings.HasSuffix(group, ".test") && !strings.HasPrefix(group, "gadgets.") {
 		_, sub, isSub := strings.Cut(resource, "/")
@@ -189,20 +187,4 @@ func ruleName(verb, group, resource string) string {
 		return verb + " " + resource
 	}
 	return verb + " " + resource + "." + group
-}
-
-// syncLog waits until the audit log contains all earlier requests.
-func syncLog(ctx context.Context, from int64) error {
-	marker := "audit-" + rand.String(10)
-	// The object does not exist: not found is the expected response.
-	_, _ = shared.typed.CoreV1().ConfigMaps(SystemNamespace).Get(ctx, marker, metav1.GetOptions{})
-	err := wait.PollUntilContextTimeout(ctx, interval, deadline, true, func(context.Context) (bool, error) {
-		found := false
-		err := readAudit(from, marker, func(Request, int64) { found = true })
-		return found, err
-	})
-	if err != nil {
-		return fmt.Errorf("wait for the audit log to catch up: %w", err)
-	}
-	return nil
 }
