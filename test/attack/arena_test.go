@@ -186,14 +186,14 @@ func (a *arena) clear() {
 		}
 	}
 	// Some actions are still running, and uninstalls wait for them.
-	patience := time.Now().Add(time.Second)
+	releaseTime := time.Now().Add(time.Second)
 	for _, resource := range resources {
 		err := wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
 			left, err := a.names(ctx, resource)
 			if err != nil || len(left) == 0 {
 				return true, err
 			}
-			if time.Now().After(patience) || !a.operator.Running() {
+			if time.Now().After(releaseTime) || !a.operator.Running() {
 				a.release(ctx, resource, left...)
 			}
 			return false, nil

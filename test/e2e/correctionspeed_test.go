@@ -74,7 +74,7 @@ func TestDrift_CorrectionSpeed(t *testing.T) {
 	for i := range drifted {
 		target := harness.ConfigMap(fmt.Sprintf("web-%d-%d", i, i%objects))
 		all.Go(func() {
-			options := metav1.PatchOptions{FieldManager: "somebody"}
+			options := metav1.PatchOptions{FieldManager: "test-user"}
 			if _, err := env.At(target).Patch(t.Context(), target.GetName(), types.JSONPatchType, []byte(messageChanged), options); err != nil {
 				t.Error(err)
 			}
@@ -90,7 +90,7 @@ func TestDrift_CorrectionSpeed(t *testing.T) {
 			continue
 		}
 		name := request.ObjectRef.Name
-		if strings.Contains(request.RequestURI, "fieldManager=somebody") {
+		if strings.Contains(request.RequestURI, "fieldManager=test-user") {
 			change[name] = request.StageTimestamp.Time
 		} else if at, ok := change[name]; ok && request.User.Username == harness.SharedUser() {
 			took = append(took, request.StageTimestamp.Sub(at))

@@ -186,18 +186,18 @@ func TestDrift_ObjectReplacedByUser(t *testing.T) {
 	e.WaitReady(web, api)
 	objects := e.settled("web")
 	replaced := map[string]types.UID{}
-	theirs := harness.ConfigMap("api")
-	theirs.Object["data"] = map[string]any{"word": "theirs"}
+	unowned := harness.ConfigMap("api")
+	unowned.Object["data"] = map[string]any{"word": "not owned"}
 	if err := operator.WhileFrozen(func() {
 		for target, object := range objects {
 			replaced[target] = replaceByAnother(e.Env, object, target)
 		}
-		e.Delete(theirs)
-		e.Create(theirs)
+		e.Delete(unowned)
+		e.Create(unowned)
 	}); err != nil {
 		t.Fatal(err)
 	}
-	foreign := e.Get(theirs)
+	foreign := e.Get(unowned)
 
 	// The new objects have the labels and annotations of the release.
 	e.waitCorrected(web, objects, replaced)
@@ -207,10 +207,10 @@ func TestDrift_ObjectReplacedByUser(t *testing.T) {
 	if want := "ConfigMap " + e.Namespace + "/api: the object is not owned by this release"; !strings.Contains(event.Note, want) {
 		t.Errorf("the note of event RepairFailed is %q, want %q", event.Note, want)
 	}
-	if after := e.Get(theirs); after.GetUID() != foreign.GetUID() || after.GetResourceVersion() != foreign.GetResourceVersion() {
+	if after := e.Get(unowned); after.GetUID() != foreign.GetUID() || after.GetResourceVersion() != foreign.GetResourceVersion() {
 		t.Error("the object was changed")
 	}
-	e.Delete(theirs)
+	e.Delete(unowned)
 	waitData(e.Env, "api", "word", "one")
 	e.WaitReady(api)
 	e.remove(web, api)

@@ -159,7 +159,7 @@ func (s *subject) editDependent() string {
 		return ""
 	}
 	_, err := s.env.At(harness.ConfigMap(name)).Patch(s.world.t.Context(), name, types.MergePatchType,
-		[]byte(`{"data": {"text": "theirs"}}`), metav1.PatchOptions{FieldManager: "somebody"})
+		[]byte(`{"data": {"text": "theirs"}}`), metav1.PatchOptions{FieldManager: "test-user"})
 	if err != nil && !apierrors.IsNotFound(err) {
 		s.world.t.Fatal(err)
 	}

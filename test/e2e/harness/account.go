@@ -27,13 +27,13 @@ const (
 	leaderRole      = "chartwright-leader-election-role"
 )
 
-// Account is the ServiceAccount with which an operator authenticates.
+// Account is the ServiceAccount with which an operator or a User authenticates.
 type Account struct {
 	namespace, name string
 }
 
-// System is the ServiceAccount of config/rbac. It has only the permissions of
-// config/rbac.
+// System is the ServiceAccount of config/rbac. It has the permissions of
+// config/rbac, and those for the signing key of each operator that uses it.
 var System = Account{SystemNamespace, systemAccount}
 
 // User returns the account's user name, as in the audit log.
@@ -131,13 +131,13 @@ func (e *Env) waitAllowed(a Account, namespace string, rules ...rbacv1.PolicyRul
 			review.Spec.NonResourceAttributes = &authorizationv1.NonResourceAttributes{Path: rule.NonResourceURLs[0], Verb: rule.Verbs[0]}
 		} else {
 			resource, sub, _ := strings.Cut(rule.Resources[0], "/")
-			asks := &authorizationv1.ResourceAttributes{
+			attributes := &authorizationv1.ResourceAttributes{
 				Group: rule.APIGroups[0], Resource: resource, Subresource: sub, Verb: rule.Verbs[0], Namespace: namespace,
 			}
 			if len(rule.ResourceNames) > 0 {
-				asks.Name = rule.ResourceNames[0]
+				attributes.Name = rule.ResourceNames[0]
 			}
-			review.Spec.ResourceAttributes = asks
+			review.Spec.ResourceAttributes = attributes
 		}
 		e.Wait("account "+a.User()+" to have its permissions", func(ctx context.Context) error {
 			answer, err := e.Typed.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})

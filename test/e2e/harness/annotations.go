@@ -12,7 +12,8 @@ import (
 )
 
 // Annotate sets an annotation of Chartwright on a custom resource, as kubectl
-// annotate does. The name is the part of the key after the slash.
+// annotate does. The name is the part of the key after the slash. A name with a
+// slash is a whole key.
 func (e *Env) Annotate(cr *unstructured.Unstructured, name, value string) {
 	e.t.Helper()
 	e.annotate(cr, name, value)
@@ -28,7 +29,7 @@ func (e *Env) annotate(cr *unstructured.Unstructured, name string, value any) {
 	e.t.Helper()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{key(name): value}}})
 	e.must(err)
-	_, err = e.At(cr).Patch(e.t.Context(), cr.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "somebody"})
+	_, err = e.At(cr).Patch(e.t.Context(), cr.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: testUser})
 	e.must(err)
 }
 

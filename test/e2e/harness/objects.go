@@ -14,13 +14,17 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
+// testUser is the field manager of the changes that users make.
+const testUser = "test-user"
+
 // in returns the client for a kind in the test's namespace.
 func (e *Env) in(gvk schema.GroupVersionKind) dynamic.ResourceInterface {
 	return e.Dynamic.Resource(resource(gvk)).Namespace(e.Namespace)
 }
 
 // At returns the client for an object: in its own namespace, in the test's
-// namespace if it has none, or without a namespace for cluster-scoped kinds.
+// namespace if it has none, or without a namespace for the kinds of
+// clusterScoped.
 func (e *Env) At(object *unstructured.Unstructured) dynamic.ResourceInterface {
 	gvk := object.GroupVersionKind()
 	switch {
@@ -33,7 +37,7 @@ func (e *Env) At(object *unstructured.Unstructured) dynamic.ResourceInterface {
 	}
 }
 
-// clusterScoped are the cluster-scoped kinds that tests use.
+// clusterScoped are the cluster-scoped kinds that At supports.
 var clusterScoped = []string{
 	"ChartKind", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "Namespace",
 }
@@ -43,7 +47,7 @@ func named(object *unstructured.Unstructured) string {
 	return object.GetKind() + " " + object.GetName()
 }
 
-// Create creates objects in the test's namespace.
+// Create creates objects in the namespaces that At describes.
 func (e *Env) Create(objects ...*unstructured.Unstructured) {
 	e.t.Helper()
 	for _, object := range objects {
@@ -108,14 +112,14 @@ func (e *Env) WaitGone(objects ...*unstructured.Unstructured) {
 func (e *Env) Patch(object *unstructured.Unstructured, patch string, subresources ...string) *unstructured.Unstructured {
 	e.t.Helper()
 	patched, err := e.At(object).Patch(e.t.Context(), object.GetName(), types.JSONPatchType, []byte(patch),
-		metav1.PatchOptions{FieldManager: "somebody"}, subresources...)
+		metav1.PatchOptions{FieldManager: testUser}, subresources...)
 	if err != nil {
 		e.t.Fatalf("patch %s with %s: %v", named(object), patch, err)
 	}
 	return patched
 }
 
-// NewNamespace creates another namespace, which is deleted when the test ends.
+// NewNamespace creates another namespace, see endNamespace for its end.
 func (e *Env) NewNamespace(suffix string) string {
 	e.t.Helper()
 	namespace := Object("v1", "Namespace", e.Namespace+"-"+suffix)
