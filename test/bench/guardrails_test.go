@@ -23,8 +23,8 @@ func TestGuardRails(t *testing.T) {
 		wantText []string
 	}{
 		{"all passed", func(*Report) {}, nil},
-		{"a few installs took over a second", func(r *Report) { r.Results[1].Requests.Total += 24 }, nil},
-		{"most installs took over a second", func(r *Report) { r.Results[1].Requests.Total += 26 }, []string{"takes 13.52 requests, want at most 13"}},
+		{"a few installs took over two seconds", func(r *Report) { r.Results[1].Requests.Total += 24 }, nil},
+		{"most installs took over two seconds", func(r *Report) { r.Results[1].Requests.Total += 26 }, []string{"takes 13.52 requests, want at most 13"}},
 		{"an install costs too much", func(r *Report) { r.Results[1].CPUSeconds = 1.4 }, []string{"28.00 ms of CPU time, 7.0 times the 4.00 ms of the floor"}},
 		{"the floor is too short to be measured", func(r *Report) { r.Results[0].CPUSeconds = 0 }, []string{"more than 50 custom resources"}},
 		{"requests while idle", func(r *Report) { r.Results[2].Requests.Total = 1 }, []string{"made 1 requests within 10 s"}},

@@ -17,9 +17,9 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// previousProgram returns the operator of the previous version. The tests of this
-// file run only with it: CI does not build an earlier version. They also write the
-// states that CI restores. See testdata/previous/README.md.
+// previousProgram returns the operator of the previous version, which only "make
+// test-previous" builds, for example in the nightly workflow. Other tests restore
+// the states that the tests of this file write: see testdata/previous/README.md.
 func previousProgram(t *testing.T) string {
 	t.Helper()
 	program := os.Getenv("CHARTWRIGHT_PREVIOUS")

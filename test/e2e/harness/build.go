@@ -17,7 +17,8 @@ func MakeCR(kind Kind, name string) CR {
 	return CR{object}
 }
 
-// Set sets a field of the spec by its dotted path. Numbers must be int64.
+// Set sets a field of the spec by its dotted path. An int becomes an int64.
+// Integers in maps and lists must be int64.
 func (c CR) Set(path string, value any) CR {
 	if number, ok := value.(int); ok {
 		value = int64(number)

@@ -17,9 +17,9 @@ import (
 type Call struct {
 	// Method is the HTTP method, Path the path of the URL.
 	Method, Path string
-	// Name is the object's name, also in a create request, whose path has no
-	// name. Release is the status of the revision if the object is a release
-	// record.
+	// Name is the object's name, and empty for reads. A create request has the
+	// name in its body; for custom resources it is not read. Release is the
+	// status of the revision if the request contains a release record.
 	Name, Release string
 	// Watch reports whether the request is a watch.
 	Watch bool
@@ -49,8 +49,7 @@ func readCall(r *http.Request) (Call, error) {
 	if r.Method != http.MethodPost {
 		call.Name = path.Base(strings.TrimSuffix(r.URL.Path, "/status"))
 	}
-	// A patch is not an object, and the decoder does not know the tests' own
-	// kinds.
+	// A patch is not an object, and the decoder supports only built-in kinds.
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
 	if err != nil {
 		return call, nil //nolint:nilerr // the path is sufficient
@@ -65,7 +64,7 @@ func readCall(r *http.Request) (Call, error) {
 }
 
 // Write reports whether the request changes an object other than a lease or an
-// event.
+// event. Dry runs and access reviews change none.
 func (c Call) Write() bool {
 	switch c.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:

@@ -101,8 +101,8 @@ func (c *cluster) connect() error {
 	return err
 }
 
-// install applies config/default without the Deployment, because each test runs
-// its own operator.
+// install applies config/default without the Deployment, because the operators
+// of tests are processes outside the cluster.
 func (c *cluster) install(ctx context.Context) error {
 	rendered, err := command{path: c.kubectl, args: []string{"kustomize", Root("config", "default")}}.run(ctx)
 	if err != nil {

@@ -36,7 +36,7 @@ func New(t *testing.T) *Env {
 }
 
 // deleteNamespace deletes the custom resources in the namespace without their
-// operator, which may have ended, and then the namespace.
+// operator, which may have ended. Then it ends the namespace, see endNamespace.
 func (e *Env) deleteNamespace(ctx context.Context) error {
 	for _, kind := range slices.Concat(installed(), e.kinds) {
 		if err := e.release(ctx, kind); err != nil {
@@ -46,7 +46,7 @@ func (e *Env) deleteNamespace(ctx context.Context) error {
 	return e.endNamespace(ctx, e.Namespace)
 }
 
-// endNamespace deletes a namespace. A cluster that this run booted keeps it: the
+// endNamespace deletes a namespace, unless this run booted the cluster: the
 // deletions would cause a third of all requests to the API server.
 func (e *Env) endNamespace(ctx context.Context, name string) error {
 	if shared.booted {
@@ -58,8 +58,8 @@ func (e *Env) endNamespace(ctx context.Context, name string) error {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// namespaceFor returns a name that contains the test's name and is different in
-// each run.
+// namespaceFor returns a name that contains the beginning of the test's name and
+// is different in each run.
 func namespaceFor(test string) string {
 	name := notInNames.ReplaceAllString(strings.ToLower(strings.TrimPrefix(test, "Test")), "-")
 	return fmt.Sprintf("e2e-%s-%s", strings.Trim(name[:min(len(name), 36)], "-"), rand.String(5))
@@ -152,8 +152,9 @@ func (e *Env) For(t *testing.T) *Env {
 	return &sub
 }
 
-// In returns the same part of the cluster with another namespace. The deletion
-// of the test's kinds in it is handled as for New.
+// In returns the same part of the cluster with another namespace. When the test
+// ends, the custom resources in this namespace of the test's kinds so far are
+// deleted, but not the namespace: see NewNamespace.
 func (e *Env) In(namespace string) *Env {
 	e.t.Helper()
 	other := *e

@@ -37,7 +37,7 @@ const (
 var Faults = []Fault{Conflict, TooManyRequests, InternalError, Unavailable, Drop, Lose, Delay}
 
 // Plan defines the share of requests, from 0 to 1, that get a fault. The seed
-// decides which requests and which faults.
+// decides which requests and which faults. Leases and events get none.
 type Plan struct {
 	Seed                   uint64
 	Writes, Reads, Watches float64
@@ -47,7 +47,7 @@ type Plan struct {
 	Path string
 }
 
-// dice is a plan in use.
+// activePlan is a plan in use.
 type activePlan struct {
 	Plan
 	rng *rand.Rand
@@ -107,11 +107,11 @@ func (p *Proxy) roll(call Call) Fault {
 	return fault
 }
 
-// longest is the delay of a delayed request. It is longer than an action takes,
-// so that later requests overtake the delayed one.
+// delayTime is the delay of a delayed request. It is longer than most actions
+// take, so that later requests overtake the delayed one.
 const delayTime = 300 * time.Millisecond
 
-// linger waits for the delay, or until the client gives up.
+// linger waits for the delay, or until the client cancels the request.
 func linger(ctx context.Context) error {
 	timer := time.NewTimer(delayTime)
 	defer timer.Stop()

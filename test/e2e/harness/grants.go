@@ -14,7 +14,7 @@ import (
 )
 
 // grant grants an operator's account exactly what "chartwright rbac" prints for
-// its watches file, except Options.Missing.
+// the operator's kinds, except Options.Missing.
 func (e *Env) grant(options Options) {
 	e.t.Helper()
 	args := []string{"rbac", "--strict"}
@@ -76,7 +76,7 @@ func (o *Operator) AllowDenials() *Operator {
 // Grants are rules for the test's namespace, and for the whole cluster.
 type Grants struct{ InNamespace, ClusterWide []rbacv1.PolicyRule }
 
-// grantThese grants the account permissions that do not come from "chartwright
+// grantRules grants the account permissions that do not come from "chartwright
 // rbac".
 func (e *Env) grantRules(a Account, grants Grants) {
 	e.t.Helper()
@@ -94,16 +94,16 @@ func (e *Env) noteSystem() {
 	shared.granted.record(System.User(), role.Rules, nil)
 }
 
-// without removes permissions from rules.
-func without(rules, lacks []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+// without returns the rules without the missing permissions.
+func without(rules, missing []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	left := make([]rbacv1.PolicyRule, 0, len(rules))
 	for _, rule := range rules {
-		left = append(left, permissions.Allowed(lacks, rule)...)
+		left = append(left, permissions.Allowed(missing, rule)...)
 	}
 	return left
 }
 
-// singles splits a rule by its verbs and resources.
+// singles splits a rule into rules for one API group and one resource each.
 func singles(rule rbacv1.PolicyRule) []rbacv1.PolicyRule { return permissions.Allowed(nil, rule) }
 
 // bindClusterRole creates a ClusterRole and binds it to the account.

@@ -17,8 +17,9 @@ type guard struct {
 	cmd *exec.Cmd
 	// alive is open while this process lives.
 	alive io.Closer
-	// children contains a file, named by process ID, for each operator. ends
-	// contains a shell script for everything else that must be stopped.
+	// children contains a file, named by process ID, for each operator and each
+	// command of Background. ends contains a shell script for each cluster of a
+	// test.
 	children, ends string
 }
 

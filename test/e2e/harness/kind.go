@@ -46,7 +46,7 @@ func resource(gvk schema.GroupVersionKind) schema.GroupVersionResource {
 func (k Kind) Resource() string { return plural(k.Kind) + "." + k.Group }
 
 // NewKind returns a kind for this test only, in an API group that no other test
-// uses. Its CRD accepts any JSON; see InstallCRD.
+// uses. Its CRD accepts any spec; see InstallCRD.
 func (e *Env) NewKind(name string) Kind {
 	kind := Kind{schema.GroupVersionKind{Group: e.Namespace + ".test", Version: "v1", Kind: name}}
 	e.kinds = append(e.kinds, kind)

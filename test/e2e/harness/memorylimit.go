@@ -44,8 +44,8 @@ type memoryLimit struct {
 	// cgroup is the folder of the cgroup, empty without a cgroup. kills is the
 	// path of its file with the counter oom_kill.
 	cgroup, kills string
-	// killed counts the kills without a cgroup. last is the newest counter read
-	// from a cgroup that has been removed.
+	// killed counts the kills without a cgroup. last is the newest value of the
+	// cgroup's counter: Err also returns it after the cgroup has been removed.
 	killed, last atomic.Int64
 }
 
@@ -54,7 +54,8 @@ type memoryLimit struct {
 const watchInterval = 10 * time.Millisecond
 
 // newMemoryLimit creates a cgroup below the cgroup of this process or, if that
-// is forbidden, below one of its parents.
+// is forbidden, below one of its parents. If all of these are forbidden, the
+// limit has no cgroup.
 func newMemoryLimit(bytes int64) *memoryLimit {
 	limit := &memoryLimit{bytes: bytes}
 	name := "chartwright-" + rand.String(8)
@@ -110,7 +111,8 @@ func (l *memoryLimit) command(ctx context.Context, program string, args ...strin
 	return cmd
 }
 
-// watch measures a process until done is closed, then removes the cgroup.
+// watch waits until done is closed, then removes the cgroup. Without a cgroup,
+// it measures the process meanwhile, and kills it above the limit.
 func (l *memoryLimit) watch(process *os.Process, done <-chan struct{}) {
 	for {
 		select {

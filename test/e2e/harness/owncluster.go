@@ -86,7 +86,7 @@ func (o *OwnCluster) Requests(a Account) []Request {
 }
 
 // Denied returns those of the account's requests that the API server denied
-// because of a missing permission.
+// because of a missing permission, except probes.
 func (o *OwnCluster) Denied(a Account) []Request {
 	o.env.t.Helper()
 	return slices.DeleteFunc(o.Requests(a), func(r Request) bool { return !r.denied() || r.probe() })
@@ -95,8 +95,8 @@ func (o *OwnCluster) Denied(a Account) []Request {
 // FreeAddress returns an unused loopback address.
 func (e *Env) FreeAddress() string { return e.freeAddress() }
 
-// Repository copies the parts of the repository that are needed to deploy from
-// a checkout, and returns the folder.
+// Repository returns a new folder with the parts of the repository that are
+// needed to deploy from a checkout: a copy of config/, and links to the others.
 func (e *Env) Repository() string {
 	e.t.Helper()
 	dir := filepath.Join(e.t.TempDir(), "chartwright")

@@ -224,8 +224,8 @@ func (e *Env) compareFields(change PlannedChange, before, live *unstructured.Uns
 	}
 }
 
-// contentOf returns the fields of an object that only the operator writes, in the types of
-// JSON.
+// contentOf returns an object, in the types of JSON, without the fields that the API server
+// and controllers write, and without the annotation of the last apply.
 func contentOf(object *unstructured.Unstructured) any {
 	object = object.DeepCopy()
 	for _, field := range []string{"generation", "managedFields", "resourceVersion"} {

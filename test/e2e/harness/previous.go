@@ -20,7 +20,7 @@ import (
 )
 
 // Store writes the namespace's objects of some kinds to a file, without their
-// resource versions, which only etcd knows.
+// resource versions, which etcd assigns.
 func (e *Env) Store(file string, keep func(*unstructured.Unstructured) bool, kinds ...schema.GroupVersionKind) {
 	e.t.Helper()
 	var text bytes.Buffer
@@ -77,8 +77,10 @@ func (e *Env) Restore(file string) []*unstructured.Unstructured {
 	return objects
 }
 
-// databaseKey returns the key under which the API server stores an object.
-// Built-in kinds have no group in their keys.
+// databaseKey returns the key under which the API server stores an object. The
+// key of a custom resource contains its group. Of the built-in kinds, it supports
+// those whose group has no dot and whose keys end as their API paths do, for
+// example Deployments and Secrets.
 func databaseKey(object *unstructured.Unstructured) string {
 	gvk := object.GroupVersionKind()
 	parts := []string{"/registry", plural(gvk.Kind), object.GetNamespace(), object.GetName()}

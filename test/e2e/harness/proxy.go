@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Proxy forwards requests of operators to the API server, see Options.Proxy.
-// The operators keep their credentials. A Plan makes the proxy refuse, lose or
-// delay some requests; a Trap stops an operator at a certain write. The proxy
-// listens on loopback only.
+// Proxy forwards requests of operators and users to the API server, see
+// Options.Proxy and User.Through. They keep their credentials. A Plan makes the
+// proxy refuse, lose or delay some requests; a Trap calls a function at a certain
+// write. The proxy listens on loopback only.
 type Proxy struct {
 	env      *Env
 	server   *httptest.Server
@@ -54,7 +54,7 @@ func (e *Env) NewProxy() *Proxy {
 		ErrorLog:     discard,
 	})
 	p.server.Config.ErrorLog = discard
-	// Without HTTP/2, each request has its own connection, so that a single request can be lost.
+	// Without HTTP/2, concurrent requests have separate connections, so that a single request can be lost.
 	p.server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 	p.server.StartTLS()
 	e.cleanup(func(context.Context) error {

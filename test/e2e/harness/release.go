@@ -92,9 +92,9 @@ func ReadObjects(text string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// AtRest returns the deployed revision of a release without an action in
-// progress: no revision is pending, and the newest that did not fail is
-// deployed.
+// AtRest returns the deployed revision of a release. It returns an error if an
+// action is in progress, which means that a revision is pending or being
+// uninstalled, or if not exactly one revision is deployed.
 func (e *Env) AtRest(ctx context.Context, release string) (Revision, error) {
 	records, err := e.records(ctx, release)
 	if err != nil {
@@ -115,9 +115,10 @@ func (e *Env) AtRest(ctx context.Context, release string) (Revision, error) {
 	return ReadRevision(deployed[0])
 }
 
-// CompareObjects compares the objects of a custom resource's release, of the given
-// kinds, with the manifest of a revision: no object may be missing, different
-// or additional.
+// CompareObjects compares the objects of a custom resource's release with the
+// manifest of a revision. No object of the manifest may be missing, belong to
+// another custom resource or differ in its data or type, and the release may have
+// no other objects of the given kinds.
 func (e *Env) CompareObjects(ctx context.Context, cr *unstructured.Unstructured, revision Revision, kinds ...schema.GroupVersionKind) error {
 	wanted, err := revision.Objects()
 	if err != nil {

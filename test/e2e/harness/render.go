@@ -1,7 +1,7 @@
 package harness
 
-// Render runs "chartwright" with a file on standard input and returns its
-// output. It does not use the cluster.
+// Render runs "chartwright render --validate" with the content of a file on
+// standard input, and returns its output. It does not use the cluster.
 func (e *Env) Render(file string, args ...string) string {
 	e.t.Helper()
 	output, err := command{

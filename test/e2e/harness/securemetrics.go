@@ -74,8 +74,8 @@ func (e *Env) Token(a Account) string {
 func (m Metrics) Address() string { return m.address }
 
 // Scrape requests the metrics over TLS, with a token unless it is empty, and
-// returns the response. If trusted is not nil, it is the only trusted
-// certificate.
+// returns the response. If trusted is nil, every certificate is accepted;
+// otherwise trusted is the only trusted certificate.
 func (m Metrics) Scrape(ctx context.Context, token string, trusted []byte) (status int, text string, err error) {
 	settings := &tls.Config{InsecureSkipVerify: trusted == nil} //nolint:gosec // the operator's own certificate is self-signed
 	if trusted != nil {

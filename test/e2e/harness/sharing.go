@@ -20,10 +20,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 )
 
-// An operator costs more than most tests, so tests that do not need an operator
-// of their own share three: one serves the kinds of Share in all namespaces, the
-// others the installed kinds in the namespaces of NewInstalled, and the other
-// namespaced kinds of this repository in those of NewShipped.
+// An operator costs more than most tests, so tests that do not need their own
+// operator share three operators:
+//   - one serves the kinds of Share in all namespaces,
+//   - one serves the installed kinds in the namespaces of NewInstalled,
+//   - one serves shippedKinds in the namespaces of NewShipped.
 
 // sharedKind is a kind that tests share.
 type sharedKind struct {
@@ -66,20 +67,20 @@ func sharedIndex(kind Kind) int {
 }
 
 // wholeRun replaces the test of operators that tests share. Its cleanups run
-// after the last test.
+// after the last test, see sharedOperator.end.
 type wholeRun struct {
 	testing.TB
 	cleanups []func()
 	failed   bool
 }
 
-// Helper does nothing: failures end the run.
+// Helper does nothing: failures are reported without a line of a test.
 func (r *wholeRun) Helper() {}
 
-// Context is never canceled.
+// Context returns a context that is never canceled.
 func (r *wholeRun) Context() context.Context { return context.Background() }
 
-// Cleanup runs do after the last test.
+// Cleanup adds a cleanup.
 func (r *wholeRun) Cleanup(do func()) { r.cleanups = append(r.cleanups, do) }
 
 // Failed reports whether a cleanup failed.
@@ -113,9 +114,9 @@ func (r *wholeRun) TempDir() string {
 type sharedOperator struct {
 	start func(*Env) Options
 	name  string
-	// kinds are the kinds that a test of New uses in addition to the installed
-	// ones, namespaces the namespaces of these tests, and next is the first free
-	// one.
+	// kinds are the kinds that the tests of newEnv use in addition to the
+	// installed kinds, and namespaces are the namespaces of these tests. next is
+	// the index of the first namespace without a test.
 	kinds      []Kind
 	namespaces []string
 	next       atomic.Int32
@@ -178,8 +179,8 @@ func namespaces(of string, n int) (names []string) {
 	return names
 }
 
-// use starts the operator if it does not run, and prints its log about the test
-// if the test fails.
+// use starts the operator for the first test that uses it. If the test fails,
+// use prints the lines of the log that contain the test's namespace.
 func (s *sharedOperator) use(e *Env) {
 	e.t.Helper()
 	s.once.Do(func() {
@@ -205,8 +206,8 @@ func (s *sharedOperator) use(e *Env) {
 	})
 }
 
-// end stops the operator and reports whether it could not clean up. A cluster that
-// this run booted keeps the rest, like the namespaces: see deleteNamespace.
+// end stops the operator and runs its cleanups, and reports whether this failed.
+// If this run booted the cluster, end only stops the operator: see endNamespace.
 func (s *sharedOperator) end() (failed bool) {
 	if shared.booted && s.Operator != nil {
 		if err := s.Operator.end(syscall.SIGTERM); err != nil {

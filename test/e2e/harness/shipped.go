@@ -42,14 +42,15 @@ func (e *Env) Shipped(kind Kind) Entry {
 }
 
 // InstallDerivedCRDs installs the CRDs of a watches file's kinds, as the operator derives
-// them. CRDs of the repository's own groups are not deleted afterwards.
+// them, and waits until the API server serves the given kinds. It does not delete the CRDs
+// when the test ends.
 func (e *Env) InstallDerivedCRDs(watches string, kinds ...Kind) {
 	e.t.Helper()
 	definitions, err := command{path: shared.operator, args: []string{"crd", "--watches-file", watches}}.run(e.t.Context())
 	e.must(err)
 	e.KubectlWith(definitions, "apply", "--server-side", "--force-conflicts", "-f", "-")
 	for _, kind := range kinds {
-		// Replaces the version in the watches file.
+		// kubectl selects the version, because that in the watches file can differ from kind.Version.
 		e.Wait("kind "+kind.Kind+" to be served", func(context.Context) error {
 			_, err := e.TryKubectl("get", kind.Resource())
 			return err

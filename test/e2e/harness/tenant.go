@@ -12,7 +12,8 @@ import (
 )
 
 // As returns the same part of the cluster for a user to whom RBAC allows only
-// what the test binds. Kubectl and Helm still run as an admin.
+// what the test binds and what all authenticated users may do. Kubectl and Helm
+// still run as an admin.
 func (e *Env) As(user string) *Env {
 	e.t.Helper()
 	config := rest.CopyConfig(shared.config)
@@ -26,8 +27,8 @@ func (e *Env) As(user string) *Env {
 	return &as
 }
 
-// EditKinds returns the name of a ClusterRole like the generated editor roles:
-// it allows all verbs on the test's kinds so far.
+// EditKinds creates a ClusterRole like the generated editor roles, and returns
+// its name. It allows reading and changing objects of the test's kinds so far.
 func (e *Env) EditKinds() string {
 	e.t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{GenerateName: e.Namespace + "-"}}

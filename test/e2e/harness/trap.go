@@ -29,7 +29,7 @@ type Trap struct {
 }
 
 // Trap sets a trap for the write with this number, counted from 1. A trap with
-// number 0 only counts. It replaces the last trap.
+// number 0 only counts. It replaces the previous trap.
 func (p *Proxy) Trap(write int, moment Moment, do func()) *Trap {
 	trap := &Trap{proxy: p, write: write, moment: moment, do: do, fired: make(chan struct{})}
 	p.mu.Lock()
