@@ -99,24 +99,21 @@ func TestKill_AtEachWrite(t *testing.T) {
 				// At least the record, three objects and the status.
 				first, step, least = []int{1, 1}, 1, 5
 			}
+			k := serveKilled(t)
 			for i, moment := range []harness.Moment{harness.BeforeWrite, harness.AfterWrite} {
-				t.Run(string(moment), func(t *testing.T) {
-					t.Parallel()
-					k := serveKilled(t)
-					points := 0
-					// The number of status writes varies, so that the test ends
-					// only after several points without a write.
-					for write, misses := first[i], 0; misses < 2; write += step {
-						if k.survives(verb, write, moment, &table) {
-							points++
-						} else {
-							misses++
-						}
+				points := 0
+				// The number of status writes varies, so that the test ends
+				// only after several points without a write.
+				for write, misses := first[i], 0; misses < 2; write += step {
+					if k.survives(verb, write, moment, &table) {
+						points++
+					} else {
+						misses++
 					}
-					if points < least {
-						t.Errorf("%d points %s a write: the proxy misses writes", points, moment)
-					}
-				})
+				}
+				if points < least {
+					t.Errorf("%d points %s a write: the proxy misses writes", points, moment)
+				}
 			}
 		})
 	}

@@ -190,7 +190,7 @@ func TestRollout_FailureStopsOnlyItsNamespace(t *testing.T) {
 // failure stops the rollout until it is resolved.
 func TestRollout_StopsAtFailureAndContinues(t *testing.T) {
 	t.Parallel()
-	const all, most = 50, 5
+	const all, most = 35, 5
 	r := newRolling(t, map[string]any{"maxConcurrent": most})
 	r.serve("0.1.0")
 	crs := r.create(all)
@@ -210,7 +210,7 @@ func TestRollout_StopsAtFailureAndContinues(t *testing.T) {
 	r.crash()
 	r.WaitCondition(crs[20], "Ready", metav1.ConditionFalse, "ObjectFailed")
 	last := crs[all-1]
-	status := r.waitUpdate(last, "RolloutStopped", "Chart workloads-0.2.0 will replace 0.1.0, at position 50 of 50", "upgrades failed")
+	status := r.waitUpdate(last, "RolloutStopped", "Chart workloads-0.2.0 will replace 0.1.0, at position 35 of 35", "upgrades failed")
 	if update := status.Update; update == nil || update.Chart != "workloads-0.2.0" || update.ChartVersion != "0.2.0" || update.Place != all || update.Of != all {
 		t.Errorf("the update is %+v", update)
 	}
@@ -237,7 +237,7 @@ func TestRollout_StopsAtFailureAndContinues(t *testing.T) {
 	r.expectPhases(map[string]int{"done": counts["0.2.0"] - 1, "moving": 0, "failed": 1, "waiting": all - counts["0.2.0"], "skipped": 2})
 
 	// A user's edit is applied immediately, with the new chart.
-	edited := crs[40]
+	edited := crs[30]
 	r.SetSpec(r.cr(edited.GetName()).Set("replicas", 2).Obj())
 	if status := r.WaitRevision(edited, 2); status.Release.ChartVersion != "0.2.0" || status.Update != nil {
 		t.Errorf("the edited release is %+v, its update is %+v", status.Release, status.Update)
