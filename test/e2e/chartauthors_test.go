@@ -82,7 +82,7 @@ func TestChartAuthors(t *testing.T) {
 		t.Fatal("the page does not deploy the operator")
 	}
 	if printed, err := author.run("make run"); err == nil || !strings.Contains(printed, "the operator is already deployed in this cluster") {
-		t.Errorf("make run beside the deployed operator: %v\n%s", err, printed)
+		t.Errorf("make run next to the deployed operator: %v\n%s", err, printed)
 	}
 	// All requests came from this account, not from an admin.
 	requests := audit.Requests()

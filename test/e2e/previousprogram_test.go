@@ -192,7 +192,7 @@ func TestPreviousVersion_ReplicasOfTwoVersions(t *testing.T) {
 			env.Wait("the standby to become the leader", func(context.Context) error {
 				_, leases := standby.WatchesAndLeases()
 				if !slices.ContainsFunc(leases, func(r harness.Request) bool { return r.Write() }) {
-					return errors.New("it has not written the lease")
+					return errors.New("it did not write the lease")
 				}
 				return nil
 			})

@@ -21,7 +21,7 @@ var shared struct {
 }
 
 // parallel is the number of tests that run in parallel. Tests mostly wait, so
-// the number of processors does not limit it.
+// there are more of them than processors.
 const parallel = 12
 
 // Main runs the tests of a package on a cluster and returns their exit code. It

@@ -209,7 +209,7 @@ func (e *Env) compareFields(change PlannedChange, before, live *unstructured.Uns
 		if field.After == "*** (after)" {
 			// The plan only shows that the value changes.
 			if value(expected, field.Path) == value(found, field.Path) {
-				e.t.Errorf("%s %s: %s has not changed", change.Kind, change.Name, field.Path)
+				e.t.Errorf("%s %s: %s is unchanged", change.Kind, change.Name, field.Path)
 			}
 			field.After = value(found, field.Path)
 		}
