@@ -247,7 +247,6 @@ func TestHealth_Workloads(t *testing.T) {
 	t.Parallel()
 	r := newReports(t, reportsRolledBackLate, widgetKind)
 	t.Run("a suspended Job", func(t *testing.T) {
-		t.Parallel()
 		r := reports{Env: r.For(t), kind: r.kind}
 		cr := harness.MakeCR(r.kind, "suspended").Set("suspendedJob", true).Obj()
 		r.Create(cr)
@@ -255,7 +254,6 @@ func TestHealth_Workloads(t *testing.T) {
 		r.waitMessage(cr, metav1.ConditionTrue, "suspended by spec.suspend")
 	})
 	t.Run("a StatefulSet whose pods the user replaces", func(t *testing.T) {
-		t.Parallel()
 		r := reports{Env: r.For(t), kind: r.kind}
 		cr := harness.MakeCR(r.kind, "manual").Set("onDelete", "registry.example/main:1").Obj()
 		r.Create(cr)

@@ -10,7 +10,7 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// States of TestRestart_ContinuesFromEachState with an action in progress, or with changes
+// States of restartFromEachState with an action in progress, or with changes
 // that the operator does not observe.
 
 // A request to verify that was processed is not processed again.
