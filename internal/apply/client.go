@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -62,7 +64,7 @@ const maxAttempts = 20
 
 // Apply creates or changes the object, and takes over conflicting fields. It returns the
 // metadata of the result. The error is ErrReplaced if the live object is not the one that
-// the options name, and also for other conflicts, for example about a resource quota.
+// the options name, or was changed by another client at the same time.
 //
 // Server-side apply rejects some objects that Helm's own patches can write. Apply changes
 // such objects and sends them again: see normalize, dropNulls, clearLeftovers and
@@ -108,13 +110,6 @@ func (options Options) conditional(object map[string]any) map[string]any {
 	return object
 }
 
-// isReplaced reports whether the API server rejected an apply because of its precondition, or
-// because another client changed the object at the same time.
-func isReplaced(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) ||
-		apierrors.IsInvalid(err) && slices.ContainsFunc(causesOf(err), func(cause metav1.StatusCause) bool { return cause.Field == "metadata.uid" })
-}
-
 // DryRun returns the object as an apply would change it.
 func (c Client) DryRun(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
 	applied, err := c.dryRun(ctx, o, Options{})
@@ -143,13 +138,21 @@ func errNoDryRun(o Object) error {
 // the API server accepts it. For a dry run, it returns nil if only a real apply can show
 // the result, because the apply takes over or removes fields of other managers.
 func persist[T any](ctx context.Context, c Client, o Object, options Options, send func(Object) (*T, error)) (*T, error) {
+	var last error
 	forced, cleared := false, false
 	for range maxAttempts {
 		applied, err := send(o)
 		if err == nil {
 			return applied, nil
 		}
-		if !options.DryRun && isReplaced(err) {
+		last = err
+		switch answer := o.answerOf(err); {
+		case answer == ConflictElsewhere:
+			if err := pause(ctx); err != nil {
+				return nil, fmt.Errorf("apply %s: %w", Describe(o), err)
+			}
+			continue
+		case answer == Conflict && !options.DryRun:
 			return nil, fmt.Errorf("apply %s: %w: %w", Describe(o), ErrReplaced, err)
 		}
 		if hasDuplicateItems(err) && !forced {
@@ -189,8 +192,22 @@ func persist[T any](ctx context.Context, c Client, o Object, options Options, se
 			return nil, fmt.Errorf("apply %s: %w", Describe(o), err)
 		}
 	}
-	return nil, fmt.Errorf("apply %s: rejected %d times, each time for another reason", Describe(o), maxAttempts)
+	return nil, fmt.Errorf("apply %s: rejected %d times: %w", Describe(o), maxAttempts, last)
 }
+
+// pause waits for other clients that change the same object. It returns the error of the
+// context if that ends earlier.
+func pause(ctx context.Context) error {
+	select {
+	case <-time.After(rand.N(maxPause)):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// maxPause is the longest pause. The API server itself has tried several times.
+const maxPause = 100 * time.Millisecond
 
 // hasDuplicateItems reports whether the API server rejected duplicate list items. If another
 // client changes the key of a list item that the operator applied, the next apply adds an

@@ -36,7 +36,8 @@ var apiServer struct {
 	client apply.Client
 	plain  kubernetes.Interface
 	mapper meta.RESTMapper
-	// transport sends requests to the API server.
+	// transport sends requests to the API server at host.
+	host      string
 	transport http.RoundTripper
 	err       error
 }
@@ -86,7 +87,7 @@ func connect(config *rest.Config) (err error) {
 	if httpClient, err = rest.HTTPClientFor(config); err != nil {
 		return err
 	}
-	apiServer.transport = httpClient.Transport
+	apiServer.host, apiServer.transport = config.Host, httpClient.Transport
 	if apiServer.client.Metadata, err = metadata.NewForConfigAndClient(config, httpClient); err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func (c Client) applyInitial(ctx context.Context, o Object, from *unstructured.U
 	handed.SetNamespace(o.GetNamespace())
 	handed.SetName(o.GetName())
 	_, err := c.patch(ctx, Object{Unstructured: handed, Mapping: o.Mapping}, api.FieldManagerInitial, Options{UID: uid})
-	if isReplaced(err) {
+	if o.answerOf(err) == Conflict {
 		err = fmt.Errorf("%w: %w", ErrReplaced, err)
 	}
 	if err != nil {

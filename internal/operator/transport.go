@@ -24,7 +24,17 @@ const requestDeadline = 90 * time.Second
 
 // errNoAnswer ends a request without a response. Otherwise an action would block its
 // release forever.
-var errNoAnswer = fmt.Errorf("the API server did not answer within %s", requestDeadline)
+var errNoAnswer error = noAnswerError{}
+
+type noAnswerError struct{}
+
+// Error returns the text for the user.
+func (noAnswerError) Error() string {
+	return fmt.Sprintf("the API server did not answer within %s", requestDeadline)
+}
+
+// Timeout makes the error one of the network.
+func (noAnswerError) Timeout() bool { return true }
 
 // discoveryPath matches discovery requests. The URL of the API server may have a path
 // prefix.
