@@ -149,6 +149,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		Notifier:   r.Notifier,
 		Trust:      r.plan != nil,
 		NeverReady: r.NeverReady,
+		Timeout:    r.Timeout,
 	})
 	objects := &kubeClient{
 		Request:  r,

@@ -67,7 +67,11 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 		}
 		// Helm leaves the revision pending if, for example, a hook failed.
 		pending.SetStatus(helmrelease.StatusFailed, fmt.Sprintf("Rollback %q failed: %v", r.Release, err))
-		return errors.Join(err, run.driver.Update(run.driver.KeyOf(pending), pending))
+		if storeErr := run.driver.Update(run.driver.KeyOf(pending), pending); storeErr != nil {
+			// The rollback has failed because of err.
+			err = fmt.Errorf("%w; %v", err, storeErr) //nolint:errorlint // as above
+		}
+		return err
 	})
 }
 

@@ -26,7 +26,9 @@ type disturbance struct {
 	hang bool
 	// fails selects the requests that fail, regardless of their number.
 	fails func(*http.Request) bool
-	seen  atomic.Int64
+	// answer, if not nil, answers each request.
+	answer func(request *http.Request, next http.RoundTripper) (*http.Response, error)
+	seen   atomic.Int64
 
 	mu       sync.Mutex
 	requests []string
@@ -60,6 +62,8 @@ func (tr *trouble) RoundTrip(request *http.Request) (*http.Response, error) {
 	p.requests = append(p.requests, method+" "+request.URL.Path)
 	p.mu.Unlock()
 	switch {
+	case p.answer != nil:
+		return p.answer(request, tr.next)
 	case p.dead && number >= p.at, p.fails != nil && p.fails(request):
 		return nil, deadError{}
 	case number != p.at:

@@ -236,7 +236,11 @@ func (r *run) uninstall(store *uninstallDriver) error {
 			// Helm's error does not contain the cause.
 			err = fmt.Errorf("delete the objects of the release: %w", r.kube.deleteErr)
 		}
-		return errors.Join(err, store.mark())
+		if storeErr := store.mark(); storeErr != nil {
+			// The uninstall has failed because of err.
+			err = fmt.Errorf("%w; %v", err, storeErr) //nolint:errorlint // as above
+		}
+		return err
 	}
 	for _, record := range r.history() {
 		if !belongs(record, r.Owner) {

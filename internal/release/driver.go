@@ -23,10 +23,6 @@ import (
 // does not count as a failure; the release must be read again.
 var ErrStale = errors.New("the stored release changed concurrently")
 
-// grace limits an update of a record after the context of the action has ended, so that
-// the outcome of an interrupted action is stored.
-const grace = 5 * time.Second
-
 // Driver is the storage driver of one action on one release.
 //
 // It answers queries for the history from the index. It reads only the records whose
@@ -66,6 +62,8 @@ type Driver struct {
 	// WriteErr is the first write that failed. Helm only logs some of them, so the
 	// caller must check it.
 	WriteErr error
+	// repeatUntil is when writes are no longer repeated. It is zero until one fails.
+	repeatUntil time.Time
 }
 
 // DriverConfig is the configuration of a Driver.
@@ -80,6 +78,8 @@ type DriverConfig struct {
 	Notifier Notifier
 	// Inventory returns the inventory of the deployed revision.
 	Inventory func() Inventory
+	// Timeout limits the time in which failed writes of records are repeated.
+	Timeout time.Duration
 	// Lookups returns the annotation with the template lookups of a new revision.
 	Lookups func(*helmrelease.Release) (string, error)
 	// Trust accepts all records without verification, and signs none. It is for plans, which
@@ -249,16 +249,14 @@ func (d *Driver) Create(key string, rls *helmrelease.Release) (err error) {
 	if d.Stamp.Approved != "" {
 		secret.Annotations[AnnotationApproved] = d.Stamp.Approved
 	}
-	created, err := d.Secrets.Create(d.Ctx, secret, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("%w: record %s exists already", ErrStale, key)
-	}
+	err = d.write(d.Ctx, secret, func(ctx context.Context) (*corev1.Secret, error) {
+		return d.Secrets.Create(ctx, secret, metav1.CreateOptions{})
+	})
 	if err != nil {
-		return fmt.Errorf("store release record %s: %w", key, err)
+		return err
 	}
 	d.Created, d.Pending = rls.Version, rls
 	delete(d.unverified, key)
-	d.stored(created)
 	return nil
 }
 
@@ -300,17 +298,11 @@ func (d *Driver) Update(key string, rls *helmrelease.Release) (err error) {
 	secret.ResourceVersion = d.Versions[key]
 	d.Stamp.Annotate(secret, rls, d.inventoryOf(rls))
 	d.copyAnnotations(secret)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(d.Ctx), grace)
+	ctx, cancel := outlive(d.Ctx)
 	defer cancel()
-	updated, err := d.Secrets.Update(ctx, secret, metav1.UpdateOptions{})
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: record %s was changed concurrently", ErrStale, key)
-	}
-	if err != nil {
-		return fmt.Errorf("update release record %s: %w", key, err)
-	}
-	d.stored(updated)
-	return nil
+	return d.write(ctx, secret, func(ctx context.Context) (*corev1.Secret, error) {
+		return d.Secrets.Update(ctx, secret, metav1.UpdateOptions{})
+	})
 }
 
 // Delete deletes a record. Helm does not use the returned release.

@@ -1,0 +1,91 @@
+package release
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/apply"
+)
+
+// grace limits a write of a record after the context of the action has ended, so that the
+// outcome of an interrupted action is stored.
+const grace = 5 * time.Second
+
+// Bounds of the time between attempts to write a record. It doubles from the first to the
+// second.
+const (
+	minPause = 50 * time.Millisecond
+	maxPause = 5 * time.Second
+)
+
+// write sends a record until the API server has stored or rejected it. Without the repetition, a
+// short outage would fail the action, and the next attempt would run all hooks again. All
+// repetitions of an action take at most DriverConfig.Timeout. The error is ErrStale if another
+// client has written or deleted the record.
+//
+// A write whose response is lost may have been processed. Then the next attempt is rejected,
+// but the record has the content of this write, which no other write has: it contains the
+// time in nanoseconds.
+func (d *Driver) write(ctx context.Context, secret *corev1.Secret, send func(context.Context) (*corev1.Secret, error)) error {
+	failed := func(err error) error { return fmt.Errorf("store release record %s: %w", secret.Name, err) }
+	pause, exists := minPause, secret.ResourceVersion != ""
+	var outage error
+	for {
+		stored, err := send(ctx)
+		answer := apply.AnswerOf(err)
+		// Without the record, it is the namespace that does not exist.
+		rejected := answer == apply.Conflict || answer == apply.Gone && exists
+		if rejected && outage != nil {
+			var live *corev1.Secret
+			live, err = d.Secrets.Get(ctx, secret.Name, metav1.GetOptions{})
+			answer = apply.AnswerOf(err)
+			if err == nil && bytes.Equal(live.Data["release"], secret.Data["release"]) {
+				stored, rejected = live, false
+			} else {
+				rejected = err == nil || answer == apply.Gone
+			}
+		}
+		switch {
+		case rejected:
+			return fmt.Errorf("%w: record %s was created, changed or deleted by another client", ErrStale, secret.Name)
+		case err == nil:
+			d.stored(stored)
+			return nil
+		case answer == apply.Ended && outage != nil:
+			return failed(outage)
+		case !apply.Retryable(err):
+			return failed(err)
+		}
+		outage = err
+		if d.repeatUntil.IsZero() {
+			d.repeatUntil = time.Now().Add(d.Timeout)
+		}
+		if time.Now().After(d.repeatUntil) {
+			return failed(outage)
+		}
+		select {
+		case <-time.After(pause):
+			pause = min(2*pause, maxPause)
+		case <-ctx.Done():
+			return failed(outage)
+		}
+	}
+}
+
+// outlive returns a context that ends a grace period after ctx.
+func outlive(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, end := context.WithCancel(context.WithoutCancel(ctx))
+	forget := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(grace):
+			end()
+		case <-longer.Done():
+		}
+	})
+	return longer, func() { forget(); end() }
+}
