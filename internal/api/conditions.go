@@ -87,6 +87,8 @@ const (
 	ReasonPaused = "Paused"
 	// ReasonOrphaning: the custom resource is being deleted, but its release is kept.
 	ReasonOrphaning = "Orphaning"
+	// ReasonNamespaceTerminating: a namespace of the release is being deleted.
+	ReasonNamespaceTerminating = "NamespaceTerminating"
 	// ReasonWaitingForObjects: the resources of the release are being deleted.
 	ReasonWaitingForObjects = "WaitingForObjects"
 	// ReasonProgressing: some resources are not ready yet.

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/release"
 )
@@ -43,16 +42,13 @@ const (
 	helmUnreachable = "could not get information about the resource"
 	// helmForeign is in Helm's error if an object belongs to another release.
 	helmForeign = "cannot be imported into the current release"
-	// serverNoPatch is in the API server's internal error for an object that does not
-	// fit its schema.
-	serverNoPatch = "failed to create typed patch object"
 )
 
 // classify marks the errors after which nothing was changed. An action that stored no
 // record failed before any change, while it checked objects or executed templates.
 func (r *run) classify(err error) error {
 	switch {
-	case err == nil || r.driver.WriteErr != nil:
+	case err == nil || r.driver.WriteErr != nil, apply.Retryable(err):
 		return err
 	case r.driver.Created > 0, r.driver.ReadErr != nil, errors.Is(err, ErrRefused), errors.Is(err, ErrNotAllowed):
 		return err
@@ -76,9 +72,12 @@ func joinReasons(err error, reasons []string) error {
 // isRefusal reports whether the API server rejects the object, as opposed to being
 // unavailable.
 func isRefusal(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
-		apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) ||
-		strings.Contains(err.Error(), serverNoPatch)
+	switch apply.AnswerOf(err) {
+	case apply.Gone, apply.Unserved, apply.Forbidden, apply.Refused:
+		return true
+	default:
+		return false
+	}
 }
 
 // outcome returns the error of an action. It also returns failed writes of the record

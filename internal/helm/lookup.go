@@ -185,9 +185,12 @@ func (t *lookupTransport) RoundTrip(request *http.Request) (*http.Response, erro
 			return nil, err
 		}
 		known = cachedResponse{response: *response, body: body}
-		t.seen[key] = known
-		if t.getter.readings != nil {
-			t.getter.readings.note(path, response.StatusCode, body)
+		// The client may repeat a request that the API server could not process.
+		if temporary := response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= http.StatusInternalServerError; !temporary {
+			t.seen[key] = known
+			if t.getter.readings != nil {
+				t.getter.readings.note(path, response.StatusCode, body)
+			}
 		}
 	}
 	response := known.response

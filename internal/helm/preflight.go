@@ -57,6 +57,9 @@ func (k *kubeClient) preflight(rls *helmrelease.Release) error {
 			k.builder.ownKinds = kinds
 			continue
 		}
+		if apply.Retryable(err) {
+			return err
+		}
 		if err != nil {
 			return fmt.Errorf("%w: %w", chart.ErrRender, err)
 		}

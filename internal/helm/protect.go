@@ -149,11 +149,12 @@ func (r *run) terminating(namespace string) (bool, error) {
 func (c *Client) Terminating(ctx context.Context, namespace string) (bool, error) {
 	probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{GenerateName: "chartwright-probe-"}}
 	_, err := c.config.Clientset.CoreV1().Secrets(namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	switch {
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsNotFound(err):
+	switch apply.AnswerOf(err) {
+	case apply.Terminating, apply.Gone:
 		return true, nil
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+	case apply.Forbidden, apply.Refused:
 		return false, nil
+	default:
+		return false, err
 	}
-	return false, err
 }

@@ -12,7 +12,6 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -112,7 +111,7 @@ func (c *Client) Uninstall(ctx context.Context, r Request) error {
 	}
 	var why string
 	switch {
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+	case apply.AnswerOf(err) == apply.Terminating:
 		why = fmt.Sprintf("namespace %s is being deleted", r.Namespace)
 	case c.accountGone(ctx, r):
 		// Helm turns some errors into text, so any error may have this cause.

@@ -179,7 +179,12 @@ type Failure struct {
 	Target TargetKey
 	// Attempts counts the failures in a row with that target.
 	Attempts int
-	At       time.Time
+	// Transients counts those of them that were Transient.
+	Transients int
+	// Transient reports that the API server was not available, or that the namespace is being
+	// deleted. That says nothing about the target, and causes no rollback.
+	Transient bool
+	At        time.Time
 	// Waits reports that the action waits for an approval. It has not failed.
 	Waits bool
 }

@@ -163,22 +163,27 @@ func TestRollsBack(t *testing.T) {
 		lastGood int
 		number   int
 		attempts int
-		want     bool
+		// transients are those of the attempts without an available API server.
+		transients int
+		want       bool
 	}{
-		{"fewer failures than retries", stored, 3, 2, 3, 2, false},
-		{"as many failures as retries", stored, 2, 2, 3, 2, true},
-		{"more failures than retries", stored, 1, 2, 3, 2, true},
-		{"a kind without retries", stored, 0, 2, 3, 9, false},
-		{"no good revision", stored, 1, 0, 3, 2, false},
-		{"the first revision", stored, 1, 2, 1, 2, false},
-		{"nothing stored", unstored, 1, 2, 3, 9, false},
-		{"overdue objects", overdue, 3, 2, 3, 0, true},
-		{"overdue objects of a kind without retries", overdue, 0, 2, 3, 0, false},
+		{"fewer failures than retries", stored, 3, 2, 3, 2, 0, false},
+		{"as many failures as retries", stored, 2, 2, 3, 2, 0, true},
+		{"more failures than retries", stored, 1, 2, 3, 2, 0, true},
+		{"outages only", stored, 2, 2, 3, 9, 9, false},
+		{"fewer other failures than retries", stored, 2, 2, 3, 9, 8, false},
+		{"as many other failures as retries", stored, 2, 2, 3, 9, 7, true},
+		{"a kind without retries", stored, 0, 2, 3, 9, 0, false},
+		{"no good revision", stored, 1, 0, 3, 2, 0, false},
+		{"the first revision", stored, 1, 2, 1, 2, 0, false},
+		{"nothing stored", unstored, 1, 2, 3, 9, 0, false},
+		{"overdue objects", overdue, 3, 2, 3, 0, 0, true},
+		{"overdue objects of a kind without retries", overdue, 0, 2, 3, 0, 0, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := failedTwice
 			newest, failure := *o.Newest, *o.Failure
-			newest.Number, failure.Attempts = test.number, test.attempts
+			newest.Number, failure.Attempts, failure.Transients = test.number, test.attempts, test.transients
 			o.Newest, o.Failure, o.Retries, o.LastGood = &newest, &failure, test.retries, test.lastGood
 			if got := rollsBack(o, test.at); got != test.want {
 				t.Errorf("%v, want %v", got, test.want)

@@ -93,7 +93,7 @@ func remediate(o Observation) Decision {
 	at := failureOf(o)
 	back := Decision{Step: StepRollback, Revision: o.LastGood}
 	switch {
-	case rollsBack(o, at) && at == stored && o.Failure.Attempts == o.Retries:
+	case rollsBack(o, at) && at == stored && o.Failure.counted() == o.Retries && !o.Failure.Transient:
 		// The backoff is that of the upgrade, which is not retried.
 		return back
 	case rollsBack(o, at):
@@ -115,6 +115,9 @@ func rollsBack(o Observation, at failedAt) bool {
 	case at == overdue:
 		return true
 	default:
-		return at == stored && o.Newest.Number > 1 && o.failing() && !o.waits() && o.Failure.Attempts >= o.Retries
+		return at == stored && o.Newest.Number > 1 && o.failing() && !o.waits() && o.Failure.counted() >= o.Retries
 	}
 }
+
+// counted returns the number of failures in a row that may have their cause in the target.
+func (f *Failure) counted() int { return f.Attempts - f.Transients }

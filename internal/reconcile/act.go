@@ -7,13 +7,13 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/helm"
@@ -155,7 +155,7 @@ func (r *Reconciler) run(ctx context.Context, v *snapshot, d plan.Decision) {
 			switch {
 			case errors.Is(err, release.ErrStale):
 				after = catchUp
-			case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+			case apply.AnswerOf(err) == apply.Terminating:
 				after = 10 * catchUp
 			}
 		}})

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -29,16 +27,18 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 	logger := log.FromContext(ctx)
 	uid := v.CR.GetUID()
 	a := actions[d.Step]
+	// A transient error says nothing about the release, whatever wraps it.
+	transient := apply.Retryable(err)
 	switch {
 	case err == nil:
 		r.succeeded(ctx, v, d)
-	case errors.Is(err, helm.ErrNotAdoptable):
+	case errors.Is(err, helm.ErrNotAdoptable) && !transient:
 		logger.Info("release not adoptable", "reason", err.Error())
 		r.foreign.put(v.History[0].UID, struct{}{})
-	case errors.Is(err, release.ErrUntrusted) && !r.concludeUntrusted(v, d, err):
+	case errors.Is(err, release.ErrUntrusted) && !transient && !r.concludeUntrusted(v, d, err):
 		logger.Info("release record not authenticated", "reason", err.Error())
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		// Either the custom resource is deleted next, or the namespace is created again.
+	case apply.AnswerOf(err) == apply.Terminating && r.isTerminating(ctx, v.CR.GetNamespace()):
+		// The custom resource is deleted next.
 		logger.V(1).Info("action postponed: namespace is terminating", "reason", err.Error())
 	case errors.Is(err, helm.ErrOrphaned):
 		logger.Info("release orphaned", "reason", err.Error())
@@ -71,10 +71,19 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 			f.Message, f.Forbidden = f.Message+". "+advice, true
 		}
 		f.Foreign = errors.Is(err, apply.ErrForeign)
-		f.Unserved = meta.IsNoMatchError(err) || apierrors.IsNotFound(err)
+		f.Unserved = apply.AnswerOf(err) == apply.Unserved
 		logger.Error(err, "action failed", "reason", f.Reason)
 		r.fail(v, d, f, err)
 	}
+}
+
+// isTerminating reports whether a namespace, empty for none, is being deleted.
+func (r *Reconciler) isTerminating(ctx context.Context, namespace string) bool {
+	if namespace == "" {
+		return false
+	}
+	terminating, err := r.Actions.Terminating(ctx, namespace)
+	return err == nil && terminating
 }
 
 // waitsForUser reports whether only a user, or a change of the guarded objects, can end a
@@ -187,6 +196,15 @@ func (r *Reconciler) emit(v *snapshot, reason, message string) {
 // explain returns the failure that the conditions report for an error.
 func explain(a action, err error) status.Failure {
 	f := status.Failure{Reason: a.failed, Message: err.Error()}
+	switch {
+	case apply.Retryable(err):
+		f.Transient = true
+		return f
+	case apply.AnswerOf(err) == apply.Terminating:
+		f.Reason, f.Transient = api.ReasonNamespaceTerminating, true
+		f.Message = "A namespace of the release is being deleted. The operator continues when it has been created again: " + f.Message
+		return f
+	}
 	for _, known := range []struct {
 		err    error
 		reason string

@@ -7,6 +7,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -86,6 +90,47 @@ func TestConclude_EmitsEventForNews(t *testing.T) {
 				t.Errorf("unexpected second event %q", more)
 			}
 		})
+	}
+}
+
+// An outage says nothing about the custom resource, whatever wraps it.
+func TestExplain_OutageIsTransient(t *testing.T) {
+	overloaded := apierrors.NewServiceUnavailable("too busy")
+	for _, wraps := range []error{
+		chart.ErrRender, chart.ErrInvalidValues, helm.ErrConflict, helm.ErrRefused, helm.ErrNotAllowed, release.ErrUntrusted, helm.ErrNotAdoptable,
+	} {
+		r, events := concluding()
+		v := viewOf([]string{dep, sup})
+		r.memory.with(v.CR.GetUID(), func(*remembered) {})
+		err := fmt.Errorf("%w: %w", wraps, overloaded)
+		r.conclude(t.Context(), v, plan.Decision{Step: plan.StepUpgrade}, err)
+		f := r.memory.of(v.CR.GetUID()).failure
+		if f == nil || f.Reason != api.ReasonUpgradeFailed || f.Stalled || !f.Transient || f.Transients != 1 {
+			t.Errorf("%v: the failure is %+v", err, f)
+		}
+		if event := <-events.Events; event != "Warning UpgradeFailed "+err.Error() {
+			t.Errorf("the event is %q", event)
+		}
+	}
+}
+
+// A release whose namespace is being deleted waits visibly, unless its custom resource goes too.
+func TestConclude_TerminatingNamespace(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "a", errors.New("because it is being terminated"))
+	forbidden.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	for _, goesToo := range []bool{false, true} {
+		r, _ := concluding()
+		r.Actions = &recordedActions{terminating: goesToo}
+		v := viewOf([]string{dep, sup})
+		v.CR.SetNamespace("apps")
+		r.conclude(t.Context(), v, plan.Decision{Step: plan.StepInstall}, fmt.Errorf("create: %w", forbidden))
+		f := r.memory.of(v.CR.GetUID()).failure
+		if goesToo != (f == nil) {
+			t.Errorf("the custom resource goes, too: %v: the failure is %+v", goesToo, f)
+		}
+		if f != nil && (f.Reason != api.ReasonNamespaceTerminating || f.Stalled || !f.Transient) {
+			t.Errorf("the failure is %+v", f)
+		}
 	}
 }
 

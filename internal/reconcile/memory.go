@@ -95,9 +95,12 @@ func (m *memory) of(uid types.UID) (known remembered) {
 func (m *memory) put(uid types.UID, repair bool, f status.Failure) (news bool) {
 	m.with(uid, func(r *remembered) {
 		before := cmp.Or(*r.about(repair), &status.Failure{})
-		f.Attempts = 1
 		if before.Target == f.Target {
-			f.Attempts = before.Attempts + 1
+			f.Attempts, f.Transients = before.Attempts, before.Transients
+		}
+		f.Attempts++
+		if f.Transient {
+			f.Transients++
 		}
 		*r.about(repair) = &f
 		news = before.Target != f.Target || before.Reason != f.Reason || before.Message != f.Message
