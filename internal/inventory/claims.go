@@ -41,6 +41,7 @@ func (x *Index) SetReleaseNamespace(owner types.UID, namespace string) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.forgotten.Remove(owner)
 	x.owner(owner).namespace = namespace
 }
 
@@ -152,6 +153,7 @@ func (x *Index) Forget(owner types.UID) {
 	x.Expect(owner, nil)
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.forgotten.Add(owner, nil)
 	if info := x.owners[owner]; info != nil {
 		info.finished, info.named, info.namespace, info.followed = nil, nil, "", nil
 		x.removeOwnerIfEmpty(owner, info)

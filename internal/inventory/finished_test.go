@@ -151,3 +151,22 @@ func TestRestoreExpected_FinishedJobs(t *testing.T) {
 		})
 	}
 }
+
+// A Job that finishes after its owner is forgotten leaves nothing behind.
+func TestFinishedJob_OfForgottenOwner(t *testing.T) {
+	x := newRecordingIndex()
+	x.SetReleaseNamespace(web, "default")
+	job := jobState("1")
+	x.observeJob(&job, done(Complete), false)
+	x.Forget(web)
+	x.observeJob(&job, done(Complete), false)
+	if left := x.owners[web]; left != nil {
+		t.Errorf("the index holds %+v of the owner", left)
+	}
+	// The same custom resource can be served again.
+	x.SetReleaseNamespace(web, "default")
+	x.observeJob(&job, done(Complete), false)
+	if got := x.JobOutcome(web, job.Key, "1"); got != Complete {
+		t.Errorf("the outcome is %q", got)
+	}
+}

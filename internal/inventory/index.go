@@ -32,6 +32,9 @@ type Index struct {
 
 	// tombstones holds the last version of recently deleted objects, by apply.Key.
 	tombstones *lru.Cache
+	// forgotten holds the UIDs of owners that were forgotten recently. What is reported of
+	// their Jobs later must not create an owner again.
+	forgotten *lru.Cache
 	// unwatched are the kinds whose objects cannot be watched, with the namespaces
 	// concerned. "" means all namespaces.
 	unwatched map[schema.GroupKind][]string
@@ -83,7 +86,7 @@ type owner struct {
 func NewIndex(drifted, changed func(owner types.UID)) *Index {
 	return &Index{
 		objects: map[apply.Key]*entry{}, owners: map[types.UID]*owner{}, reporting: map[schema.GroupKind]bool{},
-		tombstones: lru.New(maxTombstones), unwatched: map[schema.GroupKind][]string{},
+		tombstones: lru.New(maxTombstones), forgotten: lru.New(maxTombstones), unwatched: map[schema.GroupKind][]string{},
 		onDrift: drifted, onChange: changed,
 	}
 }
@@ -357,7 +360,8 @@ func older(a, b string) bool {
 	return err == nil && order < 0
 }
 
-// maxTombstones limits the deleted objects whose last version the index holds.
+// maxTombstones limits the deleted objects whose last version the index holds, and the owners
+// that it knows to be forgotten.
 const maxTombstones = 1024
 
 // deletedSince reports whether an object was deleted at the given version or a newer one.

@@ -73,6 +73,9 @@ func (x *Index) observeJob(s *apply.State, e *expiry, missed bool) {
 func (x *Index) setOutcome(job *apply.State, outcome string) (isNew bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if _, gone := x.forgotten.Get(job.Owner); gone {
+		return false
+	}
 	info := x.owner(job.Owner)
 	if info.finished == nil {
 		info.finished = map[apply.Key]finished{}

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/inventory/health"
@@ -99,20 +98,26 @@ func (w *Watches) SetHealthRules(ctx context.Context, owner schema.GroupKind, ru
 	changed := config.Rules.set(owner, rules)
 	for i, watched := range known {
 		if gk := watched.gvk.GroupKind(); slices.Contains(changed, gk) && (before[i] || config.hasRule(gk)) {
-			go w.relist(ctx, watched)
+			go w.relist(ctx, watched, nil, 0)
 		}
 	}
 }
 
-// relist replaces the informers of a watch, and then removes the objects that were deleted
-// in between.
-func (w *Watches) relist(ctx context.Context, watched *watch) {
+// relist replaces the informers of a watch in some caches, nil for all, and then removes the
+// objects that were deleted in between. It repeats what fails; attempts is the number of earlier
+// attempts.
+func (w *Watches) relist(ctx context.Context, watched *watch, in []namespaceCache, attempts int) {
 	watched.starting.Lock()
 	defer watched.starting.Unlock()
 	w.mu.Lock()
-	gvk, running := watched.gvk, slices.Collect(maps.Keys(watched.synced))
+	gvk := watched.gvk
+	if in == nil {
+		in = slices.Collect(maps.Keys(watched.synced))
+	}
 	w.mu.Unlock()
-	for _, at := range running {
+	var failure error
+	var failed []namespaceCache
+	for _, at := range in {
 		before := w.index.liveIn(gvk.GroupKind(), at.namespace)
 		for _, object := range possibleTypes(gvk) {
 			// An informer that cannot be removed has no effect.
@@ -121,25 +126,42 @@ func (w *Watches) relist(ctx context.Context, watched *watch) {
 		if !w.index.HealthConfig.watchedWhole(gvk.GroupKind()) {
 			w.index.clearHealth(before)
 		}
-		informer, err := at.cache.GetInformer(ctx, w.index.HealthConfig.watchedType(gvk), cache.BlockUntilSynced(false))
-		if err != nil {
-			continue
-		}
 		seen := &listedKeys{keys: map[apply.Key]bool{}}
-		registration, err := informer.AddEventHandler(seen.handler(w.index.handler()))
+		synced, err := startInformer(ctx, at, w.index.HealthConfig.watchedType(gvk), seen.handler(w.index.handler()))
+		w.mu.Lock()
+		if err == nil {
+			watched.synced[at] = synced
+		} else {
+			// A new owner of the watch starts it here, too.
+			delete(watched.synced, at)
+			failure, failed = err, append(failed, at)
+		}
+		w.mu.Unlock()
 		if err != nil {
 			continue
 		}
-		synced := registration.HasSyncedChecker()
-		w.mu.Lock()
-		watched.synced[at] = synced
-		w.mu.Unlock()
 		select {
 		case <-synced.Done():
 			w.index.forgetUnlisted(before, seen.take())
 		case <-ctx.Done():
 			return
 		}
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	w.mu.Lock()
+	started := watched.attempts == 0
+	w.mu.Unlock()
+	if failure != nil || started {
+		w.setFailure(watched, startFailure, failure)
+	}
+	if failure != nil {
+		w.after(min(retryAtLeast<<min(attempts, 16), retryAtMost), func() {
+			if w.isWanted(watched) {
+				w.relist(ctx, watched, failed, attempts+1)
+			}
+		})
 	}
 }
 

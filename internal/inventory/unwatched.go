@@ -117,13 +117,17 @@ func (w *Watches) retryLater(failed *watch) {
 		failed.retry.Stop()
 	}
 	failed.retry = w.after(pause, func() {
-		w.mu.Lock()
-		wanted := len(failed.owners) > 0 && w.kinds[failed.gvk.GroupKind()] == failed
-		w.mu.Unlock()
-		if wanted {
+		if w.isWanted(failed) {
 			w.start(failed)
 		}
 	})
+}
+
+// isWanted reports whether an owner still needs the watch.
+func (w *Watches) isWanted(known *watch) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(known.owners) > 0 && w.kinds[known.gvk.GroupKind()] == known
 }
 
 // setFailure records why a kind cannot be watched in a namespace; with nil, it removes the

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/inventory/health"
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
@@ -241,4 +242,53 @@ func TestHealthOf_RecoversFromPanic(t *testing.T) {
 	if found := odd.healthOf(widget); found.Ready || !found.OpenEnded || !strings.Contains(found.Message, "odd shape") {
 		t.Errorf("got health %+v", found)
 	}
+}
+
+// flakyCache has one informer, unless it refuses.
+type flakyCache struct {
+	cache.Cache
+	running, refuses *bool
+}
+
+func (c flakyCache) RemoveInformer(context.Context, client.Object) error {
+	*c.running = false
+	return nil
+}
+
+func (c flakyCache) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+	if *c.refuses {
+		return nil, errors.New("no informer now")
+	}
+	*c.running = true
+	return fakeInformer{}, nil
+}
+
+// A watch whose informer cannot be replaced when the health rules change is reported, and
+// replaced later.
+func TestSetHealthRules_RetriesFailedInformer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnwatchable(t)
+		at := flakyCache{running: new(bool), refuses: new(bool)}
+		u.caches = []namespaceCache{{cache: at}}
+		u.HealthConfig.Rules = &RuleSet{}
+		if err := u.EnsureWatched(t.Context(), web, "default", []schema.GroupVersionKind{goodKind}); err != nil {
+			t.Fatal(err)
+		}
+		always, mistakes := health.Compile("true", "", "")
+		if len(mistakes) > 0 {
+			t.Fatal(mistakes)
+		}
+		*at.refuses = true
+		u.SetHealthRules(t.Context(), schema.GroupKind{Kind: "Shop"}, health.Rules{goodKind.GroupKind(): always})
+		u.waitForOwner(t, web)
+		synctest.Wait()
+		if got := kindsOf(u.Unwatched(web, "default")); !slices.Equal(got, []string{"Good"}) || *at.running {
+			t.Errorf("Unwatched returned %q, the informer runs: %v", got, *at.running)
+		}
+		*at.refuses = false
+		testenv.Receive(t, "the next attempt", u.retries)()
+		if got := u.AllUnwatched(); len(got) > 0 || !*at.running {
+			t.Errorf("AllUnwatched returned %v after the retry, the informer runs: %v", got, *at.running)
+		}
+	})
 }

@@ -87,7 +87,7 @@ func (w *Watches) start(watched *watch) {
 			break
 		}
 		var checker toolscache.DoneChecker
-		if checker, err = w.startInformer(at, gvk); err == nil {
+		if checker, err = startInformer(context.Background(), at, w.index.HealthConfig.watchedType(gvk), w.index.handler()); err == nil {
 			checkers[at] = checker
 		}
 	}
@@ -126,13 +126,13 @@ func (w *Watches) missing(watched *watch) []namespaceCache {
 	return missing
 }
 
-// startInformer starts the watch of a kind in one cache.
-func (w *Watches) startInformer(at namespaceCache, gvk schema.GroupVersionKind) (toolscache.DoneChecker, error) {
-	informer, err := at.cache.GetInformer(context.Background(), w.index.HealthConfig.watchedType(gvk), cache.BlockUntilSynced(false))
+// startInformer starts the watch of the objects of a type in one cache.
+func startInformer(ctx context.Context, at namespaceCache, object client.Object, handler toolscache.ResourceEventHandler) (toolscache.DoneChecker, error) {
+	informer, err := at.cache.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
 	}
-	registration, err := informer.AddEventHandler(w.index.handler())
+	registration, err := informer.AddEventHandler(handler)
 	if err != nil {
 		return nil, err
 	}
