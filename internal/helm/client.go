@@ -18,6 +18,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/lru"
 
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart"
@@ -50,7 +51,7 @@ type Client struct {
 	config       Config
 	own          identity
 	identitiesMu sync.Mutex
-	identities   map[string]identity // by user name
+	identities   *lru.Cache // of identity, by user name
 	capabilities *chart.Capabilities
 	renderer     *render.Renderer
 }
@@ -67,7 +68,7 @@ func NewClient(config Config) (*Client, error) {
 	return &Client{
 		config:       config,
 		own:          own,
-		identities:   map[string]identity{},
+		identities:   lru.New(maxIdentities),
 		capabilities: chart.NewCapabilities(config.Clientset.Discovery()),
 		renderer:     render.New(render.Defaults()),
 	}, nil
@@ -200,8 +201,11 @@ type identity struct {
 	objects apply.Client
 }
 
+// maxIdentities limits the identities that are cached. Service accounts come and go.
+const maxIdentities = 256
+
 // as returns the identity of a service account, or the operator's own identity for an
-// empty name. Identities are cached, one for each service account in use.
+// empty name. The identities used last are cached.
 func (c *Client) as(namespace, serviceAccount string) (identity, error) {
 	if serviceAccount == "" {
 		return c.own, nil
@@ -209,8 +213,8 @@ func (c *Client) as(namespace, serviceAccount string) (identity, error) {
 	c.identitiesMu.Lock()
 	defer c.identitiesMu.Unlock()
 	user := fmt.Sprintf("system:serviceaccount:%s:%s", namespace, serviceAccount)
-	if known, ok := c.identities[user]; ok {
-		return known, nil
+	if known, ok := c.identities.Get(user); ok {
+		return known.(identity), nil //nolint:errcheck,forcetypeassert // only identities are added
 	}
 	config := rest.CopyConfig(c.own.config)
 	// The API server adds the groups of the service account. Naming them would need the
@@ -224,7 +228,7 @@ func (c *Client) as(namespace, serviceAccount string) (identity, error) {
 	if err != nil {
 		return identity{}, fmt.Errorf("impersonate %s: %w", user, err)
 	}
-	c.identities[user] = made
+	c.identities.Add(user, made)
 	return made, nil
 }
 

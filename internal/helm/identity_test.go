@@ -1,6 +1,7 @@
 package helm
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/lru"
 )
 
 // TestIdentity checks which user the API server sees.
@@ -27,7 +29,7 @@ func TestIdentity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Client{own: own, identities: map[string]identity{}}
+	c := &Client{own: own, identities: lru.New(2)}
 	as := func(namespace, account string) identity {
 		t.Helper()
 		got, err := c.as(namespace, account)
@@ -81,7 +83,7 @@ func TestIdentity(t *testing.T) {
 
 // One client is created for each account, also if many actions start at the same time.
 func TestIdentity_Cached(t *testing.T) {
-	c := &Client{own: identity{config: &rest.Config{Host: "https://example.com"}}, identities: map[string]identity{}}
+	c := &Client{own: identity{config: &rest.Config{Host: "https://example.com"}}, identities: lru.New(2)}
 	made := make([]identity, 16)
 	var wait sync.WaitGroup
 	for i := range made {
@@ -95,5 +97,13 @@ func TestIdentity_Cached(t *testing.T) {
 	}
 	if other, err := c.as("other", "deployer"); err != nil || other.http == made[0].http || other.config == made[0].config {
 		t.Errorf("two accounts share a client: %v", err)
+	}
+	for i := range 9 {
+		if _, err := c.as("other", fmt.Sprint("deployer-", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept := c.identities.Len(); kept != 2 {
+		t.Errorf("%d identities are cached", kept)
 	}
 }
