@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -119,6 +120,15 @@ func (k *KindManager) watchKindsOf(stored []release.Record) {
 	for i := range stored {
 		k.shared.Inventory.WatchMore(stored[i].OwnerUID, k.recordKinds.of(stored[i]))
 	}
+}
+
+// ownerIn returns the owner of a release record of this operator, or "". The index also reports
+// records that were deleted: their owner may be forgotten.
+func ownerIn(index *release.Index, record release.Record, operator string) types.UID {
+	if _, exists := index.Get(record.Namespace, record.Secret); !exists || record.Operator != operator {
+		return ""
+	}
+	return record.OwnerUID
 }
 
 // Limits for the kinds that the operator watches because release records name them. Every

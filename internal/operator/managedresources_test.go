@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -46,6 +48,21 @@ func inventing(name string, kinds []string) *corev1.Secret {
 			},
 			Annotations: map[string]string{release.AnnotationInventory: string(inventory), "chartwright.dev/owner": "Leaf.served.example.com/default/" + name},
 		},
+	}
+}
+
+// The deletion of a record makes no replica watch for its owner.
+func TestOwnerIn(t *testing.T) {
+	var index *release.Index
+	var owners []types.UID
+	index = release.NewIndex(func(record release.Record) { owners = append(owners, ownerIn(index, record, "chartwright")) })
+	secret := inventing("web", nil)
+	stored := &metav1.PartialObjectMetadata{ObjectMeta: secret.ObjectMeta}
+	stored.UID, stored.ResourceVersion = "1", "1"
+	index.Handler().OnAdd(stored, false)
+	index.Handler().OnDelete(stored)
+	if !slices.Equal(owners, []types.UID{"uid-web", ""}) {
+		t.Errorf("the owners are %q", owners)
 	}
 }
 

@@ -118,11 +118,12 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 		Secret: options.signingKeySecret(), Operator: options.Name, Clientset: clientset, Unfenced: unfenced,
 		Elected: mgr.Elected(), Readiness: ready, Warn: notices.warn, Logger: logger,
 	})
-	index := release.NewIndex(func(record release.Record) {
+	var index *release.Index
+	index = release.NewIndex(func(record release.Record) {
 		// An action watches its kinds only in its own process. A standby watches the kinds
 		// in the records, so that it need not apply all resources when it becomes leader.
-		if record.OwnerUID != "" && record.Operator == options.Name && !isClosed(mgr.Elected()) {
-			managed.WatchMore(record.OwnerUID, limited.of(record))
+		if owner := ownerIn(index, record, options.Name); owner != "" && !isClosed(mgr.Elected()) {
+			managed.WatchMore(owner, limited.of(record))
 		}
 		served.each(func(r *reconcile.Reconciler) { r.RecordChanged(record) })
 	})
