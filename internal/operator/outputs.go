@@ -109,6 +109,32 @@ func withoutManagedFields(data []byte) ([]byte, error) {
 // resource is gone: the garbage collector does so.
 const outputsManager = api.FieldManager + "-outputs"
 
+// isPublished reports whether a Secret is that with the outputs of a custom resource.
+func isPublished(secret *corev1.Secret, owner apply.Owner) bool {
+	return secret.Annotations[api.AnnotationOwner] == owner.String() && secret.Labels[api.LabelOperator] == owner.Operator
+}
+
+// Withdraw implements reconcile.Outputs.
+func (c outputsClient) Withdraw(ctx context.Context, owner apply.Owner, secret types.NamespacedName) error {
+	secrets := c.core.Secrets(secret.Namespace)
+	live, err := secrets.Get(ctx, secret.Name, metav1.GetOptions{})
+	if err == nil && !isPublished(live, owner) {
+		return nil
+	}
+	if err == nil {
+		err = secrets.Delete(ctx, secret.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &live.UID}})
+	}
+	switch apply.AnswerOf(err) {
+	case apply.Gone, apply.Conflict:
+		// Another client has deleted the Secret, and maybe created another one.
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("delete Secret %s, because no output is sensitive any longer: %w", secret, err)
+	}
+	return nil
+}
+
 // Publish implements reconcile.Outputs.
 func (c outputsClient) Publish(ctx context.Context, owner apply.Owner, secret *corev1.Secret, keep []string) (*corev1.Secret, error) {
 	secret.Labels = map[string]string{
@@ -123,7 +149,7 @@ func (c outputsClient) Publish(ctx context.Context, owner apply.Owner, secret *c
 		return secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: outputsManager})
 	case err != nil:
 		return nil, fmt.Errorf("read Secret %s/%s: %w", secret.Namespace, secret.Name, err)
-	case live.Annotations[api.AnnotationOwner] != owner.String() || live.Labels[api.LabelOperator] != owner.Operator:
+	case !isPublished(live, owner):
 		return nil, fmt.Errorf("%w: Secret %s/%s already exists, and is not for the outputs of this custom resource: rename or delete it", apply.ErrForeign, secret.Namespace, secret.Name)
 	}
 	wanted := live.DeepCopy()

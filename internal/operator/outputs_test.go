@@ -8,8 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -18,6 +20,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/reconcile"
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // secretJSON returns a Secret with a number of keys and managedFields of a size.
@@ -101,5 +104,39 @@ func TestOutputsClient_Read(t *testing.T) {
 	left := reconcile.ReadLimit{Bytes: reconcile.MaxReadBytes, Values: reconcile.MaxReadValues}
 	if _, err := client.Read(t.Context(), apply.Key{Kind: "Secret", Namespace: "apps", Name: "none"}, &left); !apierrors.IsNotFound(err) {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// Only the Secret that was published for the same custom resource is deleted.
+func TestOutputsClient_Withdraw(t *testing.T) {
+	env := testenv.Shared(t)
+	clientset, err := kubernetes.NewForConfig(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := outputsClient{core: clientset.CoreV1()}
+	owner := apply.Owner{GVK: schema.GroupVersionKind{Group: "g", Version: "v1", Kind: "K"}, Namespace: "default", Name: "withdrawn", UID: "u", Operator: "chartwright"}
+	other := owner
+	other.Name = "other"
+	name := types.NamespacedName{Namespace: "default", Name: "withdrawn-outputs"}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}, StringData: map[string]string{"password": "p"}}
+	if _, err := client.Publish(t.Context(), owner, secret, nil); err != nil {
+		t.Fatal(err)
+	}
+	exists := func() bool {
+		t.Helper()
+		_, err := clientset.CoreV1().Secrets(name.Namespace).Get(t.Context(), name.Name, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+	for _, step := range []struct {
+		owner apply.Owner
+		left  bool
+	}{{other, true}, {owner, false}, {owner, false}} {
+		if err := client.Withdraw(t.Context(), step.owner, name); err != nil || exists() != step.left {
+			t.Errorf("withdrawn for %s: %v, the Secret exists: %v", step.owner, err, !step.left)
+		}
 	}
 }

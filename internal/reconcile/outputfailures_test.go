@@ -77,6 +77,36 @@ func TestOutputs_UnreadableObjectFailsOnlyItsOutputs(t *testing.T) {
 	}
 }
 
+// A Secret whose outputs the kind no longer declares is deleted once, and not forgotten if that
+// fails.
+func TestOutputs_SecretIsWithdrawn(t *testing.T) {
+	for name, outputs := range map[string]string{
+		"no sensitive output": "  - {name: count, value: values.count}\n",
+		"no output":           "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, fake, v := withOutputs(t, outputs)
+			if asked, _ := publish(t, r, fake, v, api.Status{}); asked != "" {
+				t.Errorf("without a Secret, requested %s", asked)
+			}
+			v.CR.Object["status"] = map[string]any{"outputsSecret": "k-web-outputs"}
+			present := api.Status{OutputsSecret: "k-web-outputs"}
+			fake.err = apierrors.NewServiceUnavailable("unavailable")
+			if asked, _ := publish(t, r, fake, v, present); asked != "withdraw apps/k-web-outputs of u" || v.Outputs.Secret != "k-web-outputs" || !strings.Contains(failures(v), "outputs: unavailable") {
+				t.Errorf("requested %s, the Secret is %q, the failures are %s", asked, v.Outputs.Secret, failures(v))
+			}
+			if asked, _ := publish(t, r, fake, v, present); asked != "" || v.Outputs.Secret != "k-web-outputs" {
+				t.Errorf("before the next attempt, requested %s, the Secret is %q", asked, v.Outputs.Secret)
+			}
+			fake.err = nil
+			v.Observation.Now = v.Observation.Now.Add(time.Second)
+			if asked, _ := publish(t, r, fake, v, present); asked != "withdraw apps/k-web-outputs of u" || v.Outputs.Secret != "" || len(v.Outputs.Failures) > 0 {
+				t.Errorf("requested %s, the Secret is %q, the failures are %s", asked, v.Outputs.Secret, failures(v))
+			}
+		})
+	}
+}
+
 func TestOutputs_UnpublishedSecretIsReported(t *testing.T) {
 	for name, err := range map[string]error{
 		"unavailable": apierrors.NewServiceUnavailable("unavailable"),

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -36,6 +38,8 @@ type Outputs interface {
 	// error that wraps apply.ErrForeign if the Secret in the cluster is not that of the
 	// custom resource.
 	Publish(ctx context.Context, owner apply.Owner, secret *corev1.Secret, keep []string) (*corev1.Secret, error)
+	// Withdraw deletes a Secret that Publish created for a custom resource. Other Secrets stay.
+	Withdraw(ctx context.Context, owner apply.Owner, secret types.NamespacedName) error
 }
 
 // published is what is remembered of the outputs of a custom resource.
@@ -76,10 +80,11 @@ func outputsSecret(kind, name string) string { return strings.ToLower(kind) + "-
 // prevents the report of the rest of the status.
 func (r *Reconciler) computeOutputs(ctx context.Context, v *snapshot) {
 	o, uid := v.Observation, v.CR.GetUID()
+	reported := status.Read(v.CR).OutputsSecret
 	switch {
 	case r.Kind.Chart == nil || r.DeletionOnly || v.Outputs.Refused:
 		return
-	case !r.Kind.Outputs.Exist():
+	case !r.Kind.Outputs.Exist() && reported == "":
 		v.Outputs.Known = true
 		return
 	case o.Deleting || o.Running != nil || o.Newest == nil || !o.Newest.Owned || o.Newest.Status != api.StatusDeployed:
@@ -89,8 +94,8 @@ func (r *Reconciler) computeOutputs(ctx context.Context, v *snapshot) {
 	known := r.memory.of(uid).published
 	evaluated := r.evaluateOutputs(ctx, v, &known)
 	failed := evaluated && known.unread
-	if len(r.Kind.Outputs.Sensitive) > 0 && (evaluated || known.unpublished == nil) {
-		known.unpublished = r.publishOutputs(ctx, v, &known)
+	if evaluated || known.unpublished == nil {
+		known.unpublished = r.updateOutputsSecret(ctx, v, &known, reported)
 		failed = failed || known.unpublished != nil
 	}
 	switch {
@@ -104,7 +109,7 @@ func (r *Reconciler) computeOutputs(ctx context.Context, v *snapshot) {
 	v.Outputs.Unknown = known.public.Unknown(r.Kind.Outputs.Public)
 	v.Outputs.Failures = r.outputFailures(v, known)
 	if known.unpublished != nil && !errors.Is(known.unpublished, apply.ErrForeign) {
-		v.Outputs.Secret = status.Read(v.CR).OutputsSecret
+		v.Outputs.Secret = reported
 	}
 	if known.attempts > 0 {
 		r.Wake(v.key, known.next.Sub(o.Now))
@@ -193,20 +198,35 @@ func explainSensitive(text string) string {
 	return "the evaluation failed, and the error is not shown because the output is sensitive"
 }
 
+// updateOutputsSecret publishes the sensitive outputs. If the kind has none any more, it deletes
+// the Secret that the status reports.
+func (r *Reconciler) updateOutputsSecret(ctx context.Context, v *snapshot, known *published, reported string) error {
+	ctx, cancel := context.WithTimeout(ctx, readsTimeout)
+	defer cancel()
+	switch {
+	case len(r.Kind.Outputs.Sensitive) > 0:
+		return r.publishOutputs(ctx, v, known)
+	case reported != "":
+		return r.Outputs.Withdraw(ctx, r.ownerOfOutputs(v), types.NamespacedName{Namespace: outputsNamespace(v), Name: reported})
+	}
+	return nil
+}
+
+func (r *Reconciler) ownerOfOutputs(v *snapshot) apply.Owner {
+	return apply.Owner{GVK: r.Kind.GVK(), Namespace: v.CR.GetNamespace(), Name: v.CR.GetName(), UID: v.CR.GetUID(), Operator: r.Operator}
+}
+
+// outputsNamespace returns the namespace of the Secret with the sensitive outputs.
+func outputsNamespace(v *snapshot) string { return cmp.Or(v.CR.GetNamespace(), v.Release.Namespace) }
+
 // publishOutputs writes the Secret with the sensitive outputs, unless it is as it was
 // written last. An output that is not known now keeps its value.
 func (r *Reconciler) publishOutputs(ctx context.Context, v *snapshot, known *published) error {
-	ctx, cancel := context.WithTimeout(ctx, readsTimeout)
-	defer cancel()
-	uid, result := v.CR.GetUID(), known.sensitive
-	owner := apply.Owner{GVK: r.Kind.GVK(), Namespace: v.CR.GetNamespace(), Name: v.CR.GetName(), UID: uid, Operator: r.Operator}
+	result := known.sensitive
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: outputsSecret(r.Kind.Kind, v.CR.GetName()), Namespace: v.CR.GetNamespace()},
+		ObjectMeta: metav1.ObjectMeta{Name: outputsSecret(r.Kind.Kind, v.CR.GetName()), Namespace: outputsNamespace(v)},
 		Type:       corev1.SecretTypeOpaque,
 		Data:       map[string][]byte{},
-	}
-	if secret.Namespace == "" {
-		secret.Namespace = v.Release.Namespace
 	}
 	keep := result.Unknown(r.Kind.Outputs.Sensitive)
 	for name, value := range result.Values {
@@ -232,7 +252,7 @@ func (r *Reconciler) publishOutputs(ctx context.Context, v *snapshot, known *pub
 		v.Outputs.Secret = secret.Name
 		return nil
 	}
-	written, err := r.Outputs.Publish(ctx, owner, secret, keep)
+	written, err := r.Outputs.Publish(ctx, r.ownerOfOutputs(v), secret, keep)
 	if err != nil {
 		return err
 	}

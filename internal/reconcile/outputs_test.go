@@ -62,6 +62,11 @@ func (f *fakeOutputs) Publish(_ context.Context, _ apply.Owner, secret *corev1.S
 	return secret, f.err
 }
 
+func (f *fakeOutputs) Withdraw(_ context.Context, owner apply.Owner, secret types.NamespacedName) error {
+	f.asked = append(f.asked, fmt.Sprintf("withdraw %s of %s", secret, owner.UID))
+	return f.err
+}
+
 // withOutputs returns a Reconciler of a kind with these outputs, and the snapshot of a
 // release in sync whose Secret auth has the resourceVersion 1.
 func withOutputs(t *testing.T, outputs string) (*Reconciler, *fakeOutputs, *snapshot) {
