@@ -125,7 +125,7 @@ func TestAnswerOf_Network(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := listener.Addr().String()
+	closed := listener.Addr().String()
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestAnswerOf_Network(t *testing.T) {
 		err  error
 		want apply.Answer
 	}{
-		"a refused connection": {get(t.Context(), "http://"+nobody), apply.Unreachable},
+		"a refused connection": {get(t.Context(), "http://"+closed), apply.Unreachable},
 		"a cut connection":     {get(t.Context(), server.URL+"/cut"), apply.Unreachable},
 		"an unknown host":      {&net.DNSError{Err: "no such host"}, apply.Unreachable},
 		"half a response":      {fmt.Errorf("read: %w", io.ErrUnexpectedEOF), apply.Unreachable},
@@ -155,7 +155,7 @@ func (timeout) Error() string { return "no answer" }
 
 func (timeout) Timeout() bool { return true }
 
-// untrusted returns the URL of a server whose certificate nobody trusts.
+// untrusted returns the URL of a server whose certificate no client trusts.
 func untrusted(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())

@@ -283,7 +283,8 @@ func findingsOf(cr *unstructured.Unstructured) (findings []finding) {
 	for _, c := range conditionsOf(status) {
 		switch c.Type {
 		case api.ConditionUpdateAvailable:
-		case api.ConditionHeld, api.ConditionPaused:
+		// After a refused request for a rollback, everything is as before.
+		case api.ConditionHeld, api.ConditionPaused, api.ConditionRollbackRefused:
 			add(levelInfo, c.Type, c.Message)
 		default:
 			add(levelFailed, c.Type, c.Message)

@@ -66,6 +66,7 @@ func TestFindingsOf_LevelsAndReasons(t *testing.T) {
 		"progressing":          {makeCR("web").ready(isFalse, api.ReasonProgressing), "Pending Progressing"},
 		"upgrading":            {makeCR("web").ready(isUnknown, api.ReasonUpgrading), "Pending Upgrading"},
 		"failed":               {makeCR("web").ready(isFalse, api.ReasonUpgradeFailed), "Failed UpgradeFailed"},
+		"a refused rollback":   {ready().condition(api.ConditionRollbackRefused, isTrue, api.ReasonNoSuchRevision, ""), "Info RollbackRefused"},
 		"held":                 {ready().held(2, 3, api.ReasonRolledBack), "Info Held"},
 		"held and failed":      {makeCR("web").ready(isFalse, api.ReasonObjectFailed).held(2, 3, api.ReasonRolledBack), "Failed ObjectFailed, Info Held"},
 		"paused":               {makeCR("web").ready(isUnknown, api.ReasonPaused).condition(api.ConditionPaused, isTrue, api.ReasonPaused, ""), "Info Paused"},
