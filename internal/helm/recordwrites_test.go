@@ -121,3 +121,31 @@ func TestRecords_RepeatedWriteIsNotForced(t *testing.T) {
 		t.Errorf("the newest record is %+v", newest)
 	}
 }
+
+// A record that another client has created again is not deleted.
+func TestRecords_ReplacedRecordIsNotDeleted(t *testing.T) {
+	w := newWorld(t)
+	c := mapsChart().load(t)
+	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
+	w.watch()
+	secrets, name := w.plain.CoreV1().Secrets(w.namespace), release.SecretName("web", 1)
+	secret, err := secrets.Get(t.Context(), name, metav1.GetOptions{})
+	w.must(err)
+	if err := secrets.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	secret.UID, secret.ResourceVersion = "", ""
+	again, err := secrets.Create(t.Context(), secret, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.helm.Uninstall(t.Context(), w.request(c, "", nil)); !errors.Is(err, release.ErrStale) {
+		t.Errorf("the error is %v", err)
+	}
+	if live, err := secrets.Get(t.Context(), name, metav1.GetOptions{}); err != nil || live.UID != again.UID {
+		t.Errorf("the record was deleted: %v", err)
+	}
+	w.watch()
+	w.must(w.helm.Uninstall(t.Context(), w.request(c, "", nil)))
+	equal(t, "the revisions", []string{}, w.statuses())
+}

@@ -73,3 +73,23 @@ func TestLastGood_SkipsUnusableRevisions(t *testing.T) {
 		}
 	}
 }
+
+// What is known of a record is forgotten with the record.
+func TestRecordChanged_ForgetsDeletedRecord(t *testing.T) {
+	r, _ := concluding()
+	record := release.Record{UID: "1", Namespace: "apps", Secret: "s", ResourceVersion: "1"}
+	r.Index.Put(record)
+	r.foreign.put(record.UID, struct{}{})
+	r.untrusted.add(record, "", "forged")
+	r.unrepeatable.add(record, "", "forged")
+	known := func() int { return len(r.foreign.entries) + len(r.untrusted.entries) + len(r.unrepeatable.entries) }
+	r.RecordChanged(record)
+	if n := known(); n != 3 {
+		t.Errorf("%d verdicts on a record that exists", n)
+	}
+	r.Index.Remove(record)
+	r.RecordChanged(record)
+	if n := known(); n != 0 {
+		t.Errorf("%d verdicts on a deleted record", n)
+	}
+}

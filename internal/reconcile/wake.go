@@ -67,9 +67,14 @@ func (r *Reconciler) wakeAll(keys []types.NamespacedName) {
 	}
 }
 
-// RecordChanged reconciles the owner of a changed release record, if it is of this
-// kind.
+// RecordChanged reconciles the owner of a changed or deleted release record, if it is of
+// this kind.
 func (r *Reconciler) RecordChanged(changed release.Record) {
+	if _, exists := r.Index.Get(changed.Namespace, changed.Secret); !exists {
+		r.foreign.forget(changed.UID)
+		r.untrusted.forget(changed.UID)
+		r.unrepeatable.forget(changed.UID)
+	}
 	r.wakeOwner(cmp.Or(changed.OwnerUID, changed.Controller), 0)
 }
 

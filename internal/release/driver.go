@@ -10,12 +10,12 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/release/signing"
 )
 
@@ -131,7 +131,7 @@ func (d *Driver) Get(key string) (rls *helmrelease.Release, err error) {
 		return rls, nil
 	}
 	secret, err := d.Secrets.Get(d.Ctx, key, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if apply.AnswerOf(err) == apply.Gone {
 		return nil, driver.ErrReleaseNotFound
 	}
 	if err != nil {
@@ -305,16 +305,25 @@ func (d *Driver) Update(key string, rls *helmrelease.Release) (err error) {
 	})
 }
 
-// Delete deletes a record. Helm does not use the returned release.
+// Delete deletes a record, but not another one that has its name meanwhile: then the error is
+// ErrStale. Helm does not use the returned release.
 func (d *Driver) Delete(key string) (rls *helmrelease.Release, err error) {
 	defer d.keepWriteErr(&err)
 	defer RecoverPanic(&err)
-	err = d.Secrets.Delete(d.Ctx, key, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
+	var options metav1.DeleteOptions
+	known, isKnown := d.Index.Get(d.Namespace, key)
+	if isKnown {
+		options.Preconditions = &metav1.Preconditions{UID: &known.UID}
+	}
+	err = d.Secrets.Delete(d.Ctx, key, options)
+	switch answer := apply.AnswerOf(err); {
+	case answer == apply.Conflict:
+		return nil, fmt.Errorf("%w: record %s was replaced", ErrStale, key)
+	case err != nil && answer != apply.Gone:
 		return nil, fmt.Errorf("delete release record %s: %w", key, err)
 	}
-	if r, known := d.Index.Get(d.Namespace, key); known {
-		d.Index.Remove(r)
+	if isKnown {
+		d.Index.Remove(known)
 	}
 	return &helmrelease.Release{Info: &helmrelease.Info{}}, nil
 }
@@ -328,7 +337,7 @@ func (d *Driver) RemoveOwnerReference(record Record, owner types.UID) error {
 	}
 	patch := fmt.Sprintf(`{"metadata":{"ownerReferences":[{"$patch":"delete","uid":%q}]}}`, owner)
 	_, err := d.Secrets.Patch(d.Ctx, record.Secret, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err != nil && apply.AnswerOf(err) != apply.Gone {
 		return fmt.Errorf("remove the ownerReference from release record %s: %w", record.Secret, err)
 	}
 	return nil
