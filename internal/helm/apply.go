@@ -282,8 +282,12 @@ func (k *kubeClient) disown(o apply.Object) error {
 // wanted, for example after a revision that failed. Objects with the policy keep are
 // disowned.
 func (k *kubeClient) sweep(wanted sets.Set[apply.Key]) error {
+	owned, err := k.owned()
+	if err != nil {
+		return err
+	}
 	var errs []error
-	for _, state := range k.owned() {
+	for _, state := range owned {
 		if wanted.Has(state.Key) || state.Deleting {
 			continue
 		}

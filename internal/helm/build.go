@@ -121,6 +121,18 @@ func (b *builder) parse(text string) (helmkube.ResourceList, error) {
 	}
 }
 
+// existing returns the objects of a stored manifest that may exist: those of kinds that the API
+// server serves. A manifest that cannot be parsed has created none.
+func (b *builder) existing(manifest string) (helmkube.ResourceList, error) {
+	for _, builder := range []*builder{b, b.lenient()} {
+		list, err := builder.build(manifest)
+		if err == nil || b.ctx.Err() != nil || errors.Is(err, errKindUnread) {
+			return list, err
+		}
+	}
+	return nil, nil
+}
+
 // document returns the objects of one document. A document with the hook annotation is
 // a hook, or a list of hooks. Helm ignores the annotations of list items, and so does
 // this function.

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/release"
@@ -100,5 +103,33 @@ func TestActions_ServerErrorIsNotRenderError(t *testing.T) {
 			}
 			w.restart()
 		}
+	}
+}
+
+// An API server that cannot say which kinds it serves makes no object of a hook be forgotten.
+func TestUninstall_WaitsForDiscovery(t *testing.T) {
+	w := newWorld(t)
+	c := mapsChart().with("templates/hook.yaml", "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: hook, annotations: {helm.sh/hook: pre-install}}\nspec: {maxUnavailable: 1}\n").load(t)
+	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
+	r := w.request(c, "", nil)
+	r.Deleting = true
+	budgets := func() int {
+		t.Helper()
+		list, err := w.plain.PolicyV1().PodDisruptionBudgets(w.namespace).List(t.Context(), metav1.ListOptions{})
+		w.must(err)
+		return len(list.Items)
+	}
+	mapper := w.helm.config.Mapper
+	w.helm.config.Mapper = undiscovered{mapper, "policy"}
+	if err := w.helm.Uninstall(t.Context(), r); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("the error is %v", err)
+	}
+	if left := budgets(); left != 1 || len(w.statuses()) != 1 {
+		t.Errorf("%d objects of the hook, records %v", left, w.statuses())
+	}
+	w.helm.config.Mapper = mapper
+	w.must(w.helm.Uninstall(t.Context(), r))
+	if left := budgets(); left != 0 || len(w.statuses()) != 0 {
+		t.Errorf("%d objects of the hook, records %v", left, w.statuses())
 	}
 }

@@ -121,7 +121,11 @@ func (k *kubeClient) candidates(previous helmkube.ResourceList) (map[apply.Key]c
 			found[key] = candidate{Object: o, why: why}
 		}
 	}
-	for _, state := range k.owned() {
+	owned, err := k.owned()
+	if err != nil {
+		return nil, err
+	}
+	for _, state := range owned {
 		why := rules.Kind(state.GroupKind())
 		if state.Protected {
 			why = guard.Protected

@@ -52,7 +52,11 @@ func (r *run) deleteHookObjects(history []release.Record) error {
 	if err := r.readHooks(history); err != nil {
 		return err
 	}
-	for _, o := range r.hookObjects() {
+	objects, err := r.hookObjects()
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
 		live, err := r.kube.objects.Get(r.kube.ctx, o)
 		if err == nil && live != nil && r.kube.madeByHook(live) {
 			if err = r.kube.objects.DeleteUID(r.kube.ctx, o, live.GetUID(), metav1.DeletePropagationBackground); err == nil {
@@ -87,14 +91,13 @@ func (r *run) readHooks(history []release.Record) error {
 
 // hookObjects returns the hook objects that may be deleted. Jobs and Pods are first,
 // because they may use the others.
-func (r *run) hookObjects() []apply.Object {
+func (r *run) hookObjects() ([]apply.Object, error) {
 	var running, found []apply.Object
 	seen := sets.Set[apply.Key]{}
 	for _, hook := range r.driver.AllHooks {
-		list, err := r.kube.builder.build(hook.Manifest)
+		list, err := r.kube.builder.existing(hook.Manifest)
 		if err != nil {
-			// The hook cannot have been created.
-			continue
+			return nil, err
 		}
 		for _, info := range list {
 			o := object(info)
@@ -111,7 +114,7 @@ func (r *run) hookObjects() []apply.Object {
 			}
 		}
 	}
-	return append(running, found...)
+	return append(running, found...), nil
 }
 
 // madeByHook reports whether a hook of the release created an object that may be
@@ -145,8 +148,12 @@ func (k *kubeClient) checkHookOwner(o apply.Object, live *metav1.PartialObjectMe
 	// Signatures do not cover the times of a hook, so everyone who may write the record
 	// can change them. They count only for objects that Helm wrote.
 	if live.GetNamespace() == k.Namespace && writtenByHelm(live) {
+		hooks, err := k.hooksByObject()
+		if err != nil {
+			return err
+		}
 		made := live.GetCreationTimestamp()
-		for _, hook := range k.hooksByObject()[apply.KeyOf(o)] {
+		for _, hook := range hooks[apply.KeyOf(o)] {
 			began, ended := hook.LastRun.StartedAt, hook.LastRun.CompletedAt
 			if !began.IsZero() && made.After(began.Time.Add(-clockSkew)) && (ended.IsZero() || made.Time.Before(ended.Time.Add(clockSkew))) {
 				return nil
@@ -164,25 +171,28 @@ func writtenByHelm(live *metav1.PartialObjectMetadata) bool {
 }
 
 // hooksByObject returns the hooks of the verified records by the objects that they
-// create. Hooks of kinds that the server does not serve have created nothing.
-func (k *kubeClient) hooksByObject() map[apply.Key][]*helmrelease.Hook {
+// create.
+func (k *kubeClient) hooksByObject() (map[apply.Key][]*helmrelease.Hook, error) {
 	found := map[apply.Key][]*helmrelease.Hook{}
 	for _, hook := range k.driver.Hooks {
-		list, err := k.builder.build(hook.Manifest)
+		list, err := k.builder.existing(hook.Manifest)
 		if err != nil {
-			continue
+			return nil, err
 		}
 		for key := range keys(list) {
 			found[key] = append(found[key], hook)
 		}
 	}
-	return found
+	return found, nil
 }
 
 // findHookLeftovers finds the plain objects that replace a hook object: the live object
 // has the owner's label for hooks, and a stored revision contains it as a hook.
 func (k *kubeClient) findHookLeftovers(objects helmkube.ResourceList) error {
-	hooks := k.hooksByObject()
+	hooks, err := k.hooksByObject()
+	if err != nil {
+		return err
+	}
 	for _, info := range objects {
 		o := object(info)
 		key := apply.KeyOf(o)

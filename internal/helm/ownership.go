@@ -206,34 +206,41 @@ func (k *kubeClient) marked(live *metav1.PartialObjectMetadata) bool {
 
 // owned returns the owner's objects in the inventory, and the objects with only the
 // owner's label that a verified record contains.
-func (k *kubeClient) owned() []apply.State {
+func (k *kubeClient) owned() ([]apply.State, error) {
 	owned, claimed := k.inventory.OwnedBy(k.Owner.UID), k.inventory.ClaimedBy(k.Owner.UID)
 	if len(claimed) == 0 {
-		return owned
+		return owned, nil
 	}
-	recorded := k.namedIn(k.driver.Manifests)
+	recorded, err := k.namedIn(k.driver.Manifests)
+	if err != nil {
+		return nil, err
+	}
 	for i := range claimed {
 		if recorded.Has(claimed[i].Key) {
 			owned = append(owned, claimed[i])
 		}
 	}
-	return owned
+	return owned, nil
 }
 
-// namedIn returns the keys of the objects in stored manifests. It ignores a manifest
-// with kinds that the server does not serve.
-func (k *kubeClient) namedIn(manifests []string) sets.Set[apply.Key] {
+// namedIn returns the keys of the objects in stored manifests.
+func (k *kubeClient) namedIn(manifests []string) (sets.Set[apply.Key], error) {
 	found := sets.Set[apply.Key]{}
 	for _, manifest := range manifests {
-		if list, err := k.builder.build(manifest); err == nil {
-			found = found.Union(keys(list))
+		list, err := k.builder.existing(manifest)
+		if err != nil {
+			return nil, err
 		}
+		found = found.Union(keys(list))
 	}
-	return found
+	return found, nil
 }
 
 // among returns the objects that are in one of the manifests, too.
-func (k *kubeClient) among(objects helmkube.ResourceList, manifests []string) helmkube.ResourceList {
-	stored := k.namedIn(manifests)
-	return slices.DeleteFunc(slices.Clone(objects), func(info *resource.Info) bool { return !stored.Has(apply.KeyOf(object(info))) })
+func (k *kubeClient) among(objects helmkube.ResourceList, manifests []string) (helmkube.ResourceList, error) {
+	stored, err := k.namedIn(manifests)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(objects), func(info *resource.Info) bool { return !stored.Has(apply.KeyOf(object(info))) }), nil
 }

@@ -74,7 +74,9 @@ func (k *kubeClient) preflight(rls *helmrelease.Release) error {
 	toCheck := objects
 	if !k.TakeOwnership && !k.driver.ReadUnverified() {
 		// Helm has checked the other objects.
-		toCheck = k.among(objects, k.driver.Manifests)
+		if toCheck, err = k.among(objects, k.driver.Manifests); err != nil {
+			return err
+		}
 	}
 	if err := k.findHookLeftovers(objects); err != nil {
 		return err

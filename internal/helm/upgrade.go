@@ -182,11 +182,9 @@ func (r *run) findLeftovers(history []release.Record) error {
 			// The manifest is not verified.
 			continue
 		}
-		objects, err := r.kube.builder.build(left.Manifest)
+		objects, err := r.kube.builder.existing(left.Manifest)
 		if err != nil {
-			// The manifest contains kinds that the server does not serve, so none of its
-			// objects exist.
-			continue
+			return err
 		}
 		for _, info := range objects {
 			kinds.Insert(info.Mapping.GroupVersionKind)
