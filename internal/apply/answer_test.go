@@ -80,7 +80,7 @@ func TestAnswerOf_APIServer(t *testing.T) {
 		"no permission":                 {forbidden, apply.Forbidden},
 		"an invalid name":               {created(invalid), apply.Refused},
 		"a field of another type":       {applied(untyped, apply.Options{}), apply.Refused},
-		"a quantity that is none":       {applied(unconverted, apply.Options{}), apply.Refused},
+		"an invalid quantity":           {applied(unconverted, apply.Options{}), apply.Refused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if answer := apply.AnswerOf(test.err); answer != test.want {

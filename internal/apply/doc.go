@@ -9,7 +9,7 @@
 // Options, or creates an object that does not exist (client.go), and a deletion deletes only
 // the object with the given UID (delete.go).
 //
-// AnswerOf is the only place that decides what an error of the API server means (answer.go).
+// AnswerOf returns what an error of the API server means, for all packages (answer.go).
 //
 //   - client.go: Apply, DryRun, Create and the reads.
 //   - prepare.go: changes to an object before it is sent.

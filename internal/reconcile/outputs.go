@@ -198,8 +198,8 @@ func explainSensitive(text string) string {
 	return "the evaluation failed, and the error is not shown because the output is sensitive"
 }
 
-// updateOutputsSecret publishes the sensitive outputs. If the kind has none any more, it deletes
-// the Secret that the status reports.
+// updateOutputsSecret publishes the sensitive outputs. If the kind no longer has such outputs, it
+// deletes the Secret that the status reports.
 func (r *Reconciler) updateOutputsSecret(ctx context.Context, v *snapshot, known *published, reported string) error {
 	ctx, cancel := context.WithTimeout(ctx, readsTimeout)
 	defer cancel()
