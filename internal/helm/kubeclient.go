@@ -209,8 +209,38 @@ func (k *kubeClient) Update(original, target helmkube.ResourceList, _ bool) (res
 	if result.Updated, err = k.applyAll(target); err != nil {
 		return result, err
 	}
-	result.Deleted, err = k.prune(original, target)
+	if result.Deleted, err = k.prune(original, target); err == nil && k.plan == nil {
+		err = k.regain(target)
+	}
 	return result, err
+}
+
+// regain applies objects again whose replicas an autoscaler has set since they were applied.
+// The autoscaler is deleted by now, so that the manifest counts.
+func (k *kubeClient) regain(target helmkube.ResourceList) error {
+	for _, info := range target {
+		o := object(info)
+		if !k.regained.Has(apply.KeyOf(o)) {
+			continue
+		}
+		live, err := k.objects.Get(k.ctx, o)
+		if err != nil {
+			return err
+		}
+		state := apply.State{}
+		if live != nil {
+			state = apply.StateOf(info.Mapping.GroupVersionKind.GroupKind(), live)
+		}
+		if !state.Scaled {
+			continue
+		}
+		k.inventory.Put(state)
+		k.applied = slices.DeleteFunc(k.applied, func(s apply.State) bool { return s.Key == state.Key })
+		if err := k.applyOrCreate(info); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // UpdateThreeWayMerge updates objects like Update. Helm calls it to take over objects,

@@ -1,10 +1,13 @@
 package helm
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -47,5 +50,42 @@ func TestRegained(t *testing.T) {
 				t.Errorf("regained are %v", taken)
 			}
 		})
+	}
+}
+
+// An autoscaler that sets the replicas just before it is deleted does not keep them.
+func TestUpgrade_RemovedAutoscalerScalesLast(t *testing.T) {
+	w := newWorld(t)
+	c := small().with("templates/config.yaml", `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec: {replicas: {{ .Values.replicas }}, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}}
+{{ if .Values.scaled }}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec: {minReplicas: 2, maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
+{{ end }}`).load(t)
+	w.must(w.helm.Install(t.Context(), w.request(c, "one", map[string]any{"replicas": 2, "scaled": true})))
+	deployments, scaled := w.plain.AppsV1().Deployments(w.namespace), 0
+	w.net.armed.Store(&disturbance{answer: func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if request.Method == http.MethodDelete && strings.HasSuffix(request.URL.Path, "/horizontalpodautoscalers/web") {
+			scaled++
+			_, err := deployments.UpdateScale(t.Context(), "web", &autoscalingv1.Scale{
+				ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: w.namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 2},
+			}, metav1.UpdateOptions{FieldManager: "kube-controller-manager"})
+			if err != nil {
+				return nil, err
+			}
+		}
+		return next.RoundTrip(request)
+	}})
+	w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", map[string]any{"replicas": 1})))
+	w.net.armed.Store(nil)
+	live, err := deployments.Get(t.Context(), "web", metav1.GetOptions{})
+	w.must(err)
+	if scaled != 1 || *live.Spec.Replicas != 1 {
+		t.Errorf("%d replicas after %d writes of the autoscaler", *live.Spec.Replicas, scaled)
 	}
 }

@@ -206,6 +206,13 @@ func TestOutputs_UnreadableObjectNeverFreezesReady(t *testing.T) {
 	web := harness.MakeCR(kind, "web").Set("replicas", 1).Obj()
 	env.Create(web)
 	env.WaitReady(web)
+	// On a busy machine, a read can take too long, and is repeated.
+	env.WaitStatus(web, "all outputs of revision 1", func(status api.Status) error {
+		if found := fmt.Sprint(status.Outputs); found != "map[port:81 replicas:1]" {
+			return fmt.Errorf("the outputs are %s", found)
+		}
+		return nil
+	})
 
 	proxy.Plan(harness.Plan{Reads: 1, Only: []harness.Fault{harness.Unavailable}, Path: "/services/web-front"})
 	env.Patch(web, `[{"op": "replace", "path": "/spec/replicas", "value": 2}]`)
