@@ -56,11 +56,13 @@ func (e *Env) Create(objects ...*unstructured.Unstructured) {
 	}
 }
 
-// CreateText creates an object from JSON that is sent unchanged.
+// CreateText creates an object from JSON that is sent unchanged. Other than a client for
+// discovery, the client sets no limit below that of the API server: a large object can
+// keep a busy API server for half a minute.
 func (e *Env) CreateText(like *unstructured.Unstructured, text string) {
 	e.t.Helper()
 	gvk := like.GroupVersionKind()
-	e.must(e.Typed.Discovery().RESTClient().Post().
+	e.must(e.Typed.CoreV1().RESTClient().Post().
 		AbsPath("/apis", gvk.Group, gvk.Version, "namespaces", e.Namespace, resource(gvk).Resource).
 		SetHeader("Content-Type", "application/json").Body([]byte(text)).Do(e.t.Context()).Error())
 }
