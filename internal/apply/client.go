@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -41,6 +42,9 @@ type Client struct {
 	// Plan, if not nil, makes the client send no write but a dry run. It is called with
 	// each write instead.
 	Plan func(Write)
+	// Served, if not nil, returns the resource of a kind in a version that the API server
+	// serves now. The error is a NoMatch error if it serves none.
+	Served func(schema.GroupKind) (*meta.RESTMapping, error)
 }
 
 // Options are the options of one apply.
@@ -189,7 +193,7 @@ func persist[T any](ctx context.Context, c Client, o Object, options Options, se
 			}
 		}
 		if !again {
-			return nil, fmt.Errorf("apply %s: %w", Describe(o), err)
+			return nil, fmt.Errorf("apply %s: %w", Describe(o), c.explainUnserved(o, err))
 		}
 	}
 	return nil, fmt.Errorf("apply %s: rejected %d times: %w", Describe(o), maxAttempts, last)
@@ -246,20 +250,25 @@ func (c Client) Create(ctx context.Context, o Object) (*unstructured.Unstructure
 
 // Get returns the metadata of the live object, or nil if it does not exist.
 func (c Client) Get(ctx context.Context, o Object) (*metav1.PartialObjectMetadata, error) {
-	live, err := c.metadata(o).Get(ctx, o.GetName(), metav1.GetOptions{})
-	return nilIfNotFound(o, live, err)
+	live, err := served(c, o, func(o Object) (*metav1.PartialObjectMetadata, error) {
+		return c.metadata(o).Get(ctx, o.GetName(), metav1.GetOptions{})
+	})
+	return nilIfGone(o, live, err)
 }
 
 // Read returns the live object, or nil if it does not exist.
 func (c Client) Read(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
-	live, err := c.dynamic(o).Get(ctx, o.GetName(), metav1.GetOptions{})
-	return nilIfNotFound(o, live, err)
+	live, err := served(c, o, func(o Object) (*unstructured.Unstructured, error) {
+		return c.dynamic(o).Get(ctx, o.GetName(), metav1.GetOptions{})
+	})
+	return nilIfGone(o, live, err)
 }
 
-// nilIfNotFound returns the result of a read, and nil without an error for a 404.
-func nilIfNotFound[T any](o Object, live *T, err error) (*T, error) {
+// nilIfGone returns the result of a read, and nil without an error if the object does not
+// exist.
+func nilIfGone[T any](o Object, live *T, err error) (*T, error) {
 	switch {
-	case apierrors.IsNotFound(err):
+	case AnswerOf(err) == Gone:
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("get %s: %w", Describe(o), err)

@@ -25,9 +25,11 @@ func (c Client) DeleteUID(ctx context.Context, o Object, uid types.UID, policy m
 	if planned, err := c.planned(ctx, Remove, o, nil); planned {
 		return err
 	}
-	err := c.metadata(o).Delete(ctx, o.GetName(), metav1.DeleteOptions{
-		Preconditions:     &metav1.Preconditions{UID: &uid},
-		PropagationPolicy: &policy,
+	_, err := served(c, o, func(o Object) (any, error) {
+		return nil, c.metadata(o).Delete(ctx, o.GetName(), metav1.DeleteOptions{
+			Preconditions:     &metav1.Preconditions{UID: &uid},
+			PropagationPolicy: &policy,
+		})
 	})
 	if apierrors.IsConflict(err) {
 		// A precondition is not the only possible cause of a conflict.
@@ -36,7 +38,7 @@ func (c Client) DeleteUID(ctx context.Context, o Object, uid types.UID, policy m
 			return nil
 		}
 	}
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err != nil && AnswerOf(err) != Gone {
 		return fmt.Errorf("delete %s: %w", Describe(o), err)
 	}
 	return nil

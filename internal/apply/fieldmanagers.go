@@ -63,7 +63,9 @@ func (c Client) forceOwnership(ctx context.Context, o Object, options Options) e
 func (c Client) takeManagedFields(ctx context.Context, o Object, live *metav1.PartialObjectMetadata, managers sets.Set[string]) (*metav1.PartialObjectMetadata, error) {
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, managers, api.FieldManager)
 	if err == nil && patch != nil && c.Plan == nil {
-		live, err = c.metadata(o).Patch(ctx, o.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: api.FieldManager})
+		live, err = served(c, o, func(o Object) (*metav1.PartialObjectMetadata, error) {
+			return c.metadata(o).Patch(ctx, o.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: api.FieldManager})
+		})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("take over the fields of %s: %w", Describe(o), err)

@@ -132,7 +132,9 @@ func (c Client) patchOwnership(ctx context.Context, o Object, change func(*metav
 		if err != nil {
 			return err
 		}
-		result, err = c.metadata(o).Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+		result, err = served(c, o, func(o Object) (*metav1.PartialObjectMetadata, error) {
+			return c.metadata(o).Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+		})
 		return err
 	})
 	if err != nil {

@@ -67,12 +67,14 @@ func (c Client) planApply(ctx context.Context, o Object, options Options) (*meta
 		return nil, unknown
 	}
 	after, err := c.dryRun(ctx, o, options)
+	answer := AnswerOf(err)
+	absent := answer == Gone || answer == Unserved
 	switch {
 	case err == nil:
-	case apierrors.IsNotFound(err) && before == nil && unknown == nil:
+	case absent && before == nil && unknown == nil:
 		// The plan also creates the namespace of the object, or its kind.
 		after = o.Unstructured
-	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
+	case absent, apierrors.IsForbidden(err):
 		after, unknown = o.Unstructured, err
 	default:
 		return nil, err

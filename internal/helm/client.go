@@ -132,6 +132,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	for _, record := range c.config.Index.History(r.Namespace, r.Release) {
 		c.config.Inventory.AddObjects(r.Owner.UID, release.OutsideObjects(record.Inventory))
 	}
+	as.objects.Served = func(kind schema.GroupKind) (*meta.RESTMapping, error) { return c.config.Mapper.RESTMapping(kind, "") }
 	log := &logBuffer{redact: r.Redactor.Redact}
 	stamp := release.NewStamp(r.Owner, r.Digests, r.Marks)
 	stamp.Redact = r.Redactor.Redact

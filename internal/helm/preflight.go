@@ -131,7 +131,7 @@ func (k *kubeClient) dryRun(objects helmkube.ResourceList) error {
 		}
 		switch {
 		case err == nil:
-		case k.ctx.Err() != nil:
+		case k.ctx.Err() != nil, meta.IsNoMatchError(err):
 			return err
 		case apierrors.IsNotFound(err) && isAmong(missing(err, o), objects):
 			// The new revision itself creates the missing namespace or role.
