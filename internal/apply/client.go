@@ -29,7 +29,8 @@ var ErrForeign = errors.New("the object is not owned by this release")
 // deleted or replaced the object since it was read.
 var ErrReplaced = errors.New("another client has created, deleted or replaced the object")
 
-// Object is an object with the mapping of its kind to a resource.
+// Object is an object with the mapping of its kind to a resource. The mapping of an object in
+// a release record may have another version than the object: one that is served now.
 type Object struct {
 	*unstructured.Unstructured
 	Mapping *meta.RESTMapping
@@ -144,6 +145,7 @@ func errNoDryRun(o Object) error {
 func persist[T any](ctx context.Context, c Client, o Object, options Options, send func(Object) (*T, error)) (*T, error) {
 	var last error
 	forced, cleared := false, false
+	o, moved := o.inServedVersion(options.Warn)
 	for range maxAttempts {
 		applied, err := send(o)
 		if err == nil {
@@ -170,13 +172,7 @@ func persist[T any](ctx context.Context, c Client, o Object, options Options, se
 			continue
 		}
 		o.Unstructured = o.DeepCopy()
-		changes := normalize(o.Unstructured, err.Error())
-		for _, change := range changes {
-			if options.Warn != nil {
-				options.Warn(Describe(o) + ": " + change)
-			}
-		}
-		again := len(changes) > 0 || dropNulls(o.Object, err)
+		again := !moved && options.normalize(o, err) || dropNulls(o.Object, err)
 		if !again && !cleared {
 			cleared = true
 			clearLeftovers := c.clearLeftovers
@@ -197,6 +193,18 @@ func persist[T any](ctx context.Context, c Client, o Object, options Options, se
 		}
 	}
 	return nil, fmt.Errorf("apply %s: rejected %d times: %w", Describe(o), maxAttempts, last)
+}
+
+// normalize changes a rejected object as the function of this name does. It reports whether it
+// has changed the object.
+func (options Options) normalize(o Object, rejection error) bool {
+	changes := normalize(o.Unstructured, rejection.Error())
+	for _, change := range changes {
+		if options.Warn != nil {
+			options.Warn(Describe(o) + ": " + change)
+		}
+	}
+	return len(changes) > 0
 }
 
 // pause waits for other clients that change the same object. It returns the error of the
@@ -238,6 +246,7 @@ func (c Client) patch(ctx context.Context, o Object, manager string, options Opt
 // Create creates the object, and fails if it exists. Hooks are created rather than applied,
 // so that an object of an earlier run does not count as the new hook.
 func (c Client) Create(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
+	o, _ = o.inServedVersion(nil)
 	if planned, err := c.planned(ctx, Create, o, o.Unstructured); planned {
 		return o.Unstructured, err
 	}

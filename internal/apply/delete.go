@@ -88,6 +88,7 @@ func (c Client) IsImmutable(ctx context.Context, o Object, refusal error) (bool,
 // DryRunCreate dry-runs the creation of the object with another name, and returns the error
 // of the API server. The error contains the name of the object itself.
 func (c Client) DryRunCreate(ctx context.Context, o Object) error {
+	o, _ = o.inServedVersion(nil)
 	probe := Object{Unstructured: o.DeepCopy(), Mapping: o.Mapping}
 	name := o.GetName()
 	probe.SetName(strings.TrimRight(name[:min(len(name), 40)], "-.") + "-" + rand.String(5))

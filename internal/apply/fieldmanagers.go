@@ -123,7 +123,7 @@ func (c Client) applyInitial(ctx context.Context, o Object, from *unstructured.U
 	if len(handed.Object) == 0 {
 		return nil
 	}
-	handed.SetGroupVersionKind(o.GroupVersionKind())
+	handed.SetGroupVersionKind(o.Mapping.GroupVersionKind)
 	handed.SetNamespace(o.GetNamespace())
 	handed.SetName(o.GetName())
 	_, err := c.patch(ctx, Object{Unstructured: handed, Mapping: o.Mapping}, api.FieldManagerInitial, Options{UID: uid})

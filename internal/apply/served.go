@@ -42,3 +42,18 @@ func (c Client) explainUnserved(o Object, err error) error {
 	}
 	return err
 }
+
+// inServedVersion returns the object with the version of its mapping, and reports whether that
+// is another version. Fields that this version does not know are not dropped: the API server
+// rejects them. The function warn may be nil.
+func (o Object) inServedVersion(warn func(string)) (Object, bool) {
+	if o.GroupVersionKind() == o.Mapping.GroupVersionKind {
+		return o, false
+	}
+	o.Unstructured = o.DeepCopy()
+	o.SetGroupVersionKind(o.Mapping.GroupVersionKind)
+	if warn != nil {
+		warn(fmt.Sprintf("%s: applied as %s, because the API server no longer serves the version in the release record", Describe(o), o.GetAPIVersion()))
+	}
+	return o, true
+}

@@ -8,6 +8,7 @@ import (
 
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -294,6 +295,10 @@ func (k *kubeClient) sweep(wanted sets.Set[apply.Key]) error {
 		o, err := k.named(state.Key)
 		what := deleted
 		switch {
+		case meta.IsNoMatchError(err):
+			// The CustomResourceDefinition was deleted with its objects.
+			k.inventory.Remove(state)
+			continue
 		case err != nil:
 		case state.Kept:
 			what = disowned

@@ -39,6 +39,10 @@ type builder struct {
 	// skipUnknown leaves out objects of kinds that the server no longer serves. An
 	// uninstall has nothing to delete for them.
 	skipUnknown bool
+	// exact rejects objects in a version that the server does not serve, and exactHooks does
+	// so for hooks. Other objects are those of a release record. They are built with the
+	// mapping of a version that is served, see apply.Object.
+	exact, exactHooks bool
 	// ownKinds holds the kinds that the release itself defines and that the server does
 	// not serve yet.
 	ownKinds sets.Set[schema.GroupKind]
@@ -68,6 +72,15 @@ func (b *builder) shared(text string) (helmkube.ResourceList, error) {
 // serve.
 func (b *builder) lenient() *builder {
 	return &builder{mapper: b.mapper, clients: b.clients, namespace: b.namespace, skipUnknown: true, ctx: b.ctx, built: map[string]helmkube.ResourceList{}}
+}
+
+// buildRendered builds a manifest that has just been rendered.
+func (b *builder) buildRendered(text string) (helmkube.ResourceList, error) {
+	b.exact, b.exactHooks = true, true
+	defer func() { b.exact = false }()
+	// A record may contain the same text.
+	delete(b.built, text)
+	return b.build(text)
 }
 
 // build returns copies of the objects of a manifest.
@@ -150,7 +163,7 @@ func (b *builder) document(document *unstructured.Unstructured) (helmkube.Resour
 	var list helmkube.ResourceList
 	for i := range objects {
 		stringifyMetadata(&objects[i])
-		info, err := b.info(&objects[i])
+		info, err := b.info(&objects[i], b.exact || hook && b.exactHooks)
 		if err != nil {
 			return nil, err
 		}
@@ -166,7 +179,7 @@ func (b *builder) document(document *unstructured.Unstructured) (helmkube.Resour
 }
 
 // info returns the Info of an object, or nil if the object is left out.
-func (b *builder) info(object *unstructured.Unstructured) (*resource.Info, error) {
+func (b *builder) info(object *unstructured.Unstructured, exact bool) (*resource.Info, error) {
 	gvk := object.GroupVersionKind()
 	if gvk.Kind == "" || gvk.Version == "" {
 		return nil, fmt.Errorf("an object named %q has no apiVersion or kind", object.GetName())
@@ -175,6 +188,11 @@ func (b *builder) info(object *unstructured.Unstructured) (*resource.Info, error
 		return nil, fmt.Errorf("a %s has no metadata.name", gvk.Kind)
 	}
 	mapping, err := b.mapping(gvk)
+	if meta.IsNoMatchError(err) && !exact {
+		if served, servedErr := b.mapper.RESTMapping(gvk.GroupKind(), ""); !meta.IsNoMatchError(servedErr) {
+			mapping, err = served, servedErr
+		}
+	}
 	if meta.IsNoMatchError(err) && b.skipUnknown {
 		return nil, nil
 	}
@@ -191,7 +209,7 @@ func (b *builder) info(object *unstructured.Unstructured) (*resource.Info, error
 	} else {
 		object.SetNamespace("")
 	}
-	client, err := b.clients.forVersion(gvk.GroupVersion())
+	client, err := b.clients.forVersion(mapping.GroupVersionKind.GroupVersion())
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -143,7 +144,16 @@ func (k *kubeClient) Build(reader io.Reader, _ bool) (list helmkube.ResourceList
 }
 
 func (k *kubeClient) build(manifest string) (helmkube.ResourceList, error) {
-	list, err := k.builder.build(manifest)
+	build := k.builder.build
+	if k.rendered {
+		build = k.builder.buildRendered
+	}
+	list, err := build(manifest)
+	if meta.IsNoMatchError(err) && k.target != nil && k.driver.Created == 0 {
+		// Helm builds the previous revision. Its objects of kinds that the server no longer
+		// serves do not exist.
+		list, err = k.builder.lenient().build(manifest)
+	}
 	switch {
 	case err != nil:
 		return nil, err

@@ -7,6 +7,7 @@ import (
 
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -47,6 +48,10 @@ func (c *Client) Orphan(ctx context.Context, r Request) error {
 		}
 		for _, state := range states {
 			o, err := run.kube.named(state.Key)
+			if meta.IsNoMatchError(err) {
+				// The CustomResourceDefinition was deleted with its objects.
+				continue
+			}
 			if err == nil {
 				err = run.kube.objects.RemoveOwnerReference(ctx, o, r.Owner.UID)
 			}
