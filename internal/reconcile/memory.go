@@ -316,10 +316,8 @@ func (m *memory) spend(uid types.UID, now time.Time) {
 	})
 }
 
-// report notes that the status is reported while the next action waits for the
-// allowance, and returns whether it was reported before. So a client that edits
-// without pause causes one report per action.
-func (m *memory) report(uid types.UID) (before bool) {
-	m.with(uid, func(r *remembered) { before, r.reported = r.reported, true })
-	return before
+// report notes that the status was reported while the next action waits for the
+// allowance. So a client that edits without pause causes one report per action.
+func (m *memory) report(uid types.UID) {
+	m.ifKnown(uid, func(r *remembered) { r.reported = true })
 }

@@ -196,12 +196,18 @@ func (r *Reconciler) finish(ctx context.Context, v *snapshot, decision plan.Deci
 	if wait := r.settling(v); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
-	if decision.Throttled && r.memory.report(v.CR.GetUID()) {
+	if decision.Throttled && r.memory.of(v.CR.GetUID()).reported {
 		return ctrl.Result{RequeueAfter: decision.After}, nil
 	}
 	changed, err := r.report(ctx, v, decision)
-	if err != nil {
+	switch {
+	case apply.AnswerOf(err) == apply.Conflict:
+		// The cache will hold what another client has written.
+		return ctrl.Result{RequeueAfter: settle}, nil
+	case err != nil:
 		return ctrl.Result{}, r.advise(v, err)
+	case decision.Throttled:
+		r.memory.report(v.CR.GetUID())
 	}
 	if !changed && decision.Step == plan.StepWait {
 		r.Metrics.ReconcileDone(r.kindName(), metrics.ReconcileIdle)

@@ -44,7 +44,12 @@ func (r *Reconciler) patchStatus(ctx context.Context, v *snapshot, d plan.Decisi
 	if err != nil || patch == nil {
 		return false, err
 	}
-	data, err := json.Marshal(map[string]any{"status": patch})
+	content := map[string]any{"status": patch}
+	if _, replaced := patch["conditions"]; replaced {
+		// The patch replaces the whole list, which holds the conditions of others, too.
+		content["metadata"] = map[string]any{"resourceVersion": v.CR.GetResourceVersion()}
+	}
+	data, err := json.Marshal(content)
 	if err != nil {
 		return false, fmt.Errorf("encode the status: %w", err)
 	}

@@ -311,7 +311,8 @@ func (m *memoryAPI) Patch(_ context.Context, cr *unstructured.Unstructured, _ cl
 	return nil
 }
 
-// PatchStatus replaces each field of the status that the patch has.
+// PatchStatus replaces each field of the status that the patch has. A patch with an old
+// resourceVersion is a conflict.
 func (m *memoryAPI) PatchStatus(_ context.Context, cr *unstructured.Unstructured, patch client.Patch) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -319,9 +320,15 @@ func (m *memoryAPI) PatchStatus(_ context.Context, cr *unstructured.Unstructured
 	if err != nil {
 		return err
 	}
-	var read struct{ Status map[string]any }
+	var read struct {
+		Metadata struct{ ResourceVersion string }
+		Status   map[string]any
+	}
 	if err := json.Unmarshal(data, &read); err != nil {
 		return err
+	}
+	if version := read.Metadata.ResourceVersion; version != "" && version != m.cr.GetResourceVersion() {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "webs"}, cr.GetName(), errors.New("it has changed"))
 	}
 	status, _, _ := unstructured.NestedMap(m.cr.Object, "status")
 	if status == nil {
