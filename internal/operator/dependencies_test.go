@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -190,6 +192,78 @@ func TestDependencyWatches_MissingPermission(t *testing.T) {
 	d.dependsOn(configMaps, "object")
 	d.startKind(d.ctx, appKind)
 	d.expectWaits(`the operator lacks the permission: add to the rules of the operator's role: {apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "watch"]}`)
+}
+
+// TestDependencyWatches_LostPermission expects that a dependency is not ready while its watch is
+// forbidden, although the watch has worked before.
+func TestDependencyWatches_LostPermission(t *testing.T) {
+	env := testenv.Shared(t)
+	config := rest.CopyConfig(env.Config)
+	var forbidden atomic.Bool
+	var mu sync.Mutex
+	cut := func() {}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return leader.RoundTripFunc(func(request *http.Request) (*http.Response, error) {
+			if !strings.HasSuffix(request.URL.Path, "/configmaps") || request.Method != http.MethodGet {
+				return next.RoundTrip(request)
+			}
+			if forbidden.Load() {
+				body := `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "no"}`
+				return &http.Response{
+					StatusCode: http.StatusForbidden, Request: request, Body: io.NopCloser(strings.NewReader(body)),
+					Header: http.Header{"Content-Type": {"application/json"}},
+				}, nil
+			}
+			ctx, cancel := context.WithCancel(request.Context())
+			mu.Lock()
+			defer mu.Unlock()
+			cut = cancel
+			return next.RoundTrip(request.WithContext(ctx))
+		})
+	})
+	d := newDependent(t, config, configMaps)
+	d.create(&corev1.ConfigMap{ObjectMeta: objectMeta("object")})
+	d.dependsOn(configMaps, "object")
+	d.startKind(d.ctx, appKind)
+	d.expectWaits("")
+	forbidden.Store(true)
+	mu.Lock()
+	cut()
+	mu.Unlock()
+	d.expectWaits(`the operator lacks the permission: add to the rules of the operator's role: {apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "watch"]}`)
+	forbidden.Store(false)
+	d.expectWaits("")
+}
+
+// TestOutage_EndsWithoutFailures expects that the failures of a watch count as ended soon after
+// one failure, and not between the later attempts of a reflector.
+func TestOutage_EndsWithoutFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var o outage
+		ended := 0
+		o.again(func() { ended++ })
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if ended != 1 {
+			t.Errorf("after one failure, ended %d times", ended)
+		}
+		o = outage{}
+		for wait := 800 * time.Millisecond; wait < 30*time.Second; wait *= 2 {
+			o.again(func() { ended++ })
+			time.Sleep(2 * wait)
+		}
+		o.again(func() { ended++ })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if ended != 1 {
+			t.Errorf("ended %d times during the failures", ended-1)
+		}
+		time.Sleep(15 * time.Second)
+		synctest.Wait()
+		if ended != 2 {
+			t.Errorf("ended %d times after the failures", ended-1)
+		}
+	})
 }
 
 // TestDependencyWatches_DiscoveryFails expects that a watch starts when the API server

@@ -26,7 +26,7 @@ const discoveryPeriod = 5 * time.Second
 // feed receives the objects of a watch.
 type feed interface {
 	Handler() toolscache.ResourceEventHandler
-	// Synced records that the watch has listed all existing objects.
+	// Synced records that the watch has listed all existing objects, or works again.
 	Synced()
 	// Failed records why the watch fails, and reports whether the reason is new.
 	Failed(reason string) (isNew bool)
@@ -199,6 +199,8 @@ func (s *sharedWatches[K]) watchScope(ctx context.Context, scope *namespaceScope
 			return err
 		}
 	}
+	var listed atomic.Bool
+	var failures outage
 	options.DefaultWatchErrorHandler = func(ctx context.Context, reflector *toolscache.Reflector, err error) {
 		toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
 		switch {
@@ -211,6 +213,13 @@ func (s *sharedWatches[K]) watchScope(ctx context.Context, scope *namespaceScope
 			return
 		}
 		settled.set()
+		if listed.Load() {
+			failures.again(func() {
+				if ctx.Err() == nil {
+					w.feed.Synced()
+				}
+			})
+		}
 	}
 	started, err := s.informers.watch(ctx, w.object, options, w.feed.Handler())
 	if err != nil {
@@ -218,10 +227,27 @@ func (s *sharedWatches[K]) watchScope(ctx context.Context, scope *namespaceScope
 	}
 	select {
 	case <-started.synced:
+		listed.Store(true)
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// outage detects the end of the failures of a watch, about which no event reports.
+type outage struct {
+	since time.Time
+	ended *time.Timer
+}
+
+// again notes a failure, and calls works if the next attempt does not fail. A reflector waits
+// between two attempts at most about twice as long as it has failed, and at most a minute.
+func (o *outage) again(works func()) {
+	now := time.Now()
+	if o.ended == nil || !o.ended.Stop() {
+		o.since = now
+	}
+	o.ended = time.AfterFunc(min(2*now.Sub(o.since)+5*time.Second, 75*time.Second), works)
 }
 
 func (s *sharedWatches[K]) fail(w sharedWatch, reason string) {

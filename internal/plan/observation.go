@@ -184,7 +184,10 @@ type Failure struct {
 	// Transient reports that the API server was not available, or that the namespace is being
 	// deleted. That says nothing about the target, and causes no rollback.
 	Transient bool
-	At        time.Time
+	// Stale reports that the operator has not received a change that the action found. Usually
+	// the change ends the failure.
+	Stale bool
+	At    time.Time
 	// Waits reports that the action waits for an approval. It has not failed.
 	Waits bool
 }

@@ -9,6 +9,9 @@ const (
 	// approvalBackoff is the time between attempts of an action that waits for an approval.
 	// Usually the approval, or a change of an object, causes the next attempt.
 	approvalBackoff = time.Hour
+	// staleBackoff bounds the time between attempts that find another state than the
+	// operator knows, because no event may report that both are the same again.
+	staleBackoff = 30 * time.Second
 )
 
 // retry replaces a step by a wait while the backoff of the last failure with the same
@@ -20,7 +23,7 @@ func retry(o Observation, d Decision) Decision {
 	}
 	limited := Limited(d.Step, o)
 	if failure != nil && failure.Target == TargetOf(d.Step, o) {
-		if left := failure.At.Add(failure.backoff()).Sub(o.Now); left > 0 {
+		if left := failure.Next().Sub(o.Now); left > 0 {
 			d.Step, d.After = StepWait, left
 		}
 	}
@@ -138,12 +141,16 @@ func Changes(step Step) bool {
 	}
 }
 
-// backoff returns the time until the next attempt.
-func (f *Failure) backoff() time.Duration {
-	if f.Waits {
-		return approvalBackoff
+// Next returns when the next attempt may begin.
+func (f *Failure) Next() time.Time {
+	switch backoff := Backoff(f.Attempts); {
+	case f.Waits:
+		return f.At.Add(approvalBackoff)
+	case f.Stale:
+		return f.At.Add(min(backoff, staleBackoff))
+	default:
+		return f.At.Add(backoff)
 	}
-	return Backoff(f.Attempts)
 }
 
 // Backoff returns the time until the next attempt after a number of failed attempts. It doubles

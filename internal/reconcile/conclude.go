@@ -29,6 +29,8 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 	a := actions[d.Step]
 	// A transient error says nothing about the release, whatever wraps it.
 	transient := apply.Retryable(err)
+	stale := errors.Is(err, release.ErrStale)
+	lasting := r.memory.stale(uid, stale, plan.TargetOf(d.Step, v.Observation), r.Now())
 	switch {
 	case err == nil:
 		r.succeeded(ctx, v, d)
@@ -43,7 +45,7 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 	case errors.Is(err, helm.ErrOrphaned):
 		logger.Info("release orphaned", "reason", err.Error())
 		r.memory.orphan(uid)
-	case errors.Is(err, release.ErrStale):
+	case stale && !lasting:
 		// The action has changed nothing. The concurrent change causes a reconciliation.
 		logger.V(1).Info("action aborted: release changed concurrently", "reason", err.Error())
 	case errors.Is(err, queue.ErrShutdown):
@@ -70,6 +72,7 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 		if advice := r.advice(v, err); advice != "" {
 			f.Message, f.Forbidden = f.Message+". "+advice, true
 		}
+		f.Stale = stale
 		f.Foreign = errors.Is(err, apply.ErrForeign)
 		f.Unserved = apply.AnswerOf(err) == apply.Unserved
 		logger.Error(err, "action failed", "reason", f.Reason)
@@ -199,6 +202,12 @@ func explain(a action, err error) status.Failure {
 	switch {
 	case apply.Retryable(err):
 		f.Transient = true
+		return f
+	case errors.Is(err, release.ErrStale):
+		f.Transient = true
+		if _, waits := errors.AsType[*dependencyError](err); waits {
+			f.Reason = api.ReasonDependencyNotReady
+		}
 		return f
 	case apply.AnswerOf(err) == apply.Terminating:
 		f.Reason, f.Transient = api.ReasonNamespaceTerminating, true

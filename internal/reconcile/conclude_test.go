@@ -134,6 +134,52 @@ func TestConclude_TerminatingNamespace(t *testing.T) {
 	}
 }
 
+// An action that finds another state again and again is a failure, and is retried with backoff.
+func TestConclude_LastingConcurrentChange(t *testing.T) {
+	for reason, cause := range map[string]error{
+		api.ReasonUpgradeFailed:      fmt.Errorf("%w: record web.v1 no longer exists", release.ErrStale),
+		api.ReasonDependencyNotReady: &dependencyError{"Waits for ConfigMap dep: not received"},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			r, events := concluding()
+			now := time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
+			r.Now = func() time.Time { return now }
+			v := viewOf([]string{dep, sup})
+			uid := v.CR.GetUID()
+			r.memory.with(uid, func(*remembered) {})
+			attempt := func(step plan.Step, err error) *status.Failure {
+				now = now.Add(time.Second)
+				r.conclude(t.Context(), v, plan.Decision{Step: step}, err)
+				return r.memory.of(uid).failure
+			}
+			for range 3 {
+				attempt(plan.StepUpgrade, cause)
+			}
+			if f := attempt(plan.StepTidy, nil); f != nil {
+				t.Errorf("after three seconds and a success: %+v", f)
+			}
+			for range 4 {
+				if f := attempt(plan.StepUpgrade, cause); f != nil {
+					t.Errorf("at once: %+v", f)
+				}
+			}
+			for range 9 {
+				attempt(plan.StepUpgrade, cause)
+			}
+			f := attempt(plan.StepUpgrade, cause)
+			if f == nil || f.Reason != reason || f.Message != cause.Error() || f.Stalled || f.Transients != f.Attempts || f.Attempts != 10 {
+				t.Errorf("the failure is %+v", f)
+			}
+			if wait := f.Next().Sub(now); wait != 30*time.Second {
+				t.Errorf("the next attempt is after %s", wait)
+			}
+			if event := <-events.Events; event != "Warning "+reason+" "+cause.Error() || len(events.Events) > 0 {
+				t.Errorf("the event is %q, and %d follow", event, len(events.Events))
+			}
+		})
+	}
+}
+
 func TestExplain_ReasonOfError(t *testing.T) {
 	for _, test := range []struct {
 		err     error

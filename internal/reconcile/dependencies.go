@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/inputs/dependencies"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/plan"
@@ -153,6 +153,14 @@ func (r *Reconciler) dependentsOf(ctx context.Context, v *snapshot) (*plan.Obsta
 	return &plan.Obstacle{Message: inUseMessage(blocking, v.CR.GetNamespace()), After: after}, nil
 }
 
+// dependencyError is a release.ErrStale: a dependency is not ready, or has changed.
+type dependencyError struct{ why string }
+
+func (e *dependencyError) Error() string { return e.why }
+
+// Is reports whether the target is release.ErrStale.
+func (*dependencyError) Is(target error) bool { return target == release.ErrStale }
+
 // recheckDependencies returns an error that wraps release.ErrStale if the release must not
 // follow the spec or be deleted yet. Dependencies and dependents may have changed since the
 // decision. Each side first makes itself known to the other, with Begin or Hold, and then
@@ -183,17 +191,17 @@ func (r *Reconciler) recheckDependencies(ctx context.Context, v *snapshot, d pla
 			key := dependencies.Key{GroupKind: ref.Kind.GroupKind(), NamespacedName: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}
 			version, err := r.Version(ctx, ref.Kind, key.NamespacedName)
 			switch {
-			case apierrors.IsNotFound(err):
-				return fmt.Errorf("%w: %s does not exist", release.ErrStale, key)
+			case apply.AnswerOf(err) == apply.Gone:
+				return &dependencyError{fmt.Sprintf("Waits for %s: it does not exist", describe(key, "", v.CR.GetNamespace()))}
 			case err != nil:
 				return fmt.Errorf("read %s, which the custom resource depends on: %w", key, err)
 			case !r.Dependencies.Has(key, version):
-				return fmt.Errorf("%w: %s has changed", release.ErrStale, key)
+				return &dependencyError{fmt.Sprintf("Waits for %s: the operator has not received its last change", describe(key, "", v.CR.GetNamespace()))}
 			}
 		}
 	}
 	if waits := r.Dependencies.Begin(v.CR.GetUID(), r.Now()).Waits; waits != nil {
-		return fmt.Errorf("%w: %s", release.ErrStale, waitMessage(*waits, v.CR.GetNamespace()))
+		return &dependencyError{waitMessage(*waits, v.CR.GetNamespace())}
 	}
 	return nil
 }

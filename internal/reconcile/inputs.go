@@ -161,6 +161,9 @@ func (r *Reconciler) valuesOf(ctx context.Context, v *snapshot) (map[string]any,
 			return nil, err
 		}
 		if spec, _, err = r.Sources.Merge(ctx, v.CR.GetUID(), from, spec); err != nil {
+			if _, unusable := errors.AsType[*valuesfrom.Error](err); !unusable {
+				return nil, err
+			}
 			return nil, fmt.Errorf("%w: %w", release.ErrStale, err)
 		}
 		if values.Digest(spec) != v.facts.values {

@@ -53,6 +53,10 @@ type remembered struct {
 	// action began, while the next one waits for the allowance.
 	allowance allowance
 	reported  bool
+	// stale is the target of the last action if it ended with release.ErrStale, and staleSince
+	// when the first such action in a row ended.
+	stale      plan.TargetKey
+	staleSince time.Time
 }
 
 // about returns the failure of drift correction or the other one.
@@ -106,6 +110,25 @@ func (m *memory) put(uid types.UID, repair bool, f status.Failure) (news bool) {
 		news = before.Target != f.Target || before.Reason != f.Reason || before.Message != f.Message
 	})
 	return news
+}
+
+// maxStale is how long actions may find another state than the operator knows. Usually a watch
+// delivers the change much sooner.
+const maxStale = 3 * time.Second
+
+// stale notes whether an action with a target has ended with release.ErrStale, and reports
+// whether all such actions have for longer than maxStale.
+func (m *memory) stale(uid types.UID, is bool, target plan.TargetKey, now time.Time) (lasting bool) {
+	m.ifKnown(uid, func(r *remembered) {
+		switch {
+		case !is:
+			r.stale = plan.TargetKey{}
+		case r.stale != target:
+			r.stale, r.staleSince = target, now
+		}
+		lasting = is && now.Sub(r.staleSince) > maxStale
+	})
+	return lasting
 }
 
 // reached forgets the failure to reach a target that the release has reached.

@@ -25,7 +25,7 @@ type Feed struct {
 	// uids finds the objects of served kinds.
 	uids   map[types.UID]types.NamespacedName
 	synced bool
-	// failed is why the watch fails before it has synced.
+	// failed is why the watch fails, empty if it works.
 	failed string
 	// suspended: the reconciler of a served kind is ending.
 	suspended bool
@@ -147,11 +147,11 @@ func (s *Store) changedObject(f *Feed, key Key, before, after *object) []types.U
 	return append(s.usersOf(concerned), s.updateCycles(s.usersOf(relinked)...)...)
 }
 
-// Synced records that the informers have listed all existing objects.
+// Synced records that the informers have listed all existing objects, or work again.
 func (f *Feed) Synced() {
 	s := f.store
 	s.users.Update(func() []types.UID {
-		if f.synced || f.ended {
+		if f.synced && f.failed == "" || f.ended {
 			return nil
 		}
 		f.synced, f.failed = true, ""
@@ -163,12 +163,12 @@ func (f *Feed) Synced() {
 	})
 }
 
-// Failed records why an informer fails, and reports whether the reason is new. It ignores
-// failures after Synced, because watches end and restart regularly.
+// Failed records why an informer fails, and reports whether the reason is new. Until Synced, no
+// object of the kind is ready, because the known state may be old.
 func (f *Feed) Failed(reason string) (isNew bool) {
 	s := f.store
 	s.users.Update(func() []types.UID {
-		if f.synced || f.ended || f.failed == reason {
+		if f.ended || f.failed == reason {
 			return nil
 		}
 		isNew, f.failed = true, reason

@@ -155,7 +155,7 @@ func (t *target) unreadyFor(s *Store, user Key, now time.Time) (Unready, time.Ti
 	switch {
 	case f == nil:
 		return because(messageNotListed), time.Time{}
-	case !f.synced:
+	case !f.synced || f.failed != "":
 		return because(cmp.Or(f.failed, messageNotListed)), time.Time{}
 	case f.suspended:
 		return because(messageSuspended), time.Time{}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -59,10 +60,7 @@ func health(v *Snapshot, d plan.Decision) summary {
 		return summary{status: metav1.ConditionFalse, reason: api.ReasonInUse, message: Cut(o.Dependents.Message), reconciling: ends, stalled: !ends}
 	}
 	if f := v.failing(); f != nil {
-		return summary{
-			status: metav1.ConditionFalse, reason: f.Reason, message: f.Message,
-			reconciling: !f.Stalled, stalled: f.Stalled,
-		}
+		return failed(f, d)
 	}
 	if o.Running != nil && (plan.Changes(o.Running.Step) || waitsForTest(o)) {
 		s := working(o.Running.Step, v)
@@ -95,8 +93,34 @@ func health(v *Snapshot, d plan.Decision) summary {
 	case plan.StateLocked:
 		return summary{status: metav1.ConditionUnknown, reason: api.ReasonLocked, reconciling: true, message: fmt.Sprintf("Revision %d of release %s is %s: another program, such as helm, is changing the release", o.Newest.Number, v.Release.Name, o.Newest.Status)}
 	default:
-		return working(d.Step, v)
+		return preparing(v, d)
 	}
+}
+
+// failed returns the summary of a failure, with the time of the next attempt unless a user must
+// act first.
+func failed(f *Failure, d plan.Decision) summary {
+	s := summary{
+		status: metav1.ConditionFalse, reason: f.Reason, message: f.Message,
+		reconciling: !f.Stalled, stalled: f.Stalled,
+	}
+	if !f.Stalled && !f.At.IsZero() && d.State != plan.StatePaused {
+		next := ". Next attempt at " + f.Next().UTC().Format(time.RFC3339)
+		s.message = CutTo(strings.TrimSuffix(f.Message, "."), maxCondition-len(next)) + next
+	}
+	return s
+}
+
+// preparing returns the summary before an action.
+func preparing(v *Snapshot, d plan.Decision) summary {
+	s := working(d.Step, v)
+	if d.Step == plan.StepWait && d.After > 0 {
+		s.message = fmt.Sprintf("The next action on release %s begins at %s", v.Release.Name, v.Observation.Now.Add(d.After).UTC().Format(time.RFC3339))
+		if d.Throttled {
+			s.message += ", because many were requested"
+		}
+	}
+	return s
 }
 
 // serving returns the summary of a deployed release.
@@ -164,7 +188,7 @@ func aborted(v *Snapshot) summary {
 }
 
 // progressing holds the status, reason and message of Ready for each step that takes
-// time. Other steps belong to an install.
+// time. Other steps prepare an install or an upgrade.
 var progressing = map[plan.Step]struct {
 	status          metav1.ConditionStatus
 	reason, message string
@@ -185,6 +209,9 @@ func working(step plan.Step, v *Snapshot) summary {
 	p, ok := progressing[step]
 	if !ok {
 		p = progressing[plan.StepInstall]
+		if _, deployed := Deployed(v.History); deployed {
+			p = progressing[plan.StepUpgrade]
+		}
 	}
 	return summary{status: p.status, reason: p.reason, message: fmt.Sprintf(p.message, v.Release.Name), reconciling: true}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -118,6 +119,39 @@ func TestReadiness_EveryState(t *testing.T) {
 				t.Errorf("neither a message nor Reconciling explains the state: %+v", s)
 			}
 		})
+	}
+}
+
+// TestReadiness_WaitsNameNextAction: while a deployed release waits for an upgrade, no text
+// speaks of an install, and the message has the time of the next action.
+func TestReadiness_WaitsNameNextAction(t *testing.T) {
+	now := time.Date(2026, 5, 6, 7, 8, 9, 500, time.UTC)
+	failed := func(v *Snapshot) {
+		withFailure(ofSpec, api.ReasonUpgradeFailed, false)(v)
+		v.Failure.Attempts, v.Failure.At = 3, now
+	}
+	const retry = "because. Next attempt at 2026-05-06T07:08:13Z"
+	throttled := observed(func(o *plan.Observation) { o.Now, o.Earliest = now, now.Add(4*time.Second) })
+	long := viewOf([]string{dep}, failed)
+	long.Failure.Message = strings.Repeat("x", 10_000)
+	for _, test := range []struct {
+		name string
+		v    *Snapshot
+		want string
+	}{
+		{"failed", viewOf([]string{dep}, failed), retry},
+		{"failed, with a long message", long, "…" + strings.TrimPrefix(retry, "because")},
+		{"retried", viewOf([]string{dep}, failed, runningStep(plan.StepUpgrade)), retry},
+		{"paused", viewOf([]string{dep}, failed, observed(isPaused)), "because"},
+		{"stalled", viewOf([]string{dep}, failed, func(v *Snapshot) { v.Failure.Stalled = true }), "because"},
+		{"throttled", viewOf([]string{dep}, observed(isOld), throttled), "The next action on release web begins at 2026-05-06T07:08:13Z, because many were requested"},
+		{"inconsistent records", viewOf([]string{dep}, observed(func(o *plan.Observation) { o.Inconsistent = true })), "Release web is being upgraded"},
+		{"inconsistent records of a failed install", viewOf([]string{fai}, observed(func(o *plan.Observation) { o.Inconsistent = true })), "Release web is being installed"},
+	} {
+		s := readiness(test.v, plan.Next(test.v.Observation))
+		if len(s.message) > maxCondition || !strings.HasSuffix(s.message, test.want) || test.v != long && s.message != test.want {
+			t.Errorf("%s: %q, want %q", test.name, CutTo(s.message, 200), test.want)
+		}
 	}
 }
 
