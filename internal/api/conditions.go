@@ -252,4 +252,8 @@ const (
 	// ReasonValuesSourceForbidden: the operator is not permitted to read an object that
 	// `valuesFrom` references.
 	ReasonValuesSourceForbidden = "ValuesSourceForbidden"
+	// ReasonInputsUnread: an object that `valuesFrom` references, or the API versions that
+	// the chart depends on, cannot be read at present, so that it is unknown whether the
+	// release follows the spec.
+	ReasonInputsUnread = "InputsUnread"
 )

@@ -158,7 +158,7 @@ func TestConclude_LastingConcurrentChange(t *testing.T) {
 			if f := attempt(plan.StepTidy, nil); f != nil {
 				t.Errorf("after three seconds and a success: %+v", f)
 			}
-			for range 4 {
+			for range 3 {
 				if f := attempt(plan.StepUpgrade, cause); f != nil {
 					t.Errorf("at once: %+v", f)
 				}

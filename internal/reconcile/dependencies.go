@@ -14,6 +14,7 @@ import (
 	"github.com/chartwright/chartwright/internal/inputs/dependencies"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -50,9 +51,9 @@ const deletionGrace = 5 * time.Minute
 
 // observeDependencies observes whether the objects that the custom resource depends on are
 // ready, and whether a deletion must wait for custom resources that depend on this one.
-func (r *Reconciler) observeDependencies(ctx context.Context, v *snapshot) error {
+func (r *Reconciler) observeDependencies(ctx context.Context, v *snapshot) {
 	if r.Dependencies == nil {
-		return nil
+		return
 	}
 	o := &v.Observation
 	refs, err := r.dependenciesOf(v)
@@ -69,8 +70,8 @@ func (r *Reconciler) observeDependencies(ctx context.Context, v *snapshot) error
 	}
 	r.Dependencies.Set(user, refs)
 	if o.Deleting {
-		o.Dependents, err = r.dependentsOf(ctx, v)
-		return err
+		o.Dependents = r.dependentsOf(ctx, v)
+		return
 	}
 	verdict := r.Dependencies.Check(user.UID, o.Now)
 	source := v.missingDependency()
@@ -85,7 +86,6 @@ func (r *Reconciler) observeDependencies(ctx context.Context, v *snapshot) error
 	if source != nil {
 		o.Invalid.Waits = true
 	}
-	return nil
 }
 
 // missingDependency returns the dependency that is also the missing source of values, or
@@ -136,21 +136,23 @@ func (r *Reconciler) keyOf(v *snapshot) dependencies.Key {
 
 // dependentsOf returns why the deletion has to wait for custom resources that depend on this
 // one, nil if it does not wait. In a namespace that is being deleted, nothing waits.
-func (r *Reconciler) dependentsOf(ctx context.Context, v *snapshot) (*plan.Obstacle, error) {
+func (r *Reconciler) dependentsOf(ctx context.Context, v *snapshot) *plan.Obstacle {
 	if v.Requests.IgnoreDependents {
-		return nil, nil
+		return nil
 	}
 	blocking, after := r.Dependencies.Dependents(r.keyOf(v), v.Observation.Now)
 	if len(blocking) == 0 {
-		return nil, nil
+		return nil
 	}
 	if v.CR.GetNamespace() != "" {
-		terminating, err := r.Actions.Terminating(ctx, v.CR.GetNamespace())
-		if terminating || err != nil {
-			return nil, err
+		switch terminating, err := r.Actions.Terminating(ctx, v.CR.GetNamespace()); {
+		case terminating:
+			return nil
+		case err != nil && (after == 0 || after > status.ReadAgain):
+			after = status.ReadAgain
 		}
 	}
-	return &plan.Obstacle{Message: inUseMessage(blocking, v.CR.GetNamespace()), After: after}, nil
+	return &plan.Obstacle{Message: inUseMessage(blocking, v.CR.GetNamespace()), After: after}
 }
 
 // dependencyError is a release.ErrStale: a dependency is not ready, or has changed.
@@ -174,11 +176,10 @@ func (r *Reconciler) recheckDependencies(ctx context.Context, v *snapshot, d pla
 		return nil
 	}
 	if d.State == plan.StateDeleting && d.Step == plan.StepUninstall && v.Observation.Dependents == nil {
-		waits, err := r.dependentsOf(ctx, v)
-		if waits != nil {
+		if waits := r.dependentsOf(ctx, v); waits != nil {
 			return fmt.Errorf("%w: %s", release.ErrStale, waits.Message)
 		}
-		return err
+		return nil
 	}
 	if len(v.dependencies) == 0 || !followsSpec(d) {
 		return nil

@@ -62,6 +62,7 @@ func TestDependents_DelayDeletion(t *testing.T) {
 		{"without a release", func(_ *world, u *dependencies.User) { u.Released = false }, []plan.State{plan.StateDeleting}, "", 0, ""},
 		{"ignored", func(w *world, _ *dependencies.User) { w.annotate(api.AnnotationDeletionOrder, api.DeletionOrderIgnore) }, []plan.State{plan.StateDeleting}, "", 0, ""},
 		{"terminating namespace", func(w *world, _ *dependencies.User) { w.actions.terminating = true }, []plan.State{plan.StateDeleting}, "", 0, ""},
+		{"namespace cannot be read", func(w *world, _ *dependencies.User) { w.actions.unread = errRecorded }, []plan.State{plan.StateInUse}, "False " + api.ReasonInUse, 30 * time.Second, "In use by App shop"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)

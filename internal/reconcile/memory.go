@@ -57,6 +57,8 @@ type remembered struct {
 	// when the first such action in a row ended.
 	stale      plan.TargetKey
 	staleSince time.Time
+	// unreadSince is since when the inputs cannot be read.
+	unreadSince time.Time
 }
 
 // about returns the failure of drift correction or the other one.
@@ -112,22 +114,38 @@ func (m *memory) put(uid types.UID, repair bool, f status.Failure) (news bool) {
 	return news
 }
 
-// maxStale is how long actions may find another state than the operator knows. Usually a watch
-// delivers the change much sooner.
-const maxStale = 3 * time.Second
+// unreported is how long a problem that usually ends soon is not reported: actions find another
+// state than the watches have delivered, or inputs cannot be read.
+const unreported = 2 * time.Second
+
+// lasts reports whether a problem has lasted for longer than unreported. It keeps in since when
+// the problem began.
+func lasts(since *time.Time, is bool, now time.Time) bool {
+	switch {
+	case !is:
+		*since = time.Time{}
+	case since.IsZero():
+		*since = now
+	}
+	return is && now.Sub(*since) > unreported
+}
 
 // stale notes whether an action with a target has ended with release.ErrStale, and reports
-// whether all such actions have for longer than maxStale.
+// whether all actions with the target have for longer than unreported.
 func (m *memory) stale(uid types.UID, is bool, target plan.TargetKey, now time.Time) (lasting bool) {
 	m.ifKnown(uid, func(r *remembered) {
-		switch {
-		case !is:
-			r.stale = plan.TargetKey{}
-		case r.stale != target:
-			r.stale, r.staleSince = target, now
+		if r.stale != target {
+			r.stale, r.staleSince = target, time.Time{}
 		}
-		lasting = is && now.Sub(r.staleSince) > maxStale
+		lasting = lasts(&r.staleSince, is, now)
 	})
+	return lasting
+}
+
+// unread notes whether the inputs could not be read, and reports whether that has been so for
+// longer than unreported.
+func (m *memory) unread(uid types.UID, is bool, now time.Time) (lasting bool) {
+	m.ifKnown(uid, func(r *remembered) { lasting = lasts(&r.unreadSince, is, now) })
 	return lasting
 }
 

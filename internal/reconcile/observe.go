@@ -95,7 +95,8 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*unstr
 }
 
 // observe reads what the decision depends on. It changes nothing but the memory of
-// this process: caches, and when a state was first observed.
+// this process: caches, and when a state was first observed. It returns an error if the
+// inputs cannot be read. If that lasts, the rest of the status is reported without them.
 func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *unstructured.Unstructured) (*snapshot, error) {
 	v := &snapshot{key: key, version: cr.GetResourceVersion(), Snapshot: status.Snapshot{
 		CR: cr, Requests: annotations.ParseWithFloor(cr.GetAnnotations(), r.periodFloor()),
@@ -121,17 +122,20 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *
 	if len(v.History) > 0 {
 		o.Newest = r.revision(v)
 	}
-	switch err := r.observeInputs(ctx, v); {
-	case isTransient(err):
+	err := r.observeInputs(ctx, v)
+	unread := isTransient(err)
+	switch lasting := r.memory.unread(cr.GetUID(), unread, o.Now); {
+	case unread && !lasting:
 		return nil, err
+	case unread && o.Invalid == nil:
+		v.Unread = true
+		o.Invalid = &plan.Problem{Reason: api.ReasonInputsUnread, Message: v.Secrets.Redact(err.Error())}
 	case err != nil && o.Invalid == nil:
 		o.Invalid = invalid(err)
 		v.missing = missingSource(err)
 	}
 	o.Desired = v.digests.Input
-	if err := r.observeDependencies(ctx, v); err != nil {
-		return nil, err
-	}
+	r.observeDependencies(ctx, v)
 	r.observeRequests(v)
 	r.observeRefusal(v)
 	r.observeChange(v)

@@ -23,6 +23,7 @@ import (
 	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/queue"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -134,10 +135,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		r.keys.put(cr.GetUID(), request.NamespacedName)
 		v, err := r.observe(ctx, request.NamespacedName, cr)
 		if err != nil {
-			if isTransient(err) {
-				// Others in the rollout do not wait for this custom resource.
-				r.leaveRollout(cr.GetUID())
-			}
+			// Others in the rollout do not wait for this custom resource.
+			r.leaveRollout(cr.GetUID())
 			return ctrl.Result{}, err
 		}
 		if r.managedElsewhere(v) {
@@ -216,6 +215,9 @@ func (r *Reconciler) finish(ctx context.Context, v *snapshot, decision plan.Deci
 	}
 	r.settleDependents(v, decision)
 	after := decision.After
+	if v.Unread {
+		after = status.ReadAgain
+	}
 	for _, sooner := range []time.Duration{v.repair.after, r.diagnoseIn(v), graceIn(v), v.signIn} {
 		if sooner > 0 && (after == 0 || sooner < after) {
 			after = sooner

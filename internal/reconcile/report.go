@@ -24,8 +24,10 @@ import (
 // report patches the status if it has changed, and returns whether it did. If the API
 // server rejects the kind's own status fields, it writes the status without them.
 func (r *Reconciler) report(ctx context.Context, v *snapshot, d plan.Decision) (changed bool, err error) {
-	r.computeFields(ctx, v)
-	r.computeOutputs(ctx, v)
+	if !v.Unread {
+		r.computeFields(ctx, v)
+		r.computeOutputs(ctx, v)
+	}
 	changed, err = r.patchStatus(ctx, v, d)
 	if apierrors.IsInvalid(err) && (v.Fields.Refuse() || v.Outputs.Refuse()) {
 		return r.patchStatus(ctx, v, d)
@@ -84,7 +86,7 @@ func (r *Reconciler) count(v *snapshot, s api.Status) {
 // Actions emit their own events.
 func (r *Reconciler) emitTransitions(v *snapshot, d plan.Decision, now, wanted api.Status) {
 	before, after := now.Conditions, wanted.Conditions
-	if d.State == plan.StateConflict || d.State == plan.StateInvalid {
+	if d.State == plan.StateConflict || d.State == plan.StateInvalid && !v.Unread {
 		r.emitTransition(v, before, after, api.ConditionReady)
 	}
 	if d.State == plan.StateInUse && d.After == 0 && find(before, api.ConditionReady).Reason != api.ReasonInUse {
@@ -108,15 +110,15 @@ func (r *Reconciler) emitTransitions(v *snapshot, d plan.Decision, now, wanted a
 	}
 }
 
-// emitReadiness emits an event when an unready release becomes ready, and when it has
-// failed or exceeded its deadline.
+// emitReadiness emits an event when an unready release becomes ready, when it has failed or
+// exceeded its deadline, and when the inputs cannot be read.
 func (r *Reconciler) emitReadiness(v *snapshot, before api.Status, after []metav1.Condition) {
 	is, was := find(after, api.ConditionReady), find(before.Conditions, api.ConditionReady)
 	// The previous reason may differ, for example during the upgrade that fixed the objects.
 	unready := before.Resources != nil && len(before.Resources.NotReady) > 0
 	switch {
 	case is.Reason == was.Reason:
-	case is.Reason == api.ReasonProgressDeadlineExceeded, is.Reason == api.ReasonObjectFailed:
+	case is.Reason == api.ReasonProgressDeadlineExceeded, is.Reason == api.ReasonObjectFailed, is.Reason == api.ReasonInputsUnread:
 		r.Recorder.Event(v.CR, corev1.EventTypeWarning, is.Reason, status.Cut(is.Message))
 	case is.Status == metav1.ConditionTrue && was.Status != metav1.ConditionTrue && unready:
 		r.emit(v, api.EventReady, fmt.Sprintf("All objects of release %s are ready", v.Release.Name))

@@ -355,6 +355,8 @@ type recordedActions struct {
 	signed bool
 	// terminating reports that the namespace is being deleted.
 	terminating bool
+	// unread is the error of requests for a namespace.
+	unread error
 }
 
 var errRecorded = errors.New("the action failed")
@@ -399,7 +401,7 @@ func (a *recordedActions) Sign(context.Context, helm.Request) error       { retu
 func (a *recordedActions) Tidy(context.Context, helm.Request) error       { return a.record("Tidy") }
 func (a *recordedActions) Prune(context.Context, helm.Request, int) error { return nil }
 func (a *recordedActions) Terminating(context.Context, string) (bool, error) {
-	return a.terminating, nil
+	return a.terminating, a.unread
 }
 func (a *recordedActions) SignedByCurrentKey(release.Record) bool { return a.signed }
 func (a *recordedActions) Capabilities() *chart.Capabilities      { return chart.NewCapabilities(nil) }

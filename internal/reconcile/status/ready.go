@@ -89,6 +89,9 @@ func health(v *Snapshot, d plan.Decision) summary {
 		}
 		return working(plan.StepUninstall, v)
 	case plan.StateInvalid:
+		if v.Unread {
+			return serving(v)
+		}
 		return summary{status: metav1.ConditionFalse, reason: o.Invalid.Reason, message: o.Invalid.Message, stalled: true}
 	case plan.StateLocked:
 		return summary{status: metav1.ConditionUnknown, reason: api.ReasonLocked, reconciling: true, message: fmt.Sprintf("Revision %d of release %s is %s: another program, such as helm, is changing the release", o.Newest.Number, v.Release.Name, o.Newest.Status)}
@@ -123,10 +126,26 @@ func preparing(v *Snapshot, d plan.Decision) summary {
 	return s
 }
 
+// ReadAgain is the time between two attempts to read the inputs.
+const ReadAgain = 30 * time.Second
+
+// unread returns the summary of a release that may not follow the spec, because the inputs
+// cannot be read.
+func unread(v *Snapshot) summary {
+	return summary{
+		status: metav1.ConditionUnknown, reason: api.ReasonInputsUnread, reconciling: true,
+		message: fmt.Sprintf("It is unknown whether release %s follows the spec: %s. The operator tries again every %s",
+			v.Release.Name, CutTo(strings.TrimSuffix(v.Observation.Invalid.Message, "."), MaxNote/2), ReadAgain),
+	}
+}
+
 // serving returns the summary of a deployed release.
 func serving(v *Snapshot) summary {
 	o := v.Observation
 	if o.Newest == nil || o.Newest.Status != api.StatusDeployed {
+		if v.Unread {
+			return unread(v)
+		}
 		if v.Update != nil {
 			return summary{
 				status: metav1.ConditionFalse, reason: v.UpdateReason, stalled: true,
@@ -142,6 +161,9 @@ func serving(v *Snapshot) summary {
 		s := unreadiness(v)
 		s.serves = true
 		return s
+	}
+	if v.Unread && !o.Holding() {
+		return unread(v)
 	}
 	text := fmt.Sprintf("Revision %d of release %s is deployed", o.Newest.Number, v.Release.Name)
 	if o.Holding() {

@@ -31,6 +31,9 @@ type Snapshot struct {
 	Marks    release.Marks
 	// Observation is the input of the decision.
 	Observation plan.Observation
+	// Unread reports that the inputs could not be read, so that Observation.Invalid may end
+	// without an edit.
+	Unread bool
 	// Failure is the last attempt to follow the spec, if it failed, and RepairFailure the
 	// last drift correction, if it failed.
 	Failure, RepairFailure *Failure

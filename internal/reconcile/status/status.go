@@ -77,8 +77,9 @@ func Compute(v *Snapshot, d plan.Decision, conditions []metav1.Condition) api.St
 	}
 	meta.RemoveStatusCondition(&s.Conditions, formerPermissionsMissing)
 	setWhile(v.Unwatched != "", api.ConditionUnwatched, api.ReasonWatchFailed, v.Unwatched)
-	failures := v.fieldFailures()
-	setWhile(failures != "", api.ConditionStatusFieldsFailed, api.ReasonExpressionFailed, failures)
+	if failures := v.fieldFailures(); !v.Unread {
+		setWhile(failures != "", api.ConditionStatusFieldsFailed, api.ReasonExpressionFailed, failures)
+	}
 	switch {
 	case len(v.History) == 0 || v.History[0].Tested == nil:
 		meta.RemoveStatusCondition(&s.Conditions, api.ConditionTested)
