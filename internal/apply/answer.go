@@ -106,6 +106,24 @@ func AnswerOf(err error) Answer {
 	return None
 }
 
+// requestURL is what client-go adds to the error of a request to the API server. Other URLs, such
+// as those of webhooks, name what fails.
+var requestURL = regexp.MustCompile(`\b(Delete|Get|Head|Patch|Post|Put) "https?://[^/"]+/(api|apis|openapi|version)\b[^"]*": `)
+
+// Explain returns the text of an error for users: without the URL of the API server, and with
+// what to check if the API server is not available.
+func Explain(err error) string {
+	text := strings.TrimSuffix(requestURL.ReplaceAllString(err.Error(), ""), ".")
+	switch AnswerOf(err) {
+	case Unreachable:
+		return text + ". The API server does not respond: if this lasts, check its load and the network"
+	case Unavailable:
+		return text + ". The API server, or a webhook or API server that it calls, is overloaded or fails: if this lasts, check their logs"
+	default:
+		return text
+	}
+}
+
 // isConnectionLost reports whether a transport lost the connection. Some of these errors have
 // no type. Only the error of a transport may be tested by its text: other texts may quote a
 // program in a pod.

@@ -165,6 +165,39 @@ func untrusted(t *testing.T) string {
 	return server.URL
 }
 
+// Users read the texts of errors in conditions: the URL of the API server says nothing to them.
+func TestExplain_NamesRemedyInsteadOfURL(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Close()
+	_, refused := client.CoreV1().Secrets("apps").Get(t.Context(), "web", metav1.GetOptions{})
+	if refused == nil || !strings.Contains(refused.Error(), server.URL) {
+		t.Fatalf("the error of client-go is %v", refused)
+	}
+	const webhook = `failed calling webhook "a.example.com": Post "https://hook.apps.svc:443/validate?timeout=10s": no endpoints`
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{
+			fmt.Errorf("store record web: %w", refused),
+			"store record web: dial tcp " + strings.TrimPrefix(server.URL, "http://") + ": connect: connection refused. The API server does not respond: if this lasts, check its load and the network",
+		},
+		{
+			fmt.Errorf("apply: %w", apierrors.NewInternalError(errors.New(webhook))),
+			"apply: Internal error occurred: " + webhook + ". The API server, or a webhook or API server that it calls, is overloaded or fails: if this lasts, check their logs",
+		},
+		{errors.New("render the chart: no such value"), "render the chart: no such value"},
+	} {
+		if got := apply.Explain(test.err); got != test.want {
+			t.Errorf("got  %q\nwant %q", got, test.want)
+		}
+	}
+}
+
 func TestAnswerOf_Errors(t *testing.T) {
 	secrets := schema.GroupResource{Resource: "secrets"}
 	code := func(code int) error {

@@ -198,7 +198,7 @@ func (r *Reconciler) emit(v *snapshot, reason, message string) {
 
 // explain returns the failure that the conditions report for an error.
 func explain(a action, err error) status.Failure {
-	f := status.Failure{Reason: a.failed, Message: err.Error()}
+	f := status.Failure{Reason: a.failed, Message: apply.Explain(err)}
 	switch {
 	case apply.Retryable(err):
 		f.Transient = true

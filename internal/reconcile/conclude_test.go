@@ -3,6 +3,7 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,7 +109,7 @@ func TestExplain_OutageIsTransient(t *testing.T) {
 		if f == nil || f.Reason != api.ReasonUpgradeFailed || f.Stalled || !f.Transient || f.Transients != 1 {
 			t.Errorf("%v: the failure is %+v", err, f)
 		}
-		if event := <-events.Events; event != "Warning UpgradeFailed "+err.Error() {
+		if event := <-events.Events; !strings.HasPrefix(event, "Warning UpgradeFailed "+err.Error()+". The API server") || !strings.HasSuffix(event, "check their logs") {
 			t.Errorf("the event is %q", event)
 		}
 	}

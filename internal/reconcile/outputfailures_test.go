@@ -43,7 +43,7 @@ func TestOutputs_UnreadableObjectFailsOnlyItsOutputs(t *testing.T) {
 	if diff := cmp.Diff(api.Outputs{"kind": "before", "count": int64(3)}, outputs); diff != "" || string(fake.written["password"]) != "canary-1" || v.Outputs.Secret != "k-web-outputs" {
 		t.Errorf("wrote %s (-want +got):\n%s", fake.written, diff)
 	}
-	if want := "[outputs.kind: read Service apps/front: conversion webhook outputs: the next attempt is at 2026-05-06T07:08:10Z]"; failures(v) != want {
+	if want := "[outputs.kind: read Service apps/front: conversion webhook. The API server, or a webhook or API server that it calls, is overloaded or fails: if this lasts, check their logs outputs: the next attempt is at 2026-05-06T07:08:10Z]"; failures(v) != want {
 		t.Errorf("the failures are %s", failures(v))
 	}
 	// Before the next attempt, nothing is requested, and the report is the same.

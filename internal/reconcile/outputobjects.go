@@ -98,7 +98,7 @@ func (r *Reconciler) objectsForOutputs(ctx context.Context, v *snapshot, owned m
 				object, err := r.readForOutputs(ctx, v, s.Key, known.pause, &left, secrets)
 				if err != nil {
 					known.unread = true
-					return &kindstatus.ReadError{Message: secrets.Redact(r.advise(v, fmt.Errorf("read %s: %w", s.Key, err)).Error())}
+					return &kindstatus.ReadError{Message: secrets.Redact(apply.Explain(r.advise(v, fmt.Errorf("read %s: %w", s.Key, err))))}
 				}
 				return object
 			})

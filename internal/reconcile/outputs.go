@@ -123,7 +123,7 @@ func (r *Reconciler) outputFailures(v *snapshot, known published) (failures []ki
 		failures = append(failures, kindstatus.Error{Field: "outputs." + failure.Field, Message: failure.Message})
 	}
 	if known.unpublished != nil {
-		failures = append(failures, kindstatus.Error{Field: "outputs", Message: r.advise(v, known.unpublished).Error()})
+		failures = append(failures, kindstatus.Error{Field: "outputs", Message: apply.Explain(r.advise(v, known.unpublished))})
 	}
 	if known.attempts > 0 {
 		failures = append(failures, kindstatus.Error{Field: "outputs", Message: "the next attempt is at " + known.next.UTC().Format(time.RFC3339)})
