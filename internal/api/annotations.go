@@ -31,7 +31,7 @@ const (
 	// is deleted.
 	AnnotationUninstallWait = Domain + "/uninstall-wait"
 	// AnnotationDeletionPolicy sets whether deleting the custom resource uninstalls or
-	// orphans the release.
+	// orphans the release, or also deletes its data.
 	AnnotationDeletionPolicy = Domain + "/deletion-policy"
 	// AnnotationDependsOn names objects that must be ready before the release is installed or
 	// upgraded, in addition to those of the kind.
@@ -79,8 +79,13 @@ const (
 	AnnotationDrift = Domain + "/drift"
 	// DriftIgnore disables drift correction for the resource.
 	DriftIgnore = "ignore"
+	// AnnotationLeftBy on a resource with LabelLeft names the deleted custom resource, as
+	// AnnotationOwner does. Only a custom resource of that kind and name adopts the resource
+	// without a request.
+	AnnotationLeftBy = Domain + "/left-by"
 	// AnnotationProtect on a managed resource protects it while the value is "true": its
-	// deletion needs an approval, and the uninstall of its release fails.
+	// deletion needs an approval. When the custom resource is deleted, the resource stays or,
+	// if the kind deletes data, the uninstall fails.
 	AnnotationProtect = Domain + "/protect"
 	// AnnotationClaims on a StatefulSet sets what happens to the claims that Kubernetes
 	// creates from its volumeClaimTemplates when the release is uninstalled. The only value

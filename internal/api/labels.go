@@ -46,6 +46,10 @@ const (
 // this label.
 const LabelSigningKey = Domain + "/signing-key"
 
+// LabelLeft is "true" on a resource that stayed when its custom resource was deleted. If a
+// custom resource adopts the resource, it adds LabelOwnerUID beside it.
+const LabelLeft = Domain + "/left"
+
 // LabelCreatedFor marks a namespace that was created for a release. Its value is the UID of
 // the custom resource.
 const LabelCreatedFor = Domain + "/created-for"

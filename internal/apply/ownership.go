@@ -82,20 +82,33 @@ func (c Client) RemoveOwnerReference(ctx context.Context, o Object, owner types.
 	return err
 }
 
-// Release ends the ownership of an object that continues to exist without its release. It
-// removes the ownerReference to the custom resource, and the labels and annotations that
+// Release ends the ownership of an object that continues to exist without its release, if the
+// object has the given UID. An empty UID is that of any object. Release removes the ownerReference to the custom resource, and the labels and annotations that
 // mark the object as managed. It does not remove Helm's labels and annotations, so that
 // the same release can adopt the object again and other releases cannot without a request
 // to do so. Applied fields do not change. Release returns the new object, or nil if it
 // does not exist. It does not change objects of another owner.
-func (c Client) Release(ctx context.Context, o Object, owner types.UID) (*metav1.PartialObjectMetadata, error) {
+//
+// If left is true, the object stays although its owner is deleted: Release marks it, also if
+// it was restored from a backup or belongs to a hook. An object of a hook keeps the marks of
+// its owner.
+func (c Client) Release(ctx context.Context, o Object, owner Owner, uid types.UID, left bool) (*metav1.PartialObjectMetadata, error) {
 	return c.patchOwnership(ctx, o, func(live *metav1.PartialObjectMetadata) map[string]any {
-		patch := withoutOwnerReference(live, owner)
-		if live.GetLabels()[api.LabelOwnerUID] != string(owner) {
-			return patch
+		if uid != "" && live.UID != uid {
+			return nil
 		}
-		patch["labels"] = map[string]any{api.LabelOwnerUID: nil, api.LabelOperator: nil}
-		patch["annotations"] = map[string]any{api.AnnotationOwner: nil, api.AnnotationApplied: nil}
+		patch := withoutOwnerReference(live, owner.UID)
+		labels, annotations := map[string]any{}, map[string]any{}
+		if label := live.Labels[api.LabelOwnerUID]; label == string(owner.UID) || left && label != "" && owner.named(live) {
+			labels[api.LabelOwnerUID], labels[api.LabelOperator] = nil, nil
+			annotations[api.AnnotationOwner], annotations[api.AnnotationApplied] = nil, nil
+		}
+		if left && CheckOwnership(live, owner) == nil {
+			labels[api.LabelLeft], annotations[api.AnnotationLeftBy] = "true", owner.String()
+		}
+		if len(labels) > 0 {
+			patch["labels"], patch["annotations"] = labels, annotations
+		}
 		return patch
 	})
 }

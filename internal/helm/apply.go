@@ -248,7 +248,7 @@ const (
 // read from the API server, because the watch may be behind and a deletion cannot be
 // undone.
 func (k *kubeClient) fateOf(o apply.Object) (fate, error) {
-	if apply.HasKeepPolicy(o) {
+	if apply.HasKeepPolicy(o) || k.neverDeleted(apply.KeyOf(o)) {
 		return disowned, nil
 	}
 	live, err := k.objects.Get(k.ctx, o)
@@ -268,11 +268,12 @@ func (k *kubeClient) fateOf(o apply.Object) (fate, error) {
 	return deleted, err
 }
 
-// disown ends the ownership of an object with the policy keep. The garbage collector
-// would delete the object with the custom resource if it kept its ownerReference.
+// disown ends the ownership of an object with the policy keep, or of the namespace of the
+// release. The garbage collector would delete the object with the custom resource if it kept
+// its ownerReference.
 func (k *kubeClient) disown(o apply.Object) error {
-	k.log.printf("%s is kept because of its resource policy, and no longer belongs to the release", apply.Describe(o.Unstructured))
-	live, err := k.objects.Release(k.ctx, o, k.Owner.UID)
+	k.log.printf("%s is kept, and no longer belongs to the release", apply.Describe(o.Unstructured))
+	live, err := k.objects.Release(k.ctx, o, k.Owner, "", false)
 	if err == nil && live != nil {
 		k.inventory.Put(apply.StateOf(o.Mapping.GroupVersionKind.GroupKind(), live))
 	}
@@ -300,6 +301,9 @@ func (k *kubeClient) sweep(wanted sets.Set[apply.Key]) error {
 			k.inventory.Remove(state)
 			continue
 		case err != nil:
+		case state.Kept && k.uninstalls && k.MoveTo == "":
+			errs = append(errs, k.leave(o, state, "its resource policy is keep"))
+			continue
 		case state.Kept:
 			what = disowned
 		case !k.uninstalls:
@@ -319,21 +323,32 @@ func (k *kubeClient) sweep(wanted sets.Set[apply.Key]) error {
 
 // sweepClaimed deletes objects that only carry the owner's label, if the kind's rules
 // allow them. It is for releases whose records no longer exist. Other users may have
-// set the label, so failures are ignored.
-func (k *kubeClient) sweepClaimed() {
+// set the label, so failures are ignored, unless the garbage collector would delete an object
+// that stays.
+func (k *kubeClient) sweepClaimed() error {
 	for _, state := range k.inventory.ClaimedBy(k.Owner.UID) {
 		o, err := k.named(state.Key)
 		if err != nil || state.Kept || state.Deleting || k.OwnedOnly || k.allow.refusesObject(k.Namespace, o) != "" {
 			continue
 		}
+		if why, _ := k.staysBehind(o, state); why != "" {
+			if err := k.leave(o, state, why); err != nil && state.Referred && state.Namespace == k.Owner.Namespace {
+				return err
+			}
+			continue
+		}
 		_ = k.remove(o, state, metav1.DeletePropagationBackground)
 	}
+	return nil
 }
 
 // deleteOwned deletes an object if the release owns it. If the object is not owned, it
 // reports the object, or fails if a hook needs the name.
 func (k *kubeClient) deleteOwned(info *resource.Info, policy metav1.DeletionPropagation) error {
 	o := object(info)
+	if isHook(info) && k.neverDeleted(apply.KeyOf(o)) {
+		return joinReasons(ErrNotAllowed, []string{fmt.Sprintf("hook %s would delete the namespace of the release", apply.Describe(o.Unstructured))})
+	}
 	if state, managed := k.managed(apply.KeyOf(o)); managed {
 		return k.remove(o, state, policy)
 	}
@@ -348,6 +363,9 @@ func (k *kubeClient) deleteOwned(info *resource.Info, policy metav1.DeletionProp
 		return nil
 	}
 	live, err := k.objects.Get(k.ctx, o)
+	if leaves, err := k.leaveReferring(info, live); leaves || err != nil {
+		return err
+	}
 	if k.OwnedOnly && (apierrors.IsForbidden(err) || live != nil) {
 		k.reportUnowned(o, "with its own permissions, the operator deletes only objects that it applied")
 		return nil
@@ -359,14 +377,24 @@ func (k *kubeClient) deleteOwned(info *resource.Info, policy metav1.DeletionProp
 		if err := k.checkHookOwner(o, live); err != nil {
 			return err
 		}
-	} else if err := k.owns(apply.KeyOf(o), live); err != nil {
+		return k.objects.DeleteUID(k.ctx, o, live.GetUID(), policy)
+	}
+	if err := k.owns(apply.KeyOf(o), live); err != nil {
 		k.reportUnowned(o, err.Error())
 		return nil
 	}
-	return k.objects.DeleteUID(k.ctx, o, live.GetUID(), policy)
+	return k.remove(o, k.stateOf(o, live), policy)
 }
 
+// remove deletes an object, unless the uninstall leaves it.
 func (k *kubeClient) remove(o apply.Object, state apply.State, policy metav1.DeletionPropagation) error {
+	why, err := k.staysBehind(o, state)
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		return k.leave(o, state, why)
+	}
 	if err := k.objects.DeleteUID(k.ctx, o, state.UID, policy); err != nil {
 		return err
 	}

@@ -1,9 +1,11 @@
 package helm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
+	"time"
 
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -50,6 +54,77 @@ func (k *kubeClient) deleteClaims(resources helmkube.ResourceList) (err error) {
 	return errors.Join(errs...)
 }
 
+// observeTimeout is the time within which the StatefulSet controller must observe that claims
+// are retained.
+const observeTimeout = 10 * time.Second
+
+// retainClaims makes a StatefulSet keep its claims when it is deleted, if its policy is to
+// delete them and the annotation api.AnnotationClaims does not request that. The controller must
+// have observed the policy, because it sets the ownerReferences of the claims. It does not
+// remove those of pods that no longer exist. The result is why the StatefulSet must stay,
+// empty if it can be deleted.
+func (k *kubeClient) retainClaims(o apply.Object, uid types.UID) (why string, err error) {
+	set := &appsv1.StatefulSet{}
+	observed := func(ctx context.Context) (bool, error) {
+		live, err := k.objects.Read(ctx, o)
+		if err != nil || live == nil || live.GetUID() != uid {
+			return true, err
+		}
+		*set = appsv1.StatefulSet{}
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, set)
+		return err != nil || set.Status.ObservedGeneration >= set.Generation, err
+	}
+	_, err = observed(k.ctx)
+	policy := set.Spec.PersistentVolumeClaimRetentionPolicy
+	// The annotation shows that an earlier attempt has begun.
+	begun := set.Annotations[api.AnnotationLeftBy] == k.Owner.String()
+	deletes := policy != nil && policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+	explicit := o.GetAnnotations()[api.AnnotationClaims] == api.ClaimsDelete && set.Annotations[api.AnnotationClaims] == api.ClaimsDelete
+	if err != nil || !deletes && !begun || explicit {
+		return "", err
+	}
+	patch := fmt.Sprintf(`{"metadata": {"uid": %q, "annotations": {%q: %q}}, "spec": {"persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain"}}}`,
+		uid, api.AnnotationLeftBy, k.Owner)
+	_, err = k.objects.Metadata.Resource(o.Mapping.Resource).Namespace(o.GetNamespace()).Patch(k.ctx, o.GetName(), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err == nil {
+		err = wait.PollUntilContextTimeout(k.ctx, time.Second/5, observeTimeout, true, observed)
+	}
+	if err == nil {
+		err = k.disownClaims(o.GetNamespace(), uid)
+	}
+	switch {
+	case apply.AnswerOf(err) == apply.Forbidden:
+		return fmt.Sprintf("its claims would be deleted with it: %v", err), nil
+	case wait.Interrupted(err) && k.ctx.Err() == nil:
+		err = fmt.Errorf("the StatefulSet controller has not observed whenDeleted: Retain within %s", observeTimeout)
+	}
+	if err != nil {
+		err = fmt.Errorf("keep the claims of %s: %w", apply.Describe(o.Unstructured), err)
+	}
+	return "", err
+}
+
+// disownClaims removes the references to a StatefulSet from all claims in its namespace.
+func (k *kubeClient) disownClaims(namespace string, set types.UID) error {
+	list, err := k.objects.Metadata.Resource(claims).Namespace(namespace).List(k.ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if !apply.HasOwnerReference(&list.Items[i], set) {
+			continue
+		}
+		claim, err := k.named(apply.Key{Kind: "PersistentVolumeClaim", Namespace: namespace, Name: list.Items[i].Name})
+		if err == nil {
+			err = k.objects.RemoveOwnerReference(k.ctx, claim, set)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // deleteClaimsOf deletes the claims that the StatefulSet controller created from the
 // volumeClaimTemplates of a StatefulSet, also those of pods that a scale-down has removed.
 // The controller names them <template>-<set>-<ordinal>, and adds the labels of the
@@ -74,7 +149,7 @@ func (k *kubeClient) deleteClaimsOf(o apply.Object) error {
 		}
 		for i := range found.Items {
 			claim := &found.Items[i]
-			if !pattern.MatchString(claim.Name) || apply.HasKeepPolicy(claim) {
+			if !pattern.MatchString(claim.Name) || apply.HasKeepPolicy(claim) || apply.IsProtected(claim) {
 				continue
 			}
 			one, err := k.named(apply.Key{Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name})

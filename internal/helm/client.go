@@ -168,6 +168,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		reported:      sets.Set[string]{},
 		unowned:       sets.Set[apply.Key]{},
 		approved:      sets.Set[apply.Key]{},
+		left:          map[apply.Key]string{},
 		checked:       map[apply.Key]types.UID{},
 		withheld:      map[apply.Key]string{},
 		scaled:        map[apply.Key]bool{},

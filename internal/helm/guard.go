@@ -195,7 +195,7 @@ func (k *kubeClient) operationOn(c candidate, wanted apply.Object) (*guard.Opera
 // release.
 func (k *kubeClient) deletionOf(c candidate) (*guard.Operation, error) {
 	key := apply.KeyOf(c)
-	if apply.HasKeepPolicy(c) {
+	if apply.HasKeepPolicy(c) || k.neverDeleted(key) {
 		return nil, nil
 	}
 	live, err := k.objects.Get(k.ctx, c.Object)

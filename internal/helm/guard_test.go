@@ -134,7 +134,9 @@ func TestGuard_ProtectedObjectStopsUninstall(t *testing.T) {
 			w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "p=1"))))
 			w.watch()
 			prepare(w)
-			err := w.helm.Uninstall(t.Context(), w.request(c, "", nil))
+			r := w.request(c, "", nil)
+			r.Deleting, r.Guard.OnDelete = true, watches.OnDeleteDelete
+			err := w.helm.Uninstall(t.Context(), r)
 			if stopped, ok := errors.AsType[*ProtectedError](err); !ok || len(stopped.Objects) != 1 || !strings.Contains(err.Error(), "ConfigMap "+w.namespace+"/p") {
 				t.Errorf("the error is %v", err)
 			}
@@ -142,7 +144,7 @@ func TestGuard_ProtectedObjectStopsUninstall(t *testing.T) {
 			equal(t, "the revisions", []string{"v1 deployed"}, w.statuses())
 			w.protect("p", "null")
 			w.watch()
-			w.must(w.helm.Uninstall(t.Context(), w.request(c, "", nil)))
+			w.must(w.helm.Uninstall(t.Context(), r))
 			equal(t, "the objects", []string{}, w.configMaps())
 		})
 	}

@@ -39,6 +39,8 @@ var holdsData = []schema.GroupKind{
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
 }
 
+var secretKind = schema.GroupKind{Kind: "Secret"}
+
 // runToCompletion lists the kinds of hooks for whose end Helm waits.
 var runToCompletion = []schema.GroupKind{{Group: "batch", Kind: "Job"}, {Kind: "Pod"}}
 
@@ -46,7 +48,7 @@ var runToCompletion = []schema.GroupKind{{Group: "batch", Kind: "Job"}, {Kind: "
 // those that a record lists and that have the operator's label for hooks. The label
 // proves the origin, so the record need not be verified.
 func (r *run) deleteHookObjects(history []release.Record) error {
-	if !r.Deleting || !r.Uninstall.DeletesHookObjects() {
+	if !r.Deleting || !r.Uninstall.DeletesHookObjects() && !r.CreateNamespace {
 		return nil
 	}
 	if err := r.readHooks(history); err != nil {
@@ -57,12 +59,7 @@ func (r *run) deleteHookObjects(history []release.Record) error {
 		return err
 	}
 	for _, o := range objects {
-		live, err := r.kube.objects.Get(r.kube.ctx, o)
-		if err == nil && live != nil && r.kube.madeByHook(live) {
-			if err = r.kube.objects.DeleteUID(r.kube.ctx, o, live.GetUID(), metav1.DeletePropagationBackground); err == nil {
-				r.kube.deletedObjects = append(r.kube.deletedObjects, o)
-			}
-		}
+		err := r.kube.deleteHookObject(o)
 		switch {
 		case apierrors.IsForbidden(err):
 			// The kind may be from an older chart, and the role from the newest. The
@@ -72,6 +69,35 @@ func (r *run) deleteHookObjects(history []release.Record) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// deleteHookObject deletes an object that a hook created, unless it stays.
+func (k *kubeClient) deleteHookObject(o apply.Object) error {
+	live, err := k.objects.Get(k.ctx, o)
+	if err != nil || live == nil || !k.madeByHook(live) {
+		return err
+	}
+	kind := o.GroupVersionKind().GroupKind()
+	why, err := k.staysBehind(o, k.stateOf(o, live))
+	if why == "" && slices.Contains(holdsData, kind) {
+		why = "a hook has created it, and it may hold data"
+	}
+	switch {
+	case err != nil:
+		return err
+	case why != "":
+		return k.leave(o, k.stateOf(o, live), why)
+	case !k.Uninstall.DeletesHookObjects(), kind == secretKind && !k.Uninstall.DeletesHookSecrets(), apply.HasKeepPolicy(o), apply.HasKeepPolicy(live):
+		if o.GetNamespace() == k.Namespace {
+			return k.keepNamespace()
+		}
+		return nil
+	}
+	if err := k.objects.DeleteUID(k.ctx, o, live.GetUID(), metav1.DeletePropagationBackground); err != nil {
+		return err
+	}
+	k.deletedObjects = append(k.deletedObjects, o)
 	return nil
 }
 
@@ -89,8 +115,8 @@ func (r *run) readHooks(history []release.Record) error {
 	return nil
 }
 
-// hookObjects returns the hook objects that may be deleted. Jobs and Pods are first,
-// because they may use the others.
+// hookObjects returns the hook objects. Jobs and Pods are first, because they may use the
+// others.
 func (r *run) hookObjects() ([]apply.Object, error) {
 	var running, found []apply.Object
 	seen := sets.Set[apply.Key]{}
@@ -102,8 +128,7 @@ func (r *run) hookObjects() ([]apply.Object, error) {
 		for _, info := range list {
 			o := object(info)
 			key := apply.KeyOf(o)
-			secret := key.GroupKind() == schema.GroupKind{Kind: "Secret"}
-			if seen.Has(key) || slices.Contains(holdsData, key.GroupKind()) || secret && !r.Uninstall.DeletesHookSecrets() || apply.HasKeepPolicy(o) {
+			if seen.Has(key) {
 				continue
 			}
 			seen.Insert(key)
@@ -117,11 +142,10 @@ func (r *run) hookObjects() ([]apply.Object, error) {
 	return append(running, found...), nil
 }
 
-// madeByHook reports whether a hook of the release created an object that may be
-// deleted.
+// madeByHook reports whether a hook of the release created an object.
 func (k *kubeClient) madeByHook(live *metav1.PartialObjectMetadata) bool {
 	return live.Labels[api.LabelHookOwnerUID] != "" && live.Labels[api.LabelOwnerUID] == "" && apply.CheckOwnership(live, k.Owner) == nil &&
-		!apply.HasKeepPolicy(live) && live.DeletionTimestamp == nil
+		live.DeletionTimestamp == nil
 }
 
 // Helm deletes any object with the name of a hook before it creates the hook. It

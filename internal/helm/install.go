@@ -12,10 +12,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // Install installs a release that has no record, or only records of an uninstalled
@@ -124,34 +126,91 @@ func (r *run) ensureNamespace() error {
 	return nil
 }
 
-// removeNamespace deletes the namespace of the release if ensureNamespace created it
-// and it contains no other release. A move leaves it, with the objects that stay. It is called before the record is deleted, so that
-// it is called again if the process ends.
-func (c *Client) removeNamespace(ctx context.Context, r Request) error {
+// createdNamespace returns the namespace of the release if ensureNamespace created it and it is
+// not being deleted, otherwise nil. A move leaves it.
+func (r *run) createdNamespace() (*corev1.Namespace, error) {
 	if !r.CreateNamespace || r.MoveTo != "" {
-		return nil
+		return nil, nil
 	}
-	namespaces := c.config.Clientset.CoreV1().Namespaces()
-	namespace, err := namespaces.Get(ctx, r.Namespace, metav1.GetOptions{})
+	namespace, err := r.client.config.Clientset.CoreV1().Namespaces().Get(r.kube.ctx, r.Namespace, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil
+		return nil, nil
 	case err != nil:
-		return fmt.Errorf("read the release's namespace: %w", err)
+		return nil, fmt.Errorf("read the release's namespace: %w", err)
 	case !createdFor(namespace, r.Owner) || namespace.DeletionTimestamp != nil:
-		return nil
+		return nil, nil
 	}
-	others := c.config.Index.Releases(r.Namespace)
+	return namespace, nil
+}
+
+// keepNamespace keeps the namespace of the release, because an object stays in it. The label is
+// removed before the object is released: after an interruption, nothing else may show the
+// object.
+func (r *run) keepNamespace() error {
+	namespace, err := r.createdNamespace()
+	if err != nil || namespace == nil {
+		return err
+	}
+	patch := fmt.Sprintf(`{"metadata": {"uid": %q, "labels": {%q: null}}}`, namespace.UID, api.LabelCreatedFor)
+	if _, err := r.client.config.Clientset.CoreV1().Namespaces().Patch(r.kube.ctx, r.Namespace, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("keep the release's namespace, which contains objects that stay: %w", err)
+	}
+	r.reportNamespace("objects that stay")
+	return nil
+}
+
+// reportNamespace reports that the namespace of the release stays because of its content.
+func (r *run) reportNamespace(content string) {
+	r.Notifier.Warn(api.EventNamespaceKept, fmt.Sprintf("Namespace %s was created for this release and is not deleted because it contains %s", r.Namespace, content))
+}
+
+// removeNamespace deletes the namespace of the release if ensureNamespace created it, and it
+// contains neither other releases nor claims, such as those of StatefulSets. It is called before
+// the record is deleted, so that it is called again if the process ends.
+func (r *run) removeNamespace() error {
+	namespace, err := r.createdNamespace()
+	if err != nil || namespace == nil {
+		return err
+	}
+	others := r.client.config.Index.Releases(r.Namespace)
 	delete(others, r.Release)
 	if len(others) > 0 {
-		r.Notifier.Warn(api.EventNamespaceKept, fmt.Sprintf("Namespace %s was created for this release and is not deleted because it contains other releases: %s", r.Namespace, strings.Join(slices.Sorted(maps.Keys(others)), ", ")))
+		r.reportNamespace("other releases: " + strings.Join(slices.Sorted(maps.Keys(others)), ", "))
 		return nil
 	}
-	err = namespaces.Delete(ctx, r.Namespace, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &namespace.UID}})
+	if claims, err := r.remainingClaims(); err != nil || claims != "" {
+		if claims != "" {
+			r.reportNamespace(claims)
+		}
+		return err
+	}
+	err = r.client.config.Clientset.CoreV1().Namespaces().Delete(r.kube.ctx, r.Namespace, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &namespace.UID}})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete the release's namespace: %w", err)
 	}
 	return nil
+}
+
+// remainingClaims describes the claims in the namespace of the release that are not being
+// deleted, empty if there are none or the release is deleted with its data.
+func (r *run) remainingClaims() (string, error) {
+	if r.kube.onDelete() == watches.OnDeleteDelete {
+		return "", nil
+	}
+	list, err := r.client.own.objects.Metadata.Resource(claims).Namespace(r.Namespace).List(r.kube.ctx, metav1.ListOptions{})
+	if apply.AnswerOf(err) == apply.Forbidden {
+		return fmt.Sprintf("claims, possibly: %v", err), nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("look for claims in the release's namespace: %w", err)
+	}
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp == nil {
+			return "PersistentVolumeClaim " + list.Items[i].Name, nil
+		}
+	}
+	return "", nil
 }
 
 // createdFor reports whether a namespace was created for the owner's release, possibly

@@ -81,7 +81,7 @@ type kubeClient struct {
 
 	allow allow
 	// reported holds the messages of emitted warnings. unowned holds the objects that
-	// are not deleted because the release does not own them.
+	// are not deleted, because the release does not own them or because they stay.
 	reported sets.Set[string]
 	unowned  sets.Set[apply.Key]
 	// rendered reports that the next manifest to build has just been rendered.
@@ -108,6 +108,10 @@ type kubeClient struct {
 	withheld map[apply.Key]string
 	// finished holds the Jobs that have finished and must not run again.
 	finished map[apply.Key]apply.State
+	// left holds the objects that an uninstall leaves in place, and why. keepNamespace is
+	// called before the first one.
+	left          map[apply.Key]string
+	keepNamespace func() error
 	// deletedObjects holds what an uninstall has deleted and neither the manifest nor the
 	// inventory contains: objects of hooks, and claims.
 	deletedObjects []apply.Object

@@ -185,7 +185,7 @@ func (k *kubeClient) owns(key apply.Key, live *metav1.PartialObjectMetadata) err
 }
 
 // foreign returns an error if a live object belongs to another custom resource or
-// another release.
+// another release, or stayed when another custom resource was deleted.
 func (k *kubeClient) foreign(live *metav1.PartialObjectMetadata) error {
 	if err := apply.CheckOwnership(live, k.Owner); err != nil {
 		return err
@@ -193,6 +193,10 @@ func (k *kubeClient) foreign(live *metav1.PartialObjectMetadata) error {
 	name, namespace := live.Annotations[api.AnnotationReleaseName], live.Annotations[api.AnnotationReleaseNamespace]
 	if name != "" && (name != k.Release || namespace != k.Namespace) {
 		return fmt.Errorf("%w: it belongs to release %s/%s", apply.ErrForeign, namespace, name)
+	}
+	by := live.Annotations[api.AnnotationLeftBy]
+	if by != "" && by != k.Owner.String() && live.Labels[api.LabelOwnerUID] == "" {
+		return fmt.Errorf("%w: %s left it when it was deleted", apply.ErrForeign, by)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/guard"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -50,7 +51,8 @@ func (e *ProtectedError) Error() string {
 func (e *ProtectedError) Unwrap() error { return ErrProtected }
 
 // refuseUninstall returns an error if the release is orphaned, if an object in the
-// inventory is protected, or if the move of the release needs an approval.
+// inventory is protected, or if the deletion of guarded objects or the move of the release
+// needs an approval.
 func (r *run) refuseUninstall(history []release.Record) error {
 	if err := r.refuseOrphaned(history); err != nil {
 		return err
@@ -58,14 +60,42 @@ func (r *run) refuseUninstall(history []release.Record) error {
 	if err := r.refuseProtected(nil); err != nil {
 		return err
 	}
+	if err := r.approveDeletion(history); err != nil {
+		return err
+	}
 	return r.approveMove(history)
+}
+
+// approveDeletion returns an ApprovalError if the uninstall waits for the approval of the
+// deletion of guarded objects. What the approved plan does not name stays. So does everything
+// in a namespace that is being deleted: its deletion must not wait.
+func (r *run) approveDeletion(history []release.Record) error {
+	if !r.kube.uninstallsAll() || r.kube.onDelete() != watches.OnDeleteApprove {
+		return nil
+	}
+	operations, err := r.guardedOperations(history, nil)
+	if err != nil || len(operations) == 0 {
+		return err
+	}
+	plan := guard.Plan{Action: "uninstall", Operations: operations}
+	if digest := plan.Digest(); r.Approve != digest {
+		if terminating, err := r.anyTerminating(); terminating || err != nil {
+			return err
+		}
+		return &ApprovalError{Plan: plan, command: r.approveCommand(digest), other: r.Approve != ""}
+	}
+	for _, operation := range operations {
+		r.kube.approved.Insert(operation.Key)
+	}
+	return nil
 }
 
 // refuseProtected returns a ProtectedError if the uninstall would delete a protected
 // object. It checks the objects in the inventory or, given a release, the objects in its
 // manifest. In a namespace that is being deleted, no object is protected.
 func (r *run) refuseProtected(rls *helmrelease.Release) error {
-	if r.Guard.Mode == watches.GuardOff {
+	if r.Guard.Mode == watches.GuardOff || r.kube.uninstallsAll() && r.kube.onDelete() != watches.OnDeleteDelete {
+		// With onDelete, protected objects stay, or their deletion is approved.
 		return nil
 	}
 	objects, err := r.protectedObjects(rls)
@@ -77,19 +107,20 @@ func (r *run) refuseProtected(rls *helmrelease.Release) error {
 		r.kube.reportOnce(api.EventDataAtRisk, fmt.Sprintf("The uninstall deletes objects with the annotation %s: guard.mode is Warn in the watches file", api.AnnotationProtect))
 		return nil
 	}
-	for _, namespace := range []string{r.Namespace, r.Owner.Namespace} {
-		if namespace == "" {
-			continue
-		}
-		terminating, err := r.terminating(namespace)
-		if terminating || err != nil {
-			return err
-		}
-		if r.Namespace == r.Owner.Namespace {
-			break
-		}
+	if terminating, err := r.anyTerminating(); terminating || err != nil {
+		return err
 	}
 	return refusal
+}
+
+// anyTerminating reports whether the namespace of the release or of the custom resource is
+// being deleted.
+func (r *run) anyTerminating() (bool, error) {
+	terminating, err := r.terminating(r.Namespace)
+	if terminating || err != nil || r.Owner.Namespace == "" || r.Owner.Namespace == r.Namespace {
+		return terminating, err
+	}
+	return r.terminating(r.Owner.Namespace)
 }
 
 // protectedObjects returns the protected objects that the uninstall would delete. An

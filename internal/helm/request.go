@@ -63,7 +63,7 @@ type Options struct {
 	CRDs watches.CRDPolicy
 	// CreateNamespace makes an install create the namespace of the release if it is
 	// missing. An uninstall deletes a namespace that was created this way, unless it
-	// contains other releases.
+	// contains other releases, or objects that stay.
 	CreateNamespace bool
 	// FormerManagers are additional field managers whose fields Adopt takes over.
 	FormerManagers []string
@@ -97,8 +97,9 @@ type Options struct {
 	// RefuseHooks fails an uninstall that would run hooks, because the account that must run
 	// them is unknown.
 	RefuseHooks bool
-	// Deleting reports that the custom resource is being deleted.
-	Deleting bool
+	// Deleting reports that the custom resource is being deleted. DeleteData then deletes
+	// guarded objects, too, whatever Guard says.
+	Deleting, DeleteData bool
 	// Uninstall is the policy for objects that hooks created.
 	Uninstall watches.Uninstall
 	// MoveTo is the new namespace of a release that is installed again after the uninstall.

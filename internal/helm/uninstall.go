@@ -132,6 +132,7 @@ func (c *Client) Uninstall(ctx context.Context, r Request) error {
 func (c *Client) uninstall(ctx context.Context, r Request) error {
 	return c.run(ctx, r, func(run *run) error {
 		run.kube.uninstalls, run.kube.builder.skipUnknown = true, true
+		run.kube.keepNamespace = sync.OnceValue(run.keepNamespace)
 		history := run.history()
 		store := &uninstallDriver{Driver: run.driver, kube: run.kube, noWait: !r.WaitForDelete && r.MoveTo == "", hooks: !r.DisableHooks,
 			before: sync.OnceValue(func() error { return run.sweepBeforeRecords(history) })}
@@ -164,10 +165,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		}
 		left := run.kube.inventory.OwnedBy(r.Owner.UID)
 		if err == nil {
-			err = run.kube.sweep(nil)
-		}
-		if err == nil && len(history) == 0 {
-			err = run.sweepWithoutRecord()
+			err = run.sweepAfter(history)
 		}
 		if err == nil && r.WaitForDelete {
 			err = run.kube.waitUntilGone(left, r.Timeout)
@@ -189,14 +187,24 @@ func (r *run) sweepBeforeRecords(history []release.Record) error {
 		r.kube.failedHook = err
 		return err
 	}
-	return r.client.removeNamespace(r.kube.ctx, r.Request)
+	// Without the records, nothing finds the objects that stay.
+	r.kube.reportLeft()
+	return r.removeNamespace()
 }
 
-// sweepWithoutRecord deletes what an uninstall otherwise deletes because of the record.
-func (r *run) sweepWithoutRecord() error {
-	r.kube.sweepClaimed()
-	// Without a record, uninstallDriver did not remove the namespace.
-	return r.client.removeNamespace(r.kube.ctx, r.Request)
+// sweepAfter deletes what Helm's action has left. Without a record, this includes what it
+// otherwise deletes because of the record, and uninstallDriver did not remove the namespace.
+func (r *run) sweepAfter(history []release.Record) error {
+	err := r.kube.sweep(nil)
+	if err == nil && len(history) == 0 {
+		if err = r.kube.sweepClaimed(); err == nil {
+			err = r.removeNamespace()
+		}
+	}
+	if err == nil {
+		r.kube.reportLeft()
+	}
+	return err
 }
 
 // uninstall runs Helm's action, and then deletes the remaining records. Helm deletes a

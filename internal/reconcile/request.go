@@ -53,6 +53,7 @@ func (r *Reconciler) request(v *snapshot, d plan.Decision, slot helm.SlotLender)
 			OwnedOnly:       v.accountUnknown,
 			RefuseHooks:     r.Kind.Chart == nil,
 			Deleting:        v.Observation.Deleting,
+			DeleteData:      v.Requests.DeleteData,
 			Uninstall:       r.uninstall(v),
 			MoveTo:          v.moveTo(d),
 			WaitForDelete:   v.Requests.UninstallWait,

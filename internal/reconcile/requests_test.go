@@ -238,6 +238,7 @@ func TestObserveRequests(t *testing.T) {
 		{"a pause", viewOf(upgraded, asking("pause", "true")), plan.Observation{Paused: true}},
 		{"a pause including deletion", viewOf(upgraded, asking("pause", "including-deletion")), plan.Observation{Paused: true, PausedDeletion: true}},
 		{"an orphan request", viewOf(upgraded, asking("deletion-policy", "orphan")), plan.Observation{Orphan: true, RetryToken: status.Token("deletion-policy")}},
+		{"a deletion with data", viewOf(upgraded, asking("deletion-policy", "delete-data")), plan.Observation{RetryToken: status.Token("delete-data")}},
 		{"a rollback", viewOf(upgraded, asking("rollback-to", "1")), plan.Observation{Request: &plan.Request{Token: status.Token("1"), Revision: 1}}},
 		{"a rollback to an unavailable revision", viewOf(upgraded, asking("rollback-to", "7")), plan.Observation{Request: &plan.Request{Token: status.Token("7")}}},
 		{"a rollback that was answered", viewOf(upgraded, asking("rollback-to", "1"), marked(release.Marks{Rollback: status.Token("1")})), plan.Observation{}},

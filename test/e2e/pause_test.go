@@ -102,7 +102,7 @@ func TestAnnotations_InvalidAreReportedOnce(t *testing.T) {
 		{"pause", "please", `chartwright.dev/pause is "please": expected "true", "false" or "including-deletion"`},
 		{"reconcile-period", "soon", `chartwright.dev/reconcile-period is "soon": expected a duration`},
 		{"reconcile-period", "100ms", `chartwright.dev/reconcile-period is "100ms": the operator allows 200ms or more, and uses 200ms`},
-		{"deletion-policy", "keep", `chartwright.dev/deletion-policy is "keep": expected "orphan" or "delete"`},
+		{"deletion-policy", "keep", `chartwright.dev/deletion-policy is "keep": expected "orphan", "delete" or "delete-data"`},
 		{"uninstall-wait", "a while", `chartwright.dev/uninstall-wait is "a while": expected "true" or "false"`},
 		{"take-ownership", "all", `chartwright.dev/take-ownership is "all"`},
 		{"upgrade-disable-hooks", "some", `chartwright.dev/upgrade-disable-hooks is "some"`},

@@ -34,6 +34,8 @@ type Annotations struct {
 	UninstallWait   bool
 	// Orphan keeps the release when the custom resource is deleted.
 	Orphan bool
+	// DeleteData also deletes guarded objects when the custom resource is deleted.
+	DeleteData bool
 	// IgnoreDependents deletes the custom resource although others depend on it.
 	IgnoreDependents bool
 	// DependsOn are dependencies in addition to those of the kind.
@@ -70,8 +72,11 @@ const (
 // maxQuoted is the limit in bytes for a value in a problem.
 const maxQuoted = 64
 
-// orphanPolicy is the deletion policy that orphans the release.
-const orphanPolicy = "orphan"
+// Deletion policies: orphanPolicy orphans the release, and dataPolicy deletes its data, too.
+const (
+	orphanPolicy = "orphan"
+	dataPolicy   = "delete-data"
+)
 
 // readers read the value of each annotation. Their errors say what was expected.
 var readers = map[string]func(*Annotations, string) error{
@@ -122,9 +127,11 @@ var readers = map[string]func(*Annotations, string) error{
 		switch value {
 		case orphanPolicy:
 			a.Orphan = true
+		case dataPolicy:
+			a.DeleteData = true
 		case "", "delete":
 		default:
-			return fmt.Errorf(`expected %q or "delete"`, orphanPolicy)
+			return fmt.Errorf(`expected %q, "delete" or %q`, orphanPolicy, dataPolicy)
 		}
 		return nil
 	},
@@ -260,6 +267,7 @@ func (a Annotations) Switches() string {
 		{a.TakeOwnership, api.AnnotationTakeOwnership},
 		{a.UninstallWait, api.AnnotationUninstallWait},
 		{a.Orphan, api.AnnotationDeletionPolicy},
+		{a.DeleteData, dataPolicy},
 		{a.Install.DisableHooks, api.AnnotationInstallDisableHooks},
 		{a.Upgrade.DisableHooks, api.AnnotationUpgradeDisableHooks},
 		{a.Uninstall.DisableHooks, api.AnnotationUninstallDisableHooks},

@@ -73,7 +73,7 @@ func TestParse_ValuesOfEachAnnotation(t *testing.T) {
 		api.AnnotationReconcilePeriod: {
 			{"10m", period(10 * time.Minute)}, {"0", period(0)}, {"0s", period(0)}, {"100ms", period(100 * time.Millisecond)}, {" 1h30m ", period(90 * time.Minute)},
 		},
-		api.AnnotationDeletionPolicy: {{"", none}, {"delete", none}, {"orphan", Annotations{Orphan: true}}, {" orphan", Annotations{Orphan: true}}},
+		api.AnnotationDeletionPolicy: {{"", none}, {"delete", none}, {"orphan", Annotations{Orphan: true}}, {" orphan", Annotations{Orphan: true}}, {"delete-data", Annotations{DeleteData: true}}},
 		api.AnnotationDeletionOrder: {
 			{"", none}, {"ignore", Annotations{IgnoreDependents: true}}, {" ignore", Annotations{IgnoreDependents: true}},
 			{"true", Annotations{Problems: []string{api.AnnotationDeletionOrder + ` is "true": expected "ignore"`}}},
@@ -241,7 +241,7 @@ func TestParse_ReportsInvalidValues(t *testing.T) {
 	}{
 		api.AnnotationPause:                 {[]string{"yes", "including_deletion", "including-deletion true", "2"}, `expected "true", "false" or "including-deletion"`},
 		api.AnnotationReconcilePeriod:       {[]string{"", "10", "-1m", "soon", "1d", "-1ns"}, `expected a duration such as "10m", or "0" for never`},
-		api.AnnotationDeletionPolicy:        {[]string{"keep", "Orphan", "true"}, `expected "orphan" or "delete"`},
+		api.AnnotationDeletionPolicy:        {[]string{"keep", "Orphan", "true"}, `expected "orphan", "delete" or "delete-data"`},
 		api.AnnotationTakeOwnership:         {[]string{"yes", "on"}, `expected "true" or "false"`},
 		api.AnnotationUninstallWait:         {[]string{"yes", "10m"}, `expected "true" or "false"`},
 		api.AnnotationInstallDisableHooks:   {[]string{"yes"}, `expected "true" or "false"`},

@@ -59,6 +59,9 @@ func (n *needs) chart(kind catalog.Kind, f *facts, served resources) error {
 		if object.GetAnnotations()[api.AnnotationClaims] != "" && !c.impersonates() {
 			c.add("claims of StatefulSets", claims, "list", "delete")
 		}
+		if policy, _, _ := unstructured.NestedString(object.Object, whenDeleted...); policy == "Delete" && !c.impersonates() {
+			c.add("claims of StatefulSets", claims, "get", "list", "patch")
+		}
 	}
 	for _, object := range c.hooks {
 		u := c.use(object.GroupVersionKind().GroupKind(), object.Source)
@@ -188,6 +191,8 @@ func (c *chartNeeds) verbs(kind schema.GroupKind, u *use) []string {
 var (
 	jobKind = schema.GroupKind{Group: "batch", Kind: "Job"}
 	podKind = schema.GroupKind{Kind: "Pod"}
+
+	statefulSetKind = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
 	// podMakers are the kinds whose pods package diagnose reads.
 	podMakers = []schema.GroupKind{
 		{Group: "apps", Kind: "Deployment"}, {Group: "apps", Kind: "ReplicaSet"}, {Group: "apps", Kind: "StatefulSet"},

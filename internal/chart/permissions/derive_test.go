@@ -231,7 +231,12 @@ func TestDerive(t *testing.T) {
 		{
 			name:  "createNamespace",
 			entry: []string{"releaseNamespace: a", `createNamespace: "{{ .spec.create }}"`},
-			want:  []string{"namespaces: get create delete"},
+			want:  []string{"namespaces: get create patch delete", "persistentvolumeclaims: list"},
+		},
+		{
+			name:  "a StatefulSet that deletes its claims",
+			chart: files{"templates/a.yaml": object("apps/v1", "StatefulSet") + "spec: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}}\n"},
+			want:  []string{"persistentvolumeclaims: get list patch", "pods: list", "statefulsets.apps: " + everything},
 		},
 		{
 			name:  "declared rules",

@@ -84,6 +84,10 @@ func reduced(objects []chart.RenderedObject) []object {
 					_ = unstructured.SetNestedField(content, value, field...)
 				}
 			}
+		case kind == statefulSetKind:
+			if policy, _, _ := unstructured.NestedString(o.Object, whenDeleted...); policy != "" {
+				_ = unstructured.SetNestedField(content, policy, whenDeleted...)
+			}
 		case kind.Group == rbacv1.GroupName:
 			metadata["name"] = o.GetName()
 			for _, field := range []string{"rules", "aggregationRule", "roleRef"} {
@@ -112,6 +116,10 @@ func reduced(objects []chart.RenderedObject) []object {
 	}
 	return all
 }
+
+// whenDeleted is the field of a StatefulSet that determines whether its claims are deleted with
+// it. An uninstall changes it, and the claims.
+var whenDeleted = []string{"spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted"}
 
 // definitionFields are the fields of a CRD that name its resource.
 var definitionFields = [][]string{

@@ -125,13 +125,15 @@ func (n *needs) read(kind catalog.Kind, key, item string, gk schema.GroupKind, s
 	n.add(key+" of "+kind.Kind+r.assumption(gk.Kind), r.GroupResource, "get", "list", "watch")
 }
 
-// namespaces adds the permissions to create and delete the namespace of a release.
+// namespaces adds the permissions to create and delete the namespace of a release, or to keep it
+// because of what it contains.
 func (n *needs) namespaces(kind catalog.Kind) {
 	if n.namespaced {
 		n.addUnresolved(Unresolved{Kind: kind.Kind, Where: entryOf(kind), What: "createNamespace creates namespaces, which no Role can allow: create them manually"})
 		return
 	}
-	n.add("createNamespace of "+kind.Kind, namespaces, "get", "create", "delete")
+	n.add("createNamespace of "+kind.Kind, namespaces, "get", "create", "delete", "patch")
+	n.add("createNamespace of "+kind.Kind, claims, "list")
 }
 
 // entryOf returns file and line of a kind's watches entry.
