@@ -17,7 +17,8 @@ func newApprove(s *session) *cobra.Command {
 		Use:   "approve KIND/NAME",
 		Short: "Approve the change that is waiting for approval",
 		Long: `Approve the change that is waiting for approval: for example an upgrade that deletes
-or recreates resources with data, or any upgrade of a kind with approval: Always.
+or recreates resources with data, any upgrade of a kind with approval: Always, or the
+deletion of a custom resource with its data.
 The command prints the plan and approves it. With --plan, it approves only the plan
 that you have reviewed. A changed plan needs another approval.
 
@@ -48,14 +49,15 @@ func approval(t target, cr *unstructured.Unstructured, digest string) (request, 
 	return request{
 		verb: "approve", annotation: api.AnnotationApprove, value: waits.Digest,
 		purpose: "to approve the plan", message: fmt.Sprintf("plan %s approved: %s", waits.Digest, waits.Summary), judge: judgeApprove,
+		deletes: cr.GetDeletionTimestamp() != nil,
 	}, nil
 }
 
 // judgeApprove waits until the operator has carried out the plan.
 func judgeApprove(value string, cr *unstructured.Unstructured, status api.Status) verdict {
 	switch {
-	case cr.GetDeletionTimestamp() != nil:
-		return verdict{outcomeFailed, deleting}
+	case status.Plan == nil && cr.GetDeletionTimestamp() != nil:
+		return verdict{}
 	case status.Plan == nil:
 		return settled(status)
 	case status.Plan.Digest != value:

@@ -73,16 +73,17 @@ const (
 )
 
 func newList(s *session) *cobra.Command {
-	var all bool
-	return s.onResources(&cobra.Command{
+	var all, left bool
+	cmd := s.onResources(&cobra.Command{
 		Use:   "list [KIND]",
 		Short: "List custom resources",
 		Long: `List the custom resources that Chartwright manages, by default of all kinds in the
-namespace of the context.
+namespace of the context. With --left, list instead the objects that stayed when their
+custom resources were deleted: KIND is then the kind of the objects.
 
 Required permissions: list on the kinds. Without KIND, kinds that you cannot list
 are skipped, and a note states how many.`,
-		Example: example("kubectl chartwright list", "kubectl chartwright list podset -A", "kubectl chartwright list -A -o json"),
+		Example: example("kubectl chartwright list", "kubectl chartwright list podset -A", "kubectl chartwright list -A -o json", "kubectl chartwright list --left -A"),
 	}, &all, func(crs []unstructured.Unstructured, missing []string) error {
 		out := listOutput{Items: make([]listItem, len(crs)), Missing: missing}
 		for i := range crs {
@@ -90,6 +91,15 @@ are skipped, and a note states how many.`,
 		}
 		return s.printWithNotes(missing, out, func() string { return listTable(out.Items, all, time.Now()) })
 	})
+	cmd.Flags().BoolVar(&left, "left", false, "objects that stayed when their custom resources were deleted")
+	list := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if left {
+			return s.listLeft(cmd.Context(), args, all)
+		}
+		return list(cmd, args)
+	}
+	return cmd
 }
 
 func newCheck(s *session) *cobra.Command {
@@ -162,7 +172,7 @@ func (s *session) onResources(cmd *cobra.Command, all *bool, run func(crs []unst
 			if err != nil {
 				return fmt.Errorf("discover the kinds of the cluster: %w", err)
 			}
-			crs, missing = s.listAll(cmd.Context(), kinds)
+			crs, missing = s.listAll(cmd.Context(), kinds, "")
 		}
 		crs = slices.DeleteFunc(crs, func(cr unstructured.Unstructured) bool { return !managed(&cr) })
 		slices.SortFunc(crs, func(a, b unstructured.Unstructured) int {
@@ -173,12 +183,12 @@ func (s *session) onResources(cmd *cobra.Command, all *bool, run func(crs []unst
 	return cmd
 }
 
-// listAll lists the objects of several kinds, and says which kinds it could not list.
-func (s *session) listAll(ctx context.Context, kinds []metav1.APIResource) (all []unstructured.Unstructured, missing []string) {
+// listAll lists the selected objects of several kinds, and says which kinds it could not list.
+func (s *session) listAll(ctx context.Context, kinds []metav1.APIResource, selector string) (all []unstructured.Unstructured, missing []string) {
 	var mu sync.Mutex
 	forbidden := 0
 	concurrently(len(kinds), func(i int) {
-		list, err := s.listKind(ctx, kinds[i], s.namespace)
+		list, err := s.listKind(ctx, kinds[i], s.namespace, selector)
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
@@ -197,13 +207,13 @@ func (s *session) listAll(ctx context.Context, kinds []metav1.APIResource) (all 
 	return all, missing
 }
 
-// listKind lists the objects of a kind, in a namespace if the kind is namespaced.
-func (s *session) listKind(ctx context.Context, kind metav1.APIResource, namespace string) (*unstructured.UnstructuredList, error) {
+// listKind lists the selected objects of a kind, in a namespace if the kind is namespaced.
+func (s *session) listKind(ctx context.Context, kind metav1.APIResource, namespace, selector string) (*unstructured.UnstructuredList, error) {
 	if !kind.Namespaced {
 		namespace = metav1.NamespaceAll
 	}
 	resource := schema.GroupVersionResource{Group: kind.Group, Version: kind.Version, Resource: kind.Name}
-	return s.dynamic.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+	return s.dynamic.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 }
 
 // unlistable reports whether a list failed because the kind does not exist any more, or

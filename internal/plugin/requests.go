@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,6 +33,8 @@ type request struct {
 	// message is the output without --wait.
 	message string
 	judge   judge
+	// deletes reports that the request ends with the deletion of the custom resource.
+	deletes bool
 }
 
 // requestOutput is the output of a request with -o json and yaml.
@@ -97,7 +101,11 @@ func (s *session) send(ctx context.Context, t target, cr *unstructured.Unstructu
 	status := statusOf(cr)
 	if w.wait {
 		var v verdict
-		if v, status, err = s.await(ctx, t, status, r, w.timeout); err != nil {
+		v, status, err = s.await(ctx, t, status, r, w.timeout)
+		switch {
+		case r.deletes && (errors.Is(err, errDeleted) || apierrors.IsNotFound(err)):
+			v = verdict{outcomeDone, "deleted"}
+		case err != nil:
 			return err
 		}
 		out.Outcome, out.Message = string(v.outcome), v.message

@@ -136,9 +136,9 @@ func (x *treeSearch) listManaged(ctx context.Context, kinds []metav1.APIResource
 	lists := make([][]unstructured.Unstructured, len(kinds))
 	limited, forbidden := make([]bool, len(kinds)), make([]bool, len(kinds))
 	concurrently(len(kinds), func(i int) {
-		list, err := x.listKind(ctx, kinds[i], metav1.NamespaceAll)
+		list, err := x.listKind(ctx, kinds[i], metav1.NamespaceAll, "")
 		if apierrors.IsForbidden(err) && kinds[i].Namespaced {
-			list, err = x.listKind(ctx, kinds[i], x.namespace)
+			list, err = x.listKind(ctx, kinds[i], x.namespace, "")
 			limited[i] = err == nil
 		}
 		switch {
