@@ -15,6 +15,7 @@
 //   - prepare.go: changes to an object before it is sent.
 //   - refusals.go, leftovers.go: changes to an object that the API server rejects, but
 //     accepts from Helm's own patches.
+//   - delete.go, replace.go: deletions, and new objects in place of those that cannot be changed.
 //   - ownership.go: checks and ends the ownership of objects.
 //   - fieldmanagers.go: takes over fields from other field managers, and hands them over.
 //   - state.go: the state of an object, which is read from its metadata and detects drift.

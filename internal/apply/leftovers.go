@@ -276,13 +276,13 @@ func insert(set *fieldpath.Set, path fieldpath.Path, value any) {
 // leftovers it removes the union, and also dry-runs the whole object under another name.
 // The error is errInconclusive if such a leftover is in a list item.
 func (c Client) omitLeftovers(ctx context.Context, o Object, options Options, refusal error) (bool, error) {
-	_, found, err := c.findLeftovers(ctx, o, options, refusal)
+	live, found, err := c.findLeftovers(ctx, o, options, refusal)
 	if err != nil || len(found) == 0 {
 		return false, err
 	}
 	full := slices.DeleteFunc(slices.Clone(found), leftover.empty)
 	if len(full) > 0 {
-		if err := c.DryRunCreate(ctx, o); err != nil {
+		if err := c.DryRunCreate(ctx, o, live); err != nil {
 			return false, err
 		}
 	}

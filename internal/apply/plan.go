@@ -87,10 +87,11 @@ func (c Client) planApply(ctx context.Context, o Object, options Options) (*meta
 		verb = Create
 	}
 	c.Plan(newWrite(verb, o, before, after, unknown))
-	return metadataOf(after), nil
+	return MetadataOf(after), nil
 }
 
-func metadataOf(o *unstructured.Unstructured) *metav1.PartialObjectMetadata {
+// MetadataOf returns the metadata of an object.
+func MetadataOf(o *unstructured.Unstructured) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: o.GetName(), Namespace: o.GetNamespace(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(), Generation: o.GetGeneration(),
 		Labels: o.GetLabels(), Annotations: o.GetAnnotations(), OwnerReferences: o.GetOwnerReferences(), ManagedFields: o.GetManagedFields(),

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -15,6 +16,29 @@ import (
 // rejects: lists with duplicate keys, and fields that no schema declares. normalize changes
 // such an object to what the API server stores under Helm: the last item with a key counts,
 // and undeclared fields are dropped.
+
+// longValue matches the value in the message of a cause, which may be a whole pod template.
+var longValue = regexp.MustCompile(`(?s)^Invalid value: .{80,}[}\]"]: `)
+
+// refusedFields returns the fields that the API server rejects, with their causes, without long
+// values and differences.
+func refusedFields(refusal error) (reasons []string) {
+	for _, cause := range causesOf(refusal) {
+		if cause.Field != "" && apierrors.IsInvalid(refusal) {
+			message, _, _ := strings.Cut(longValue.ReplaceAllString(cause.Message, ""), "\n")
+			reasons = append(reasons, cause.Field+": "+message)
+		}
+	}
+	return reasons
+}
+
+// Explain returns why the API server rejects the object: the fields, or the text of the error.
+func (o Object) Explain(err error) string {
+	if fields := refusedFields(err); len(fields) > 0 {
+		return Describe(o) + ": " + strings.Join(fields, ", ")
+	}
+	return Explain(err)
+}
 
 // refusalPattern matches one line of an error of the API server:
 //

@@ -25,16 +25,16 @@ import (
 // recreate deletes and creates an object that cannot be changed. It does nothing if the
 // API server would reject the new object for another reason.
 func (k *kubeClient) recreate(o apply.Object, options apply.Options, refusal error) (*metav1.PartialObjectMetadata, error) {
-	unchangeable, err := k.mayRecreate(o, refusal)
+	live, err := k.objects.Unchangeable(k.ctx, o, refusal)
 	if err != nil {
 		return nil, err
 	}
-	if !unchangeable {
+	if live == nil || !k.mayRecreate(o, live) {
 		return nil, refusal
 	}
-	what := apply.Describe(o.Unstructured)
-	k.Notifier.Warn(api.EventForced, fmt.Sprintf("%s could not be changed and is deleted and created again", what))
-	made, err := k.objects.Replace(k.ctx, o, options)
+	_, note := apply.Propagation(o, live)
+	k.Notifier.Warn(api.EventForced, fmt.Sprintf("%s could not be changed and is deleted and created again%s", apply.Describe(o.Unstructured), note))
+	made, err := k.objects.Replace(k.ctx, o, live, options)
 	// A plan lists an object once.
 	if err != nil || k.plan != nil || len(ignored(k.Ignore, o.Unstructured)) == 0 {
 		return made, err

@@ -51,7 +51,7 @@ func (r *run) guardedOperations(records []release.Record, manifests []*helmchart
 		return nil, err
 	}
 	candidates, err := r.kube.candidates(previous)
-	if err != nil || len(candidates) == 0 {
+	if err != nil || len(candidates) == 0 && !r.Force {
 		return nil, err
 	}
 	wanted, err := r.kube.wantedObjects(manifests, sets.KeySet(candidates))
@@ -59,7 +59,7 @@ func (r *run) guardedOperations(records []release.Record, manifests []*helmchart
 		return nil, fmt.Errorf("check which guarded objects the action changes: %w", err)
 	}
 	var found []guard.Operation
-	for _, key := range sortedKeys(candidates) {
+	for _, key := range sortedKeys(sets.KeySet(candidates).Union(sets.KeySet(wanted))) {
 		operation, err := r.kube.operationOn(candidates[key], wanted[key])
 		if err != nil {
 			return nil, err
@@ -152,12 +152,17 @@ func sortedKeys[V any](objects map[apply.Key]V) []apply.Key {
 }
 
 // wantedObjects returns those of the named objects that manifests contain. It parses only
-// documents that may contain one.
+// documents that may contain one. A forced action may recreate an object of which only the
+// new content is guarded, so it also returns these objects.
 func (k *kubeClient) wantedObjects(manifests []*helmchart.File, named sets.Set[apply.Key]) (map[apply.Key]apply.Object, error) {
 	found := map[apply.Key]apply.Object{}
 	builder := k.builder.lenient()
+	parsed := named
+	if k.Force {
+		parsed = nil
+	}
 	for _, manifest := range manifests {
-		text := filterManifest(string(manifest.Data), named)
+		text := filterManifest(string(manifest.Data), parsed)
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
@@ -169,7 +174,8 @@ func (k *kubeClient) wantedObjects(manifests []*helmchart.File, named sets.Set[a
 			return nil, fmt.Errorf("%s: %w", manifest.Name, err)
 		}
 		for _, info := range list {
-			if o := object(info); !isHook(info) && named.Has(apply.KeyOf(o)) {
+			o := object(info)
+			if !isHook(info) && (named.Has(apply.KeyOf(o)) || k.Force && k.rules().Reason(o.Unstructured) != "") {
 				found[apply.KeyOf(o)] = o
 			}
 		}
@@ -178,13 +184,14 @@ func (k *kubeClient) wantedObjects(manifests []*helmchart.File, named sets.Set[a
 }
 
 // operationOn returns the guarded operation on an object, or nil. Wanted is the object in
-// the new revision; its content is nil if the new revision does not contain the object.
+// the new revision; its content is nil if the new revision does not contain the object. The
+// content of the candidate is nil if only the new content is guarded.
 func (k *kubeClient) operationOn(c candidate, wanted apply.Object) (*guard.Operation, error) {
 	if wanted.Unstructured == nil {
 		return k.deletionOf(c)
 	}
-	operation, err := k.recreationOf(c, wanted)
-	if operation != nil || err != nil {
+	operation, err := k.recreationOf(wanted)
+	if operation != nil || err != nil || c.Unstructured == nil {
 		return operation, err
 	}
 	return k.scalingOf(c, wanted)
@@ -225,7 +232,7 @@ func (k *kubeClient) ownsLive(key apply.Key, live *metav1.PartialObjectMetadata)
 
 // recreationOf returns the recreation of an object that cannot be changed, or nil. Only a
 // forced action recreates objects.
-func (k *kubeClient) recreationOf(c candidate, wanted apply.Object) (*guard.Operation, error) {
+func (k *kubeClient) recreationOf(wanted apply.Object) (*guard.Operation, error) {
 	if !k.Force {
 		return nil, nil
 	}
@@ -243,19 +250,27 @@ func (k *kubeClient) recreationOf(c candidate, wanted apply.Object) (*guard.Oper
 	if refusal == nil {
 		return nil, nil
 	}
-	unchangeable, err := k.objects.IsImmutable(k.ctx, o, refusal)
-	if err != nil || !unchangeable {
+	live, err := k.objects.Unchangeable(k.ctx, o, refusal)
+	if err != nil || live == nil || !k.ownsLive(apply.KeyOf(o), apply.MetadataOf(live)) {
 		return nil, err
 	}
-	live, err := k.objects.Get(k.ctx, o)
-	if err != nil || live == nil {
-		return nil, err
+	why := k.recreationReason(o, live)
+	if why == "" {
+		return nil, nil
 	}
-	why, err := k.reason(c.Object, live)
-	if err != nil || why == "" {
-		return nil, err
+	return &guard.Operation{Verb: guard.Recreate, Key: apply.KeyOf(o), UID: live.GetUID(), Why: why}, nil
+}
+
+// recreationReason returns why the recreation of a live object needs an approval, empty if it
+// needs none.
+func (k *kubeClient) recreationReason(o apply.Object, live *unstructured.Unstructured) string {
+	if why := k.rules().Reason(live); why != "" {
+		return why
 	}
-	return &guard.Operation{Verb: guard.Recreate, Key: apply.KeyOf(o), UID: live.UID, Why: why}, nil
+	if guard.HasClaims(o.Unstructured) {
+		return "its pods are deleted, and the new pods have claims"
+	}
+	return k.rules().Reason(o.Unstructured)
 }
 
 // scalingOf returns the scale-down of a StatefulSet that deletes claims, or nil.
@@ -319,18 +334,10 @@ func (k *kubeClient) leaves(o apply.Object, live *metav1.PartialObjectMetadata) 
 	return true, nil
 }
 
-// mayRecreate reports whether a forced action deletes and creates an object that the API
-// server has refused to change. A guarded object needs an approval.
-func (k *kubeClient) mayRecreate(o apply.Object, refusal error) (bool, error) {
-	unchangeable, err := k.objects.IsImmutable(k.ctx, o, refusal)
-	if err != nil || !unchangeable || !k.enforces() || k.approved.Has(apply.KeyOf(o)) {
-		return unchangeable, err
-	}
-	live, err := k.objects.Read(k.ctx, o)
-	if err != nil || live == nil {
-		return false, err
-	}
-	return k.rules().Reason(o.Unstructured) == "" && k.rules().Reason(live) == "", nil
+// mayRecreate reports whether a forced action deletes a live object and creates it again. A
+// guarded object needs an approval.
+func (k *kubeClient) mayRecreate(o apply.Object, live *unstructured.Unstructured) bool {
+	return !k.enforces() || k.approved.Has(apply.KeyOf(o)) || k.recreationReason(o, live) == ""
 }
 
 // keepReplicas returns a StatefulSet without a scale-down that deletes claims and is not

@@ -152,7 +152,7 @@ func TestGuard_ProtectedObjectStopsUninstall(t *testing.T) {
 
 // The guard costs no request if the release has no guarded object, or keeps all of them.
 func TestGuard_CostsNoRequestWithoutCandidate(t *testing.T) {
-	for name, values := range map[string][]string{"no guarded object": {"a", "b"}, "guarded object stays": {"a", "b", "p"}} {
+	for name, values := range map[string][]string{"no guarded object": {"a", "b"}, "guarded object stays": {"a", "b", "p"}, "forced": {"a", "b"}} {
 		t.Run(name, func(t *testing.T) {
 			requests := map[watches.GuardMode][]string{}
 			for _, mode := range []watches.GuardMode{watches.GuardOff, watches.GuardEnforce} {
@@ -178,7 +178,7 @@ func TestGuard_CostsNoRequestWithoutCandidate(t *testing.T) {
 					}
 					step := string(rune('1' + i))
 					r := w.request(c, step, of(step, names...))
-					r.Guard.Mode = mode
+					r.Guard.Mode, r.Force = mode, name == "forced"
 					w.must(do(r))
 				}
 				w.net.armed.Store(nil)

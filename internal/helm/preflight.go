@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	helmrelease "helm.sh/helm/v3/pkg/release"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart"
 )
@@ -99,12 +101,13 @@ func checkNumbers(objects helmkube.ResourceList) error {
 			refused = append(refused, err.Error())
 		}
 	}
-	return joinReasons(ErrRefused, refused)
+	return refusal(refused, "")
 }
 
 // dryRun applies the changed objects with a dry run.
 func (k *kubeClient) dryRun(objects helmkube.ResourceList) error {
 	var refused []string
+	advice := ""
 	for _, info := range objects {
 		o, err := k.prepare(object(info))
 		if err != nil {
@@ -115,20 +118,19 @@ func (k *kubeClient) dryRun(objects helmkube.ResourceList) error {
 		}
 		if _, ok := k.hookLeftovers[apply.KeyOf(o)]; ok {
 			// The hook object is deleted first.
-			if err := k.objects.DryRunCreate(k.ctx, o); err != nil && isRefusal(err) {
-				refused = append(refused, err.Error())
+			live, err := k.objects.Read(k.ctx, o)
+			if err != nil {
+				return err
+			}
+			if err := k.objects.DryRunCreate(k.ctx, o, live); err != nil && isRefusal(err) {
+				refused = append(refused, o.Explain(err))
 			}
 			continue
 		}
 		if o, err = k.keepIgnoredFields(o); err != nil {
 			return err
 		}
-		_, err = k.objects.Apply(k.ctx, o, apply.Options{DryRun: true})
-		if err != nil && k.Force {
-			if unchangeable, probeErr := k.mayRecreate(o, err); probeErr != nil || unchangeable {
-				err = probeErr
-			}
-		}
+		unchangeable, err := k.dryRunApply(o)
 		switch {
 		case err == nil:
 		case k.ctx.Err() != nil, meta.IsNoMatchError(err):
@@ -136,13 +138,42 @@ func (k *kubeClient) dryRun(objects helmkube.ResourceList) error {
 		case apierrors.IsNotFound(err) && isAmong(missing(err, o), objects):
 			// The new revision itself creates the missing namespace or role.
 		case isRefusal(err):
-			refused = append(refused, err.Error())
+			refused = append(refused, o.Explain(err))
+			if unchangeable {
+				advice = adviceForce
+			}
 		default:
 			// The API server is unavailable. The action itself will fail or succeed.
 			return err
 		}
 	}
-	return joinReasons(ErrRefused, refused)
+	return refusal(refused, advice)
+}
+
+// adviceForce is what users can do about objects that cannot be changed.
+const adviceForce = ". To recreate the objects that cannot be changed, set the annotation " + api.AnnotationForce
+
+// dryRunApply applies an object with a dry run. The error is nil if the action will recreate
+// the object. The object is unchangeable if a forced action would recreate it.
+func (k *kubeClient) dryRunApply(o apply.Object) (unchangeable bool, err error) {
+	_, err = k.objects.Apply(k.ctx, o, apply.Options{DryRun: true})
+	live, probeErr := k.objects.Unchangeable(k.ctx, o, err)
+	switch {
+	case probeErr != nil:
+		return false, probeErr
+	case live != nil && k.Force && k.mayRecreate(o, live):
+		return false, nil
+	}
+	return live != nil && !k.Force, err
+}
+
+// refusal returns ErrRefused with reasons and advice, or nil without reasons. The reasons come
+// first, because lists cut long messages.
+func refusal(reasons []string, advice string) error {
+	if len(reasons) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s%s (%w)", strings.Join(reasons, "; "), advice, ErrRefused)
 }
 
 // missing returns the object that the API server did not find: its group, its kind or
