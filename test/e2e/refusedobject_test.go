@@ -24,10 +24,13 @@ func TestUpgrade_RefusedObjectChangesNothing(t *testing.T) {
 	e.SetSpec(e.cr("web").Set("word", "two").Set("tier", "back").Obj())
 	status := e.WaitCondition(web, "Ready", metav1.ConditionFalse, "ObjectRefused")
 	message := condition(t, status, "Ready").Message
-	for _, wantText := range []string{"no object was changed", "Deployment " + e.Namespace + "/web", "field is immutable"} {
+	for _, wantText := range []string{"no object was changed", "Deployment " + e.Namespace + "/web", "field is immutable", "annotation chartwright.dev/force"} {
 		if !strings.Contains(message, wantText) {
 			t.Errorf("the message of Ready is %q, want %q", message, wantText)
 		}
+	}
+	if len(message) > 500 || strings.Index(message, "field is immutable") > 200 {
+		t.Errorf("the message of Ready has %d bytes, and the cause does not come first: %s", len(message), message)
 	}
 	condition(t, status, "Stalled")
 	if after := versions(e.settled("web")); !maps.Equal(before, after) {
