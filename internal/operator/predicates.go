@@ -31,8 +31,7 @@ func relevantChanges(r *reconcile.Reconciler) predicate.Funcs {
 				allAnnotations && !maps.Equal(e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations())
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
-			r.Gone(e.Object)
-			return false
+			return r.Gone(e.Object)
 		},
 	}
 }

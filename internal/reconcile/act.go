@@ -152,6 +152,9 @@ func (r *Reconciler) run(ctx context.Context, v *snapshot, d plan.Decision) {
 			})
 			r.Metrics.ActionDone(r.kindName(), string(d.Step), outcome(err), r.Now().Sub(began))
 			r.conclude(log.IntoContext(ctx, logger), v, d, err)
+			if _, exists := r.keys.get(v.CR.GetUID()); !exists {
+				r.forget(v.CR.GetUID())
+			}
 			switch {
 			case errors.Is(err, release.ErrStale):
 				after = catchUp

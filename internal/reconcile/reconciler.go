@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -94,8 +95,12 @@ type Reconciler struct {
 
 	memory memory
 	latest latest
-	keys   table[types.UID, types.NamespacedName]
-	queue  rolloutQueue
+	// gone holds deleted custom resources that may have been remembered since. began reports
+	// that Reconcile was called.
+	gone  departed
+	began atomic.Bool
+	keys  table[types.UID, types.NamespacedName]
+	queue rolloutQueue
 	// foreign holds the UIDs of the records that were found not to be adoptable.
 	foreign table[types.UID, struct{}]
 	// unresponsive holds the kinds of objects that the API server does not return in time, and
@@ -127,6 +132,10 @@ const maxSteps = 5
 
 // Reconcile reconciles one custom resource.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	r.began.Store(true)
+	for _, uid := range r.gone.take(request.NamespacedName) {
+		r.forget(uid)
+	}
 	for range maxSteps {
 		cr, err := r.load(ctx, request.NamespacedName)
 		if cr == nil || err != nil || !r.serves(cr) {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/inventory"
+	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 )
 
@@ -151,6 +154,71 @@ func TestSourceChanged_WakesItsUser(t *testing.T) {
 	// A kind without sources sends no request.
 	if _, err := (&Reconciler{}).mergeSources(t.Context(), sourcedView("apps", nil), nil, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// vanishing calls a function while the sources of a custom resource are read.
+type vanishing struct {
+	*fakeSources
+	during func()
+}
+
+func (s *vanishing) Merge(ctx context.Context, user types.UID, from []valuesfrom.Source, over map[string]any) (map[string]any, valuesfrom.Secrets, error) {
+	s.during()
+	return s.fakeSources.Merge(ctx, user, from, over)
+}
+
+// TestGone_DuringReconciliation: a custom resource is deleted while it is reconciled. Nothing
+// remembers it afterwards, so that it neither counts in metrics nor stops a rollout.
+func TestGone_DuringReconciliation(t *testing.T) {
+	w := newWorld(t)
+	sources := &vanishing{withSource(w), func() {}}
+	w.Sources, w.Observed = sources, &fakeObserved{}
+	w.Inventory.Watches = inventory.NewWatches(w.Inventory.Index, nil)
+	storeInSync(w)
+	registry := prometheus.NewRegistry()
+	w.Metrics = metrics.New(registry, metrics.Sources{})
+	expect := func(remembered bool) {
+		t.Helper()
+		text, err := testutil.GatherAndCount(registry, "chartwright_releases")
+		if err != nil {
+			t.Fatal(err)
+		}
+		members := 0
+		for _, count := range w.queue.queue.Positions() {
+			members += count
+		}
+		_, known := w.keys.get(ownUID)
+		if got := []bool{text > 0, members > 0, known, len(w.memory.keys()) > 0}; slices.Contains(got, !remembered) {
+			t.Errorf("in metrics, the rollout, the keys, the memory: %v, want %v", got, remembered)
+		}
+	}
+	w.reconcile()
+	expect(true)
+	sources.during = func() {
+		if !w.Gone(w.apiServer.cr) {
+			t.Error("no reconciliation follows")
+		}
+	}
+	w.reconcile()
+	w.apiServer.cr.SetName("another")
+	w.reconcile()
+	expect(false)
+}
+
+// TestGone_DuringAction: the end of an action on a deleted custom resource is not remembered.
+func TestGone_DuringAction(t *testing.T) {
+	w := newWorld(t)
+	w.actions.err = errRecorded
+	w.Sources, w.Observed = &fakeSources{}, &fakeObserved{}
+	w.Inventory.Watches = inventory.NewWatches(w.Inventory.Index, nil)
+	end := w.running(releaseOf("another"), "another")
+	w.reconcile()
+	w.Gone(w.apiServer.cr)
+	end()
+	w.settled()
+	if known := w.memory.keys(); len(known) > 0 || w.actions.called() != "Install" {
+		t.Errorf("%v are remembered after %q", known, w.actions.called())
 	}
 }
 

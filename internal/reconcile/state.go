@@ -56,6 +56,25 @@ func (t *table[K, V]) forget(key K) {
 	delete(t.entries, key)
 }
 
+// departed holds the UIDs of deleted custom resources by their names. The zero value is ready.
+type departed struct {
+	table[types.NamespacedName, []types.UID]
+}
+
+func (d *departed) add(key types.NamespacedName, uid types.UID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.putLocked(key, append(d.entries[key], uid))
+}
+
+// take removes the UIDs of a name and returns them.
+func (d *departed) take(key types.NamespacedName) []types.UID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	defer delete(d.entries, key)
+	return d.entries[key]
+}
+
 // latest holds custom resources as this process last wrote them, until the
 // cache has caught up. The zero value is ready.
 type latest struct {

@@ -36,15 +36,28 @@ func (r *Reconciler) remember(ctx context.Context, key types.NamespacedName, wri
 	}
 }
 
-// Gone drops everything that is remembered of a deleted custom resource.
-func (r *Reconciler) Gone(cr client.Object) {
-	uid := cr.GetUID()
+// Gone drops everything that is remembered of a deleted custom resource. It reports whether
+// Reconcile must be called to do the same: a reconciliation that runs meanwhile can remember it
+// again, and the next one with the same name begins after its end.
+func (r *Reconciler) Gone(cr client.Object) (again bool) {
+	key, uid := client.ObjectKeyFromObject(cr), cr.GetUID()
+	r.latest.forget(key)
+	r.forget(uid)
+	// A standby reconciles nothing.
+	if again = r.began.Load(); again {
+		r.gone.add(key, uid)
+	}
+	return again
+}
+
+// forget drops everything that is remembered of a deleted custom resource, keys first: an action
+// that ends later finds its UID missing.
+func (r *Reconciler) forget(uid types.UID) {
+	r.keys.forget(uid)
 	r.Metrics.DeleteRelease(r.kindName(), uid)
 	r.memory.forget(uid)
-	r.keys.forget(uid)
 	r.Pool.Leave(uid)
 	r.leaveRollout(uid)
-	r.latest.forget(client.ObjectKeyFromObject(cr))
 	r.Inventory.Forget(uid)
 	r.Sources.Forget(uid)
 	r.Observed.Forget(uid)
