@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -18,17 +19,33 @@ import (
 
 // Capabilities holds .Capabilities of charts: the version of the API server and the API
 // versions that it serves. It reads them once, and again after Refresh. Helm would read
-// them in every action.
+// them in every action. No caller holds the lock during a request.
 type Capabilities struct {
 	discovery discovery.DiscoveryInterface
 
-	mu     sync.Mutex
-	cached *chartutil.Capabilities
+	mu sync.Mutex
+	// last is the last successful reading, or nil. It is current if it has this generation.
+	last       *reading
+	generation int
+	// running is the reading in progress, or nil.
+	running *reading
+}
+
+// reading is one reading of the capabilities. Its results are valid when done is closed.
+type reading struct {
+	generation int
+	done       chan struct{}
+
+	*chartutil.Capabilities
 	// all is the digest of all API versions.
 	all string
 	// failed holds the errors of groups that could not be read.
 	failed map[schema.GroupVersion]error
+	err    error
 }
+
+// currentWithin is how long Digest and Serves wait for a reading.
+const currentWithin = 10 * time.Second
 
 // NewCapabilities returns Capabilities that are read from the API server on first use.
 func NewCapabilities(d discovery.DiscoveryInterface) *Capabilities {
@@ -37,13 +54,13 @@ func NewCapabilities(d discovery.DiscoveryInterface) *Capabilities {
 
 // Warm reads the capabilities ahead of their first use, because this takes long in
 // clusters with hundreds of kinds. If it fails, the first use reads them again.
-func (c *Capabilities) Warm() { _, _, _ = c.Read() }
+func (c *Capabilities) Warm() { _, _ = c.Read() }
 
-// Refresh drops the cached capabilities, so that the next use reads them again.
+// Refresh makes the next use read the capabilities again.
 func (c *Capabilities) Refresh() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.cached = nil
+	c.generation++
 }
 
 // Digest returns a digest of the capabilities that a chart with these features reads. It
@@ -52,7 +69,7 @@ func (c *Capabilities) Digest(f analysis.Features) (string, error) {
 	if !f.Capabilities() {
 		return "", nil
 	}
-	capabilities, all, err := c.Read()
+	capabilities, err := c.current()
 	if err != nil {
 		return "", err
 	}
@@ -61,7 +78,7 @@ func (c *Capabilities) Digest(f analysis.Features) (string, error) {
 		parts = append(parts, capabilities.KubeVersion.Version)
 	}
 	if f.APIVersions {
-		parts = append(parts, all)
+		parts = append(parts, capabilities.all)
 	}
 	for _, api := range f.APIs {
 		parts = append(parts, strconv.FormatBool(capabilities.APIVersions.Has(api)))
@@ -73,43 +90,90 @@ func (c *Capabilities) Digest(f analysis.Features) (string, error) {
 // capabilities were read. The function returns true for all kinds of groups that could
 // not be read.
 func (c *Capabilities) Serves() (func(schema.GroupVersionKind) bool, error) {
-	capabilities, _, err := c.Read()
+	capabilities, err := c.current()
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	failed := c.failed
-	c.mu.Unlock()
 	kinds := sets.New(capabilities.APIVersions...)
 	return func(gvk schema.GroupVersionKind) bool {
-		return kinds.Has(gvk.GroupVersion().String()+"/"+gvk.Kind) || failed[gvk.GroupVersion()] != nil
+		return kinds.Has(gvk.GroupVersion().String()+"/"+gvk.Kind) || capabilities.failed[gvk.GroupVersion()] != nil
 	}, nil
 }
 
-// Read returns the capabilities, which the caller must not change, and the digest of all
-// API versions.
-func (c *Capabilities) Read() (*chartutil.Capabilities, string, error) {
+// Read returns the capabilities, which the caller must not change. After Refresh, it returns the
+// previous ones while they are read again: a chart that reads them is upgraded when its Digest
+// has changed.
+func (c *Capabilities) Read() (*chartutil.Capabilities, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.cached != nil {
-		return c.cached, c.all, nil
+	last, running := c.last, c.start()
+	c.mu.Unlock()
+	if last == nil {
+		<-running.done
+		last = running
 	}
-	version, err := c.discovery.ServerVersion()
+	return last.Capabilities, last.err
+}
+
+// current returns the capabilities at the time of the last Refresh, or later.
+func (c *Capabilities) current() (*reading, error) {
+	limit := time.After(currentWithin)
+	for {
+		c.mu.Lock()
+		last, running := c.last, c.start()
+		c.mu.Unlock()
+		if running == nil {
+			return last, nil
+		}
+		select {
+		case <-running.done:
+			if running.err != nil {
+				return nil, running.err
+			}
+		case <-limit:
+			return nil, fmt.Errorf("the API server did not return its API versions within %s", currentWithin)
+		}
+	}
+}
+
+// start returns the reading in progress. It begins one if the last one is not current, and
+// returns nil if it is. It requires the lock.
+func (c *Capabilities) start() *reading {
+	if c.running != nil || c.last != nil && c.last.generation == c.generation {
+		return c.running
+	}
+	r := &reading{generation: c.generation, done: make(chan struct{})}
+	c.running = r
+	go func() {
+		defer close(r.done)
+		r.read(c.discovery)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.running = nil; r.err == nil {
+			c.last = r
+		}
+	}()
+	return r
+}
+
+// read reads the capabilities from the API server.
+func (r *reading) read(from discovery.DiscoveryInterface) {
+	version, err := from.ServerVersion()
 	if err != nil {
-		return nil, "", fmt.Errorf("read the server's version: %w", err)
+		r.err = fmt.Errorf("read the server's version: %w", err)
+		return
 	}
-	versions, err := action.GetVersionSet(c.discovery)
+	versions, err := action.GetVersionSet(from)
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, "", fmt.Errorf("read the server's API versions: %w", err)
+		r.err = fmt.Errorf("read the server's API versions: %w", err)
+		return
 	}
-	c.failed, _ = discovery.GroupDiscoveryFailedErrorGroups(err)
+	r.failed, _ = discovery.GroupDiscoveryFailedErrorGroups(err)
 	// Helm returns them in random order.
 	slices.Sort(versions)
-	c.cached = &chartutil.Capabilities{
+	r.Capabilities = &chartutil.Capabilities{
 		APIVersions: versions,
 		KubeVersion: chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor},
 		HelmVersion: chartutil.DefaultCapabilities.HelmVersion,
 	}
-	c.all = values.DigestOf(versions...)
-	return c.cached, c.all, nil
+	r.all = values.DigestOf(versions...)
 }

@@ -12,6 +12,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/chartwright/chartwright/internal/chart/analysis"
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
 // A template that passes a constant to APIVersions.Has reads only that API.
@@ -123,6 +124,46 @@ func TestCapabilities_ReadOncePerRefresh(t *testing.T) {
 	digest(t, c, analysis.Features{KubeVersion: true})
 	if got := len(d.Actions()); got != 2*once {
 		t.Errorf("got %d requests, want twice %d", got, once)
+	}
+}
+
+// While the API server does not return its API versions after Refresh, actions get the previous
+// ones. A digest has the new ones.
+func TestCapabilities_ReadDoesNotWaitForRefresh(t *testing.T) {
+	d := discoveryOf("v1.36.0", "v1")
+	c := NewCapabilities(d)
+	all := analysis.Features{APIVersions: true, KubeVersion: true}
+	before := digest(t, c, all)
+	hangs, began := make(chan struct{}), make(chan struct{}, 9)
+	d.FakedServerVersion = &version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.0"}
+	d.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		began <- struct{}{}
+		<-hangs
+		return false, nil, nil
+	})
+	c.Refresh()
+	read := make(chan string)
+	go func() {
+		for range 2 {
+			if known, err := c.Read(); err == nil {
+				read <- known.KubeVersion.Version
+			}
+		}
+	}()
+	for range 2 {
+		if got := testenv.Receive(t, "the previous capabilities", read); got != "v1.36.0" {
+			t.Errorf("read %s", got)
+		}
+	}
+	testenv.Receive(t, "one reading", began)
+	// It has begun before this change.
+	c.Refresh()
+	close(hangs)
+	if digest(t, c, all) == before {
+		t.Error("the digest is that before Refresh")
+	}
+	if known, err := c.Read(); err != nil || known.KubeVersion.Version != "v1.37.0" {
+		t.Errorf("read %v, %v", known, err)
 	}
 }
 

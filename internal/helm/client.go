@@ -120,7 +120,7 @@ func (r *run) history() []release.Record {
 
 // begin prepares an action. Its requests end with ctx.
 func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
-	capabilities, _, err := c.capabilities.Read()
+	capabilities, err := c.capabilities.Read()
 	if err != nil {
 		return nil, err
 	}

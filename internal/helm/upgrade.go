@@ -48,7 +48,7 @@ func DryRunUpgrade(ctx context.Context, c *chart.Chart, t Trial) (*chart.Rendere
 	if err != nil {
 		return nil, err
 	}
-	capabilities, _, err := chart.NewCapabilities(client).Read()
+	capabilities, err := chart.NewCapabilities(client).Read()
 	if err != nil {
 		return nil, err
 	}
