@@ -101,6 +101,12 @@ func TestApprovalPolicy_RequiresVerb(t *testing.T) {
 	editor.manages("", "patch", target, "--type=merge", "-p", `{"spec": {"message": "two"}}`)
 	l.WaitRevision(web, 3)
 	editor.manages(denied, "annotate", target, "chartwright.dev/approve=0123", "--overwrite")
+	for _, policy := range []string{"delete-data", " delete-data "} {
+		editor.manages(denied, "annotate", target, "chartwright.dev/deletion-policy="+policy)
+	}
+	editor.manages("", "annotate", target, "chartwright.dev/deletion-policy=orphan")
+	editor.manages("", "annotate", target, "chartwright.dev/deletion-policy-")
+	approver.manages("", "annotate", target, "chartwright.dev/deletion-policy=delete-data", "--dry-run=server")
 	editor.manages("", "annotate", target, "chartwright.dev/approve-")
 	editor.manages(denied, "annotate", target, "chartwright.dev/approve="+plan.Digest)
 }

@@ -42,6 +42,11 @@ var (
 	lossesWithoutGuard     = harness.Share("Losses", "losses", lossesAllowed, harness.Entry{"guard": map[string]any{"mode": "Off"}})
 	lossesWithoutApproval  = harness.Share("Losses", "losses", lossesAllowed, harness.Entry{"approval": "Never"})
 	lossesWithApproval     = harness.Share("Losses", "losses", lossesAllowed, harness.Entry{"approval": "Always"})
+	lossesDeleting         = harness.Share("Losses", "losses", lossesAllowed, harness.Entry{"guard": map[string]any{"onDelete": "Delete"}})
+	lossesApproving        = harness.Share("Losses", "losses", lossesAllowed, harness.Entry{"guard": map[string]any{"onDelete": "Approve"}})
+	lossesTakingOver       = harness.Share("Losses", "losses", harness.Entry{"allow": map[string]any{
+		"clusterScoped": []string{"Namespace"}, "takeOwnership": "onRequest",
+	}})
 	shopsWithData          = harness.Share("Shop", "losses", lossesAllowed)
 	everythingKind         = harness.Share("Everything", "everything", ofWidgets(everythingWidget))
 	everythingWidget       = harness.ShareCRD("Widget")

@@ -282,11 +282,11 @@ func TestGuard_CorrectsDriftMeanwhile(t *testing.T) {
 	l.ExpectRevisions("web", "1 deployed")
 }
 
-// A protected object stops even the uninstall, until it is not protected any longer, or
-// its namespace is deleted.
+// With onDelete: Delete, a protected object stops the uninstall, until it is not protected any
+// longer, or its namespace is deleted.
 func TestGuard_ProtectedObjectStopsUninstall(t *testing.T) {
 	t.Parallel()
-	l := useLosses(t, lossesKind)
+	l := useLosses(t, lossesDeleting)
 	web := l.cr("web", map[string]any{"protect": true})
 	l.Create(web)
 	l.WaitReady(web)
@@ -344,7 +344,7 @@ func TestGuard_SurvivesRestarts(t *testing.T) {
 	env.ExpectRevisions("moved", "")
 	env.In(elsewhere).ExpectRevisions("moved", "1 deployed")
 
-	// Only the uninstall deletes guarded objects.
+	// Neither the garbage collector nor the uninstall deletes guarded objects.
 	operator.Stop()
 	claim := harness.Object("v1", "PersistentVolumeClaim", "foreground-a")
 	env.Kubectl("delete", l.kind.Resource()+"/foreground", "--cascade=foreground", "--wait=false")
@@ -358,11 +358,15 @@ func TestGuard_SurvivesRestarts(t *testing.T) {
 		}
 		return nil
 	})
-	if live := env.Get(claim); live.GetDeletionTimestamp() != nil || len(live.GetOwnerReferences()) > 0 {
-		t.Errorf("the claim has the metadata %v", live.Object["metadata"])
+	expectKept := func() {
+		if live := env.Get(claim); live.GetDeletionTimestamp() != nil || len(live.GetOwnerReferences()) > 0 {
+			t.Errorf("the claim has the metadata %v", live.Object["metadata"])
+		}
 	}
+	expectKept()
 	operator.Start()
-	env.WaitGone(foreground, claim)
+	env.WaitGone(foreground)
+	expectKept()
 	env.Delete(edited, moved)
 	env.WaitGone(edited, moved)
 

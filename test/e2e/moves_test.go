@@ -82,5 +82,8 @@ func TestGuard_DeletesWhileMoveWaits(t *testing.T) {
 	l.SetSpec(l.cr("web", map[string]any{"claims": []any{"a"}, "target": elsewhere}))
 	waitApproval(l.Env, web, "move the release")
 	l.Delete(web)
-	l.WaitGone(web, harness.Object("v1", "PersistentVolumeClaim", "web-a"), harness.ConfigMap("web"))
+	l.WaitGone(web, harness.ConfigMap("web"))
+	if claim := l.Get(harness.Object("v1", "PersistentVolumeClaim", "web-a")); claim.GetDeletionTimestamp() != nil {
+		t.Error("the claim is deleted")
+	}
 }
