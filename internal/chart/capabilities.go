@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -86,18 +87,26 @@ func (c *Capabilities) Digest(f analysis.Features) (string, error) {
 	return values.DigestOf(parts...), nil
 }
 
-// Serves returns a function that reports whether the API server served a kind when the
-// capabilities were read. The function returns true for all kinds of groups that could
-// not be read.
+// Serves returns a function that reports whether the API server served a kind in any version
+// when the capabilities were read. The function returns true for all kinds of groups that
+// could not be read.
 func (c *Capabilities) Serves() (func(schema.GroupVersionKind) bool, error) {
 	capabilities, err := c.current()
 	if err != nil {
 		return nil, err
 	}
-	kinds := sets.New(capabilities.APIVersions...)
-	return func(gvk schema.GroupVersionKind) bool {
-		return kinds.Has(gvk.GroupVersion().String()+"/"+gvk.Kind) || capabilities.failed[gvk.GroupVersion()] != nil
-	}, nil
+	groups := sets.Set[string]{}
+	for gv := range capabilities.failed {
+		groups.Insert(gv.Group)
+	}
+	kinds := sets.Set[schema.GroupKind]{}
+	for _, text := range capabilities.APIVersions {
+		// An API version without a kind has no effect here.
+		if end := strings.LastIndex(text, "/"); end >= 0 {
+			kinds.Insert(schema.FromAPIVersionAndKind(text[:end], text[end+1:]).GroupKind())
+		}
+	}
+	return func(gvk schema.GroupVersionKind) bool { return kinds.Has(gvk.GroupKind()) || groups.Has(gvk.Group) }, nil
 }
 
 // Read returns the capabilities, which the caller must not change. After Refresh, it returns the

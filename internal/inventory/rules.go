@@ -107,42 +107,11 @@ func (w *Watches) SetHealthRules(ctx context.Context, owner schema.GroupKind, ru
 // objects that were deleted in between. It repeats what fails; attempts is the number of earlier
 // attempts.
 func (w *Watches) relist(ctx context.Context, watched *watch, in []namespaceCache, attempts int) {
-	watched.starting.Lock()
-	defer watched.starting.Unlock()
-	w.mu.Lock()
-	gvk := watched.gvk
-	if in == nil {
-		in = slices.Collect(maps.Keys(watched.synced))
-	}
-	w.mu.Unlock()
-	var failure error
-	var failed []namespaceCache
-	for _, at := range in {
-		before := w.index.liveIn(gvk.GroupKind(), at.namespace)
-		for _, object := range possibleTypes(gvk) {
-			// An informer that cannot be removed has no effect.
-			_ = at.cache.RemoveInformer(ctx, object)
-		}
-		if !w.index.HealthConfig.watchedWhole(gvk.GroupKind()) {
-			w.index.clearHealth(before)
-		}
-		seen := &listedKeys{keys: map[apply.Key]bool{}}
-		synced, err := startInformer(ctx, at, w.index.HealthConfig.watchedType(gvk), seen.handler(w.index.handler()))
-		w.mu.Lock()
-		if err == nil {
-			watched.synced[at] = synced
-		} else {
-			// A new owner of the watch starts it here, too.
-			delete(watched.synced, at)
-			failure, failed = err, append(failed, at)
-		}
-		w.mu.Unlock()
-		if err != nil {
-			continue
-		}
+	lists, failed, failure := w.replaceInformers(ctx, watched, in)
+	for _, list := range lists {
 		select {
-		case <-synced.Done():
-			w.index.forgetUnlisted(before, seen.take())
+		case <-list.synced.Done():
+			w.index.forgetUnlisted(list.before, list.seen.take())
 		case <-ctx.Done():
 			return
 		}
@@ -162,6 +131,52 @@ func (w *Watches) relist(ctx context.Context, watched *watch, in []namespaceCach
 				w.relist(ctx, watched, failed, attempts+1)
 			}
 		})
+	}
+}
+
+// replacedList is the first list of an informer that replaces another.
+type replacedList struct {
+	synced toolscache.DoneChecker
+	before []*apply.State
+	seen   *listedKeys
+}
+
+func (w *Watches) replaceInformers(ctx context.Context, watched *watch, in []namespaceCache) (lists []replacedList, failed []namespaceCache, failure error) {
+	watched.starting.Lock()
+	defer watched.starting.Unlock()
+	w.mu.Lock()
+	gvk := watched.gvk
+	if in == nil {
+		in = slices.Collect(maps.Keys(watched.synced))
+	}
+	w.mu.Unlock()
+	for _, at := range in {
+		list := replacedList{before: w.index.liveIn(gvk.GroupKind(), at.namespace), seen: &listedKeys{keys: map[apply.Key]bool{}}}
+		removeInformers(ctx, at, gvk)
+		if !w.index.HealthConfig.watchedWhole(gvk.GroupKind()) {
+			w.index.clearHealth(list.before)
+		}
+		var err error
+		list.synced, err = startInformer(ctx, at, w.index.HealthConfig.watchedType(gvk), list.seen.handler(w.index.handler()))
+		w.mu.Lock()
+		if err == nil {
+			watched.synced[at] = list.synced
+			lists = append(lists, list)
+		} else {
+			// A new owner of the watch starts it here, too.
+			delete(watched.synced, at)
+			failure, failed = err, append(failed, at)
+		}
+		w.mu.Unlock()
+	}
+	return lists, failed, failure
+}
+
+// removeInformers removes the informers of a kind from a cache.
+func removeInformers(ctx context.Context, at namespaceCache, gvk schema.GroupVersionKind) {
+	for _, object := range possibleTypes(gvk) {
+		// An informer that cannot be removed has no effect.
+		_ = at.cache.RemoveInformer(ctx, object)
 	}
 }
 

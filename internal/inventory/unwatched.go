@@ -96,12 +96,17 @@ func (w *Watches) AllUnwatched() []Unwatched {
 	return found
 }
 
-// Retry starts, without backoff, the watches that could not be started. It is called when
-// a CustomResourceDefinition has changed.
+// Retry starts, without backoff, the watches that could not be started or whose kind was no
+// longer served. It is called when a CustomResourceDefinition has changed.
 func (w *Watches) Retry() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, known := range w.kinds {
+		for namespace, f := range known.failed {
+			if f.why == errNoKind.Error() && !known.resource.Empty() {
+				go w.move(known, namespace, known.resource)
+			}
+		}
 		if known.attempts > 0 {
 			known.startedAt = time.Time{}
 			go w.start(known)
@@ -252,6 +257,9 @@ func (w *Watches) recordResponse(namespace string, resource schema.GroupVersionR
 	}
 	w.mu.Unlock()
 	switch {
+	case known != nil && status == http.StatusNotFound:
+		// The request that was answered must not wait for others.
+		go w.move(known, namespace, resource)
 	case known != nil && err != nil:
 		w.setFailure(known, namespace, err)
 	case failed:

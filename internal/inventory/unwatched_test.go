@@ -87,6 +87,9 @@ func newUnwatchable(t *testing.T) *unwatchable {
 		if gvk == hangKind {
 			<-u.healed
 		}
+		if gvk.Version == "" {
+			return nil, &meta.NoKindMatchError{GroupKind: gvk.GroupKind()}
+		}
 		return &meta.RESTMapping{Resource: gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s"), Scope: meta.RESTScopeNamespace, GroupVersionKind: gvk}, nil
 	})}
 	u.after = func(_ time.Duration, do func()) *time.Timer {
@@ -195,6 +198,7 @@ func TestRecordResponse_ReportsUnwatchedKinds(t *testing.T) {
 			time.Sleep(step.passes)
 			before := len(u.Unwatched(web, "default"))
 			u.recordResponse("", resource, step.status)
+			synctest.Wait()
 			if step.status == http.StatusOK && before > 0 {
 				u.waitForOwner(t, web)
 			}

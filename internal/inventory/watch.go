@@ -79,7 +79,13 @@ func (w *Watches) start(watched *watch) {
 	// The resource of a kind that no action needs is looked up only if the API server
 	// may serve the kind.
 	if needed || w.MayServe == nil || w.MayServe(gvk) {
-		mapping, err = w.mapping(gvk)
+		if mapping, err = w.mapping(gvk); meta.IsNoMatchError(err) {
+			// Another version may be served.
+			mapping, err = w.mapping(schema.GroupVersionKind{Group: gvk.Group, Kind: gvk.Kind})
+		}
+	}
+	if err == nil {
+		gvk = mapping.GroupVersionKind
 	}
 	checkers := map[namespaceCache]toolscache.DoneChecker{}
 	for i, at := range missing {
@@ -93,7 +99,7 @@ func (w *Watches) start(watched *watch) {
 	}
 	w.mu.Lock()
 	for at, checker := range checkers {
-		watched.resource, watched.root = mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameRoot
+		watched.gvk, watched.resource, watched.root = gvk, mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameRoot
 		watched.synced[at] = checker
 	}
 	watched.startedAt = time.Now()

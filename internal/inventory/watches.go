@@ -32,8 +32,8 @@ const watchStartTimeout = 3 * time.Second
 // the same; see unwatched.go.
 type Watches struct {
 	index *Index
-	// mapping returns the resource of a kind. It may send a request, and no lock is held
-	// during the call.
+	// mapping returns the resource of a kind, for the version "" in a version that is served
+	// now. It may send a request, and no lock is held during the call.
 	mapping func(schema.GroupVersionKind) (*meta.RESTMapping, error)
 	// MayServe reports, without a request, whether the API server may serve a kind. If
 	// not, a kind is looked up only once EnsureWatched needs it. Nil means true for every
@@ -58,7 +58,7 @@ type namespaceCache struct {
 }
 
 // NewWatches returns an empty set of watches. The function mapping returns the resource of
-// a kind.
+// a kind, for the version "" in a version that is served now.
 func NewWatches(index *Index, mapping func(schema.GroupVersionKind) (*meta.RESTMapping, error)) *Watches {
 	return &Watches{
 		index:   index,

@@ -44,6 +44,7 @@ var ownerLabels = map[string]string{api.LabelOwnerUID: string(web), api.LabelOpe
 // serverWatches is an inventory that watches an API server, with a client for other writes.
 type serverWatches struct {
 	Inventory
+	config  *rest.Config
 	objects dynamic.Interface
 	// notified receives the owners of objects that have drifted.
 	notified chan types.UID
@@ -58,7 +59,7 @@ type serverWatches struct {
 
 func newServerWatches(t *testing.T, config, others *rest.Config) *serverWatches {
 	t.Helper()
-	w := &serverWatches{notified: make(chan types.UID, 100), changed: make(chan types.UID, 1000), objects: dynamic.NewForConfigOrDie(others)}
+	w := &serverWatches{config: config, notified: make(chan types.UID, 100), changed: make(chan types.UID, 1000), objects: dynamic.NewForConfigOrDie(others)}
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(request *http.Request) (*http.Response, error) {
@@ -81,6 +82,13 @@ func newServerWatches(t *testing.T, config, others *rest.Config) *serverWatches 
 	index.SetReleaseNamespace(web, "default")
 	index.HealthConfig.Rules = NewRuleSet(nil)
 	w.Inventory = Inventory{Index: index, Watches: NewWatches(index, func(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+		if gvk.Version == "" {
+			now, err := apiutil.NewDynamicRESTMapper(config, client)
+			if err != nil {
+				return nil, err
+			}
+			return now.RESTMapping(gvk.GroupKind())
+		}
 		return mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	})}
 	dependents, err := cache.New(config, w.Options("", cache.Options{
@@ -173,6 +181,7 @@ func TestWatches_APIServer(t *testing.T) {
 	t.Run("use", func(t *testing.T) { testUse(t, newServerWatches(t, env.Config, env.Config)) })
 	t.Run("missing permissions", func(t *testing.T) { testMissingPermissions(t, env) })
 	t.Run("kind created later", func(t *testing.T) { testLaterKind(t, env) })
+	t.Run("version that ends", func(t *testing.T) { testEndedVersion(t, newServerWatches(t, env.Config, env.Config)) })
 	t.Run("memory", func(t *testing.T) { testMemory(t, newServerWatches(t, env.Config, env.Config)) })
 }
 
@@ -384,4 +393,83 @@ func testLaterKind(t *testing.T, env *envtest.Environment) {
 		}
 		return err
 	})
+}
+
+// testEndedVersion ends the version of a kind that is watched.
+func testEndedVersion(t *testing.T, w *serverWatches) {
+	gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1beta1", Kind: "Mover"}
+	version := func(name string, served bool) map[string]any {
+		return map[string]any{
+			"name": name, "served": served, "storage": name == "v1",
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+		}
+	}
+	definition := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "movers.example.com"},
+		"spec": map[string]any{
+			"group": gvk.Group, "scope": "Namespaced", "names": map[string]any{"kind": gvk.Kind, "plural": "movers"},
+			"versions": []any{version("v1beta1", true), version("v1", true)},
+		},
+	}}
+	crds := w.objects.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	if _, err := crds.Create(t.Context(), definition, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	movers := w.objects.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "movers"}).Namespace("default")
+	states := map[string]apply.State{}
+	for _, name := range []string{"changed", "deleted"} {
+		mover := configMap(name, ownerLabels)
+		mover.SetAPIVersion("example.com/v1")
+		mover.SetKind("Mover")
+		testenv.Until(t, "the kind", func() error {
+			live, err := movers.Apply(t.Context(), name, mover, metav1.ApplyOptions{FieldManager: api.FieldManager, Force: true})
+			if err == nil {
+				states[name] = apply.StateOf(gvk.GroupKind(), live)
+			}
+			return err
+		})
+	}
+	testenv.Until(t, "the watch of the version", func() error { return w.EnsureWatched(t.Context(), web, "", []schema.GroupVersionKind{gvk}) })
+	before := w.watchesOf("/apis/example.com/v1/movers")
+
+	ended := []byte(`[{"op": "replace", "path": "/spec/versions/0/served", "value": false}]`)
+	if _, err := crds.Patch(t.Context(), "movers.example.com", types.JSONPatchType, ended, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := movers.Delete(t.Context(), "deleted", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Until(t, "the watch of the served version", func() error {
+		if w.watchesOf("/apis/example.com/v1/movers") == before {
+			return errors.New("not watched")
+		}
+		return nil
+	})
+	live, err := movers.Patch(t.Context(), "changed", types.MergePatchType, []byte(`{"data":{"a":"2"}}`), metav1.PatchOptions{FieldManager: "kubectl"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	testenv.Until(t, "the change and the deletion", func() error {
+		changed, _ := w.Get(states["changed"].Key)
+		if _, exists := w.Get(states["deleted"].Key); exists || changed.ResourceVersion != live.GetResourceVersion() {
+			return errors.New("not observed")
+		}
+		return nil
+	})
+	// Also for a release that was recorded before the version ended.
+	for owner, recorded := range map[types.UID]string{web: "v1", other: "v1beta1"} {
+		gvk.Version = recorded
+		w.ensureWatched(t, owner, gvk)
+	}
+	if unwatched := w.AllUnwatched(); len(unwatched) > 0 {
+		t.Errorf("not watched: %v", unwatched)
+	}
+
+	// A watch that starts after the version ended.
+	started := newServerWatches(t, w.config, w.config)
+	started.ensureWatched(t, web, schema.GroupVersionKind{Group: "example.com", Version: "v1beta1", Kind: "Mover"})
+	if _, exists := started.Get(states["changed"].Key); !exists {
+		t.Error("the object is not in the index of another operator")
+	}
 }
