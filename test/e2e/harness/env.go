@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/client-go/dynamic"
@@ -81,13 +82,18 @@ func (e *Env) must(err error) {
 	}
 }
 
-// cleanup runs do at the end of the test, with a context that is not canceled.
+// cleanup runs do at the end of the test, with a context that is not canceled. It repeats do
+// if the API server is too busy to end a request in time.
 func (e *Env) cleanup(do func(context.Context) error) {
 	ctx := context.WithoutCancel(e.t.Context())
 	e.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(ctx, deadline)
 		defer cancel()
-		if err := do(ctx); err != nil {
+		err := do(ctx)
+		for apierrors.IsTimeout(err) && ctx.Err() == nil {
+			err = do(ctx)
+		}
+		if err != nil {
 			e.t.Errorf("clean up: %v", err)
 		}
 	})
