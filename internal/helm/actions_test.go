@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/release"
 )
@@ -330,6 +331,9 @@ func TestUninstall_FailsOnCorruptRecord(t *testing.T) {
 	}
 	if len(aside.Items) != 1 || string(aside.Items[0].Data["release"]) != "damaged" {
 		t.Errorf("the corrupt record is not kept: %v", aside.Items)
+	}
+	if owner := w.request(c, "two", nil).Owner; !apply.HasOwnerReference(&aside.Items[0], owner.UID) {
+		t.Error("the copy, which may contain secrets, stays when the custom resource is deleted")
 	}
 	w.settle(w.request(c, "two", valuesOf("a=2")), false)
 	equal(t, "the objects", []string{"a=2"}, w.configMaps())

@@ -214,7 +214,8 @@ func RecordSize(r *chart.Rendered) (int, error) {
 
 // setAside copies a record that cannot be decoded to another Secret and deletes the
 // record. Otherwise every upgrade would read it, and a new record could need its name.
-// The copy is for analysis by an administrator.
+// The copy is for analysis by an administrator. It may contain secrets, so the garbage collector
+// deletes it with the custom resource, if both are in one namespace.
 func (d *Driver) setAside(secret *corev1.Secret, cause error) error {
 	aside := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -226,6 +227,9 @@ func (d *Driver) setAside(secret *corev1.Secret, cause error) error {
 		Data: secret.Data,
 	}
 	metav1.SetMetaDataLabel(&aside.ObjectMeta, LabelOwner, OwnerCorrupt)
+	if owner := d.Stamp.owner; owner.Namespace == "" || owner.Namespace == d.Namespace {
+		aside.OwnerReferences = []metav1.OwnerReference{owner.Reference()}
+	}
 	if _, err := d.Secrets.Create(d.Ctx, aside, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("%w, and it cannot be set aside: %w", cause, err)
 	}
