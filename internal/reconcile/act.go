@@ -211,11 +211,7 @@ const catchUp = 500 * time.Millisecond
 
 // recoverable returns a panic as an error, so that the operator continues to run.
 func recoverable(do func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("internal error: %v", p)
-		}
-	}()
+	defer release.RecoverPanic(&err)
 	return do()
 }
 

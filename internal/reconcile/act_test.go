@@ -1,11 +1,35 @@
 package reconcile
 
 import (
+	"errors"
+	"strings"
 	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/queue"
 )
+
+// A panic of an action becomes an error without the stack, which is in the log.
+func TestRecoverable_LogsStack(t *testing.T) {
+	logged := ""
+	log.SetLogger(funcr.New(func(_, args string) { logged += args }, funcr.Options{}))
+	t.Cleanup(func() { log.SetLogger(logr.Discard()) })
+	var none *snapshot
+	err := recoverable(func() error { return none.fails() })
+	if err == nil || !strings.HasPrefix(err.Error(), "internal error: ") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("the error is %v", err)
+	}
+	if !strings.Contains(logged, "(*snapshot).fails") {
+		t.Errorf("the log has no stack: %s", logged)
+	}
+}
+
+// fails dereferences nil.
+func (v *snapshot) fails() error { return errors.New(v.version) }
 
 func TestPriority(t *testing.T) {
 	upgrade := func(state plan.State) plan.Decision {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/chart"
@@ -244,9 +246,10 @@ func (d *Driver) setAside(secret *corev1.Secret, cause error) error {
 	return fmt.Errorf("%w: %w", ErrStale, cause)
 }
 
-// RecoverPanic turns a panic into an error. It must be deferred.
+// RecoverPanic turns a panic into an error, and logs where it began. It must be deferred.
 func RecoverPanic(err *error) { //nolint:gocritic // a deferred call sets the result
 	if r := recover(); r != nil { //nolint:revive // it is called by defer itself
 		*err = fmt.Errorf("internal error: %v", r)
+		log.Log.Error(*err, "panic", "stack", string(debug.Stack()))
 	}
 }
