@@ -13,12 +13,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -112,6 +114,8 @@ type world struct {
 	known   map[string]*metav1.PartialObjectMetadata
 	owner   apply.Owner
 	failed  *plan.Failure
+	// kinds are the kinds that watch puts into the inventory, in addition to ConfigMaps.
+	kinds map[schema.GroupKind]schema.GroupVersionResource
 }
 
 var namespaces atomic.Int64
@@ -202,6 +206,14 @@ func (w *world) watch() {
 		live[c.UID] = true
 		w.objects.Put(apply.StateOf(schema.GroupKind{Kind: "ConfigMap"}, &c))
 	}
+	for kind, resource := range w.kinds {
+		for _, o := range w.list(resource) {
+			if o.Labels[api.LabelOwnerUID] != "" {
+				live[o.UID] = true
+				w.objects.Put(apply.StateOf(kind, &o))
+			}
+		}
+	}
 	for _, state := range w.objects.OwnedBy(w.owner.UID) {
 		if !live[state.UID] {
 			w.objects.Remove(state)
@@ -214,6 +226,23 @@ func (w *world) liveConfigMaps() []corev1.ConfigMap {
 	w.Helper()
 	list, err := w.plain.CoreV1().ConfigMaps(w.namespace).List(w.Context(), metav1.ListOptions{LabelSelector: api.LabelOwnerUID})
 	if err != nil {
+		w.Fatal(err)
+	}
+	return list.Items
+}
+
+// list returns the metadata of the objects of a resource, and nothing if it is not served.
+func (w *world) list(resource schema.GroupVersionResource) []metav1.PartialObjectMetadata {
+	w.Helper()
+	client, err := metadata.NewForConfig(apiServer.config)
+	if err != nil {
+		w.Fatal(err)
+	}
+	list, err := client.Resource(resource).Namespace(w.namespace).List(w.Context(), metav1.ListOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
 		w.Fatal(err)
 	}
 	return list.Items
@@ -257,66 +286,4 @@ func (w *world) configMaps() []string {
 	}
 	slices.Sort(found)
 	return found
-}
-
-// settle runs the actions that the operator would run until the release is in sync. For
-// a request with a hold it runs a rollback.
-func (w *world) settle(r Request, deleting bool) {
-	w.Helper()
-	now := time.Now()
-	var taken []string
-	for range 12 {
-		w.watch()
-		o := plan.Observation{Now: now, Deleting: deleting, Finalizer: true, Desired: r.Digests.Input, Failure: w.failed}
-		history := w.index.History(w.namespace, r.Release)
-		if len(history) > 0 {
-			o.Newest = &plan.Revision{
-				Number: history[0].Revision, Status: history[0].Status, Owned: history[0].OwnerUID == w.owner.UID,
-				WrittenByUs: history[0].Genuine(), Began: now, Timeout: r.Timeout,
-			}
-			if o.Newest.WrittenByUs {
-				o.Newest.Digest = history[0].InputDigest
-			}
-		}
-		if received, marks := r.Marks, release.MarksOf(history); received.Held != nil {
-			if marks.Rollback != received.Rollback {
-				o.Request = &plan.Request{Token: received.Rollback, Revision: received.Held.Revision}
-			}
-			if marks.Held != nil {
-				o.Held = &plan.Held{Revision: marks.Held.Revision, Token: marks.Rollback}
-			}
-		}
-		d := plan.Next(o)
-		taken = append(taken, fmt.Sprintf("%s→%s", d.State, d.Step))
-		var err error
-		switch d.Step {
-		case plan.StepInstall:
-			err = w.helm.Install(w.Context(), r)
-		case plan.StepUpgrade:
-			err = w.helm.Upgrade(w.Context(), r)
-		case plan.StepRollback:
-			err = w.helm.Rollback(w.Context(), r, d.Revision)
-		case plan.StepUninstall:
-			err = w.helm.Uninstall(w.Context(), r)
-		case plan.StepUnlock:
-			err = w.helm.MarkFailed(w.Context(), r, history[0], "Interrupted")
-		default:
-			if d.State != plan.StateInSync && d.State != plan.StateHeld && d.State != plan.StateDeleted {
-				w.Fatalf("the status is %s after %v", d.State, taken)
-			}
-			return
-		}
-		if err != nil {
-			w.Fatalf("%s failed after %v: %v", d.Step, taken, err)
-		}
-	}
-	w.Fatalf("the release is not in sync: %v", taken)
-}
-
-// ended runs an action, which must end, and returns its error.
-func (w *world) ended(action func() error) error {
-	w.Helper()
-	done := make(chan error, 1)
-	go func() { done <- action() }()
-	return testenv.Receive(w, "the end of the action", done)
 }
