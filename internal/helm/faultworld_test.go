@@ -23,6 +23,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -108,6 +109,13 @@ func (w *faultyWorld) back() Request {
 	return r
 }
 
+// verify is the request to apply all objects again.
+func (w *faultyWorld) verify() Request {
+	r := w.first()
+	r.Marks = release.Marks{Reconcile: "request"}
+	return r
+}
+
 // faultyVerb is an action with the state before it.
 type faultyVerb struct {
 	name     string
@@ -122,6 +130,7 @@ var faultyVerbs = []faultyVerb{
 	{"rollback", func(w *faultyWorld) { w.install(); w.must(w.helm.Upgrade(w.Context(), w.second())) }, (*faultyWorld).back, false},
 	{"uninstall", (*faultyWorld).install, (*faultyWorld).first, true},
 	{"repair", (*faultyWorld).drift, (*faultyWorld).first, false},
+	{"verification", (*faultyWorld).install, (*faultyWorld).verify, false},
 	{"adoption", (*faultyWorld).installByCLI, (*faultyWorld).first, false},
 }
 

@@ -47,6 +47,8 @@ func (w *world) take(d plan.Decision, r Request) (acted bool, err error) {
 		err = w.helm.Rollback(w.Context(), r, d.Revision)
 	case plan.StepUninstall:
 		err = w.helm.Uninstall(w.Context(), r)
+	case plan.StepVerify:
+		err = w.helm.Verify(w.Context(), r)
 	case plan.StepAdopt:
 		err = w.helm.Adopt(w.Context(), r)
 	case plan.StepUnlock:
