@@ -113,9 +113,7 @@ func (c *Capabilities) Serves() (func(schema.GroupVersionKind) bool, error) {
 // previous ones while they are read again: a chart that reads them is upgraded when its Digest
 // has changed.
 func (c *Capabilities) Read() (*chartutil.Capabilities, error) {
-	c.mu.Lock()
-	last, running := c.last, c.start()
-	c.mu.Unlock()
+	last, running := c.start()
 	if last == nil {
 		<-running.done
 		last = running
@@ -127,9 +125,7 @@ func (c *Capabilities) Read() (*chartutil.Capabilities, error) {
 func (c *Capabilities) current() (*reading, error) {
 	limit := time.After(currentWithin)
 	for {
-		c.mu.Lock()
-		last, running := c.last, c.start()
-		c.mu.Unlock()
+		last, running := c.start()
 		if running == nil {
 			return last, nil
 		}
@@ -144,37 +140,38 @@ func (c *Capabilities) current() (*reading, error) {
 	}
 }
 
-// start returns the reading in progress. It begins one if the last one is not current, and
-// returns nil if it is. It requires the lock.
-func (c *Capabilities) start() *reading {
-	if c.running != nil || c.last != nil && c.last.generation == c.generation {
-		return c.running
+// start returns the last successful reading, and the one in progress. It begins one if the last
+// one is not current.
+func (c *Capabilities) start() (last, running *reading) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running == nil && (c.last == nil || c.last.generation != c.generation) {
+		c.running = &reading{generation: c.generation, done: make(chan struct{})}
+		go c.finish(c.running)
 	}
-	r := &reading{generation: c.generation, done: make(chan struct{})}
-	c.running = r
-	go func() {
-		defer close(r.done)
-		r.read(c.discovery)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if c.running = nil; r.err == nil {
-			c.last = r
-		}
-	}()
-	return r
+	return c.last, c.running
+}
+
+// finish reads the capabilities.
+func (c *Capabilities) finish(r *reading) {
+	defer close(r.done)
+	r.err = r.read(c.discovery)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.running = nil; r.err == nil {
+		c.last = r
+	}
 }
 
 // read reads the capabilities from the API server.
-func (r *reading) read(from discovery.DiscoveryInterface) {
+func (r *reading) read(from discovery.DiscoveryInterface) error {
 	version, err := from.ServerVersion()
 	if err != nil {
-		r.err = fmt.Errorf("read the server's version: %w", err)
-		return
+		return fmt.Errorf("read the server's version: %w", err)
 	}
 	versions, err := action.GetVersionSet(from)
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		r.err = fmt.Errorf("read the server's API versions: %w", err)
-		return
+		return fmt.Errorf("read the server's API versions: %w", err)
 	}
 	r.failed, _ = discovery.GroupDiscoveryFailedErrorGroups(err)
 	// Helm returns them in random order.
@@ -185,4 +182,5 @@ func (r *reading) read(from discovery.DiscoveryInterface) {
 		HelmVersion: chartutil.DefaultCapabilities.HelmVersion,
 	}
 	r.all = values.DigestOf(versions...)
+	return nil
 }

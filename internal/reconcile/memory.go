@@ -142,13 +142,6 @@ func (m *memory) stale(uid types.UID, is bool, target plan.TargetKey, now time.T
 	return lasting
 }
 
-// unread notes whether the inputs could not be read, and reports whether that has been so for
-// longer than unreported.
-func (m *memory) unread(uid types.UID, is bool, now time.Time) (lasting bool) {
-	m.ifKnown(uid, func(r *remembered) { lasting = lasts(&r.unreadSince, is, now) })
-	return lasting
-}
-
 // reached forgets the failure to reach a target that the release has reached.
 func (m *memory) reached(uid types.UID, target plan.TargetKey) {
 	m.ifKnown(uid, func(r *remembered) {

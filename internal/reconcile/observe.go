@@ -123,8 +123,9 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *
 		o.Newest = r.revision(v)
 	}
 	err := r.observeInputs(ctx, v)
-	unread := isTransient(err)
-	switch lasting := r.memory.unread(cr.GetUID(), unread, o.Now); {
+	unread, lasting := isTransient(err), false
+	r.memory.ifKnown(cr.GetUID(), func(m *remembered) { lasting = lasts(&m.unreadSince, unread, o.Now) })
+	switch {
 	case unread && !lasting:
 		return nil, err
 	case unread && o.Invalid == nil:
