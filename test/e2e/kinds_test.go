@@ -125,6 +125,12 @@ var (
 		"message": "'it serves ' + string(self.status.served) + ' of ' + string(self.spec.wanted)",
 	}}})
 
+	// The test ends the version.
+	versionedWidget = harness.ShareCRD("Widget", harness.Entry{"subresources": map[string]any{"status": nil}})
+	versionedKind   = harness.Share("Versioned", "versioned", harness.Entry{"rbac": []any{map[string]any{
+		"apiGroups": []string{versionedWidget.Group}, "resources": []string{"widgets"}, "template": "templates/widget.yaml",
+	}}})
+
 	plainWithStatus = harness.Share("Own", "plain", harness.Entry{"observe": labeled("v1", "ConfigMap"), "status": map[string]any{
 		"count":  "values.count",
 		"first":  "observed.notes[0].data.text",
