@@ -46,7 +46,9 @@ var testdataRows = []row{
 		name: "claims", edit: values{"note": "second"},
 		leaves: []string{
 			"PersistentVolumeClaim data-web-0", "PersistentVolumeClaim data-web-1",
-			"PersistentVolumeClaim web-backups",
+			"PersistentVolumeClaim web-backups", "PersistentVolumeClaim web-cache",
+			// The guard keeps them, although the StatefulSet has whenDeleted: Delete.
+			"PersistentVolumeClaim scratch-web-temporary-0",
 		},
 	},
 	{
@@ -63,7 +65,8 @@ var testdataRows = []row{
 	},
 	{
 		name: "definition-in-templates", edit: values{"label": "second", "replicas": int64(2)},
-		keys: clusterScoped("CustomResourceDefinition.apiextensions.k8s.io"),
+		keys:   clusterScoped("CustomResourceDefinition.apiextensions.k8s.io"),
+		leaves: []string{"CustomResourceDefinition sprockets.in-templates.corpus.test"},
 	},
 	{name: "gated", edit: values{"maxReplicas": int64(3)}},
 	{

@@ -68,13 +68,10 @@ func (tr *trial) rules() rules {
 
 func (r *rules) add(key string, object *unstructured.Unstructured) {
 	r.rendered[key] = true
-	if object.GetAnnotations()["helm.sh/resource-policy"] == "keep" {
+	if object.GetAnnotations()["helm.sh/resource-policy"] == "keep" || slices.Contains(guarded, object.GetKind()) {
 		r.stays[key] = true
 	}
 	if object.GetKind() != "StatefulSet" {
-		return
-	}
-	if when, _, _ := unstructured.NestedString(object.Object, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted"); when == "Delete" {
 		return
 	}
 	templates, _, _ := unstructured.NestedSlice(object.Object, "spec", "volumeClaimTemplates")
@@ -84,9 +81,12 @@ func (r *rules) add(key string, object *unstructured.Unstructured) {
 	}
 }
 
+// guarded are the kinds that the data guard keeps.
+var guarded = []string{"PersistentVolumeClaim", "PersistentVolume", "Namespace", definition}
+
 // keptHooks are the kinds that are kept if a hook created them. Charts create
 // Secrets by hooks so that they survive.
-var keptHooks = []string{"PersistentVolumeClaim", "PersistentVolume", "Namespace", definition, "Secret"}
+var keptHooks = append(slices.Clone(guarded), "Secret")
 
 func (r *rules) addHook(key string, hook *unstructured.Unstructured) {
 	r.add(key, hook)

@@ -124,6 +124,7 @@ func TestStart_ServesOtherKindsDespiteUnusualReleases(t *testing.T) {
 		return nil
 	})
 
+	env.Annotate(crd, "deletion-policy", "delete-data")
 	env.Delete(crd, kept, gone)
 	env.WaitGone(crd, kept, gone)
 	for _, stays := range []*unstructured.Unstructured{definition, keptDefinition} {

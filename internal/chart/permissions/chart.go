@@ -9,11 +9,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/analysis"
+	"github.com/chartwright/chartwright/internal/guard"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -183,6 +185,10 @@ func (c *chartNeeds) verbs(kind schema.GroupKind, u *use) []string {
 		verbs = append(verbs, "get", "create", "delete")
 		if runs {
 			verbs = append(verbs, "watch")
+		}
+		if (guard.Rules{Kinds: sets.New(c.kind.Guard.GroupKinds()...)}).Kind(kind) != "" {
+			// An uninstall labels the object and leaves it.
+			verbs = append(verbs, "patch")
 		}
 	}
 	return verbs

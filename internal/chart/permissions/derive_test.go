@@ -234,6 +234,11 @@ func TestDerive(t *testing.T) {
 			want:  []string{"namespaces: get create patch delete", "persistentvolumeclaims: list"},
 		},
 		{
+			name:  "a hook with data",
+			chart: files{"templates/a.yaml": object("v1", "PersistentVolumeClaim") + "  annotations: {helm.sh/hook: pre-install}\n"},
+			want:  []string{"persistentvolumeclaims: get create patch delete"},
+		},
+		{
 			name:  "a StatefulSet that deletes its claims",
 			chart: files{"templates/a.yaml": object("apps/v1", "StatefulSet") + "spec: {persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}}\n"},
 			want:  []string{"persistentvolumeclaims: get list patch", "pods: list", "statefulsets.apps: " + everything},
