@@ -89,9 +89,9 @@ func (w *Watches) EnsureWatched(ctx context.Context, owner types.UID, namespace 
 	ctx, cancel := context.WithTimeout(ctx, watchStartTimeout)
 	defer cancel()
 	var errs []error
-	for _, watch := range needed {
+	for i, watch := range needed {
 		if why := w.wait(ctx, namespace, watch, false); why != "" {
-			errs = append(errs, fmt.Errorf("%w: %s: %s", ErrUnwatched, watch.gvk.GroupKind(), why))
+			errs = append(errs, fmt.Errorf("%w: %s: %s", ErrUnwatched, kinds[i].GroupKind(), why))
 		}
 	}
 	return errors.Join(errs...)
@@ -147,8 +147,8 @@ func (w *Watches) Counts() map[string]int {
 }
 
 // use sets the kinds of an owner, and returns their watches. Each watch has started, has
-// failed or is about to start. needed is true for kinds that an action applies, and
-// false for kinds that only a release record names.
+// failed or is about to start. It returns the watch of each kind. needed is true for kinds that
+// an action applies, and false for kinds that only a release record names.
 func (w *Watches) use(owner types.UID, kinds []schema.GroupVersionKind, needed bool) []*watch {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -240,28 +240,28 @@ func TestDependencyWatches_LostPermission(t *testing.T) {
 func TestOutage_EndsWithoutFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var o outage
-		ended := 0
-		o.again(func() { ended++ })
+		var ended atomic.Int32
+		o.again(func() { ended.Add(1) })
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		if ended != 1 {
-			t.Errorf("after one failure, ended %d times", ended)
+		if ended.Load() != 1 {
+			t.Errorf("after one failure, ended %d times", ended.Load())
 		}
 		o = outage{}
 		for wait := 800 * time.Millisecond; wait < 30*time.Second; wait *= 2 {
-			o.again(func() { ended++ })
+			o.again(func() { ended.Add(1) })
 			time.Sleep(2 * wait)
 		}
-		o.again(func() { ended++ })
+		o.again(func() { ended.Add(1) })
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if ended != 1 {
-			t.Errorf("ended %d times during the failures", ended-1)
+		if ended.Load() != 1 {
+			t.Errorf("ended %d times during the failures", ended.Load()-1)
 		}
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
-		if ended != 2 {
-			t.Errorf("ended %d times after the failures", ended-1)
+		if ended.Load() != 2 {
+			t.Errorf("ended %d times after the failures", ended.Load()-1)
 		}
 	})
 }
