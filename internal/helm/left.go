@@ -79,7 +79,8 @@ func (k *kubeClient) stateOf(o apply.Object, live *metav1.PartialObjectMetadata)
 // leaveReferring leaves a guarded object with an ownerReference to the custom resource. The
 // garbage collector would delete it, also if the release does not own it.
 func (k *kubeClient) leaveReferring(info *resource.Info, live *metav1.PartialObjectMetadata) (leaves bool, err error) {
-	if live == nil || isHook(info) || !apply.HasOwnerReference(live, k.Owner.UID) || k.rules().Kind(info.Mapping.GroupVersionKind.GroupKind()) == "" {
+	if live == nil || isHook(info) || !apply.HasOwnerReference(live, k.Owner.UID) ||
+		k.rules().Kind(info.Mapping.GroupVersionKind.GroupKind()) == "" && !apply.IsProtected(live) {
 		return false, nil
 	}
 	o := object(info)

@@ -97,6 +97,20 @@ func TestOnDelete_KeepsProtectedObject(t *testing.T) {
 	w.watch()
 	w.must(w.helm.Uninstall(t.Context(), w.deletion(c)))
 	w.isReleased("after the uninstall", "p")
+
+	// The object has only a reference, and the operator may delete only what it applied.
+	w.must(w.helm.Install(t.Context(), w.request(c.load(t), "one", valuesOf("a=1", "p=1"))))
+	bare := fmt.Sprintf(`{"metadata": {"labels": {%q: null, %q: null}, "annotations": {%q: null},
+		"ownerReferences": [{"apiVersion": "app.example.com/v1", "kind": "Small", "name": "web", "uid": %q}]}}`, api.LabelOwnerUID, api.LabelOperator, api.AnnotationOwner, w.owner.UID)
+	_, err := w.plain.CoreV1().ConfigMaps(w.namespace).Patch(t.Context(), "p", types.MergePatchType, []byte(bare), metav1.PatchOptions{})
+	w.must(err)
+	w.restart()
+	r := w.deletion(c)
+	r.OwnedOnly = true
+	w.must(w.helm.Uninstall(t.Context(), r))
+	if live, err := w.plain.CoreV1().ConfigMaps(w.namespace).Get(t.Context(), "p", metav1.GetOptions{}); err != nil || len(live.OwnerReferences) > 0 {
+		t.Errorf("the protected object with a reference is %v, error %v", live, err)
+	}
 	list, err := w.plain.CoreV1().ConfigMaps(w.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: api.LabelLeft + ",!" + api.LabelOwnerUID})
 	w.must(err)
 	if len(list.Items) != 1 || list.Items[0].Name != "p" {
