@@ -82,12 +82,12 @@ func (c Client) RemoveOwnerReference(ctx context.Context, o Object, owner types.
 	return err
 }
 
-// Release ends the ownership of an object that continues to exist without its release, if the
-// object has the given UID. An empty UID is that of any object. Release removes the ownerReference to the custom resource, and the labels and annotations that
-// mark the object as managed. It does not remove Helm's labels and annotations, so that
-// the same release can adopt the object again and other releases cannot without a request
-// to do so. Applied fields do not change. Release returns the new object, or nil if it
-// does not exist. It does not change objects of another owner.
+// Release ends the ownership of an object that continues to exist without its release. It
+// removes the ownerReference to the custom resource, and the labels and annotations that mark
+// the object as managed. It does not remove Helm's labels and annotations, so that the same
+// release can adopt the object again and other releases cannot without a request to do so.
+// Applied fields do not change. Release returns the new object, or nil if it does not exist. It
+// changes no object of another owner and, unless the UID is empty, none with another UID.
 //
 // If left is true, the object stays although its owner is deleted: Release marks it, also if
 // it was restored from a backup or belongs to a hook. An object of a hook keeps the marks of

@@ -29,7 +29,7 @@ func pearIn(version string) *meta.RESTMapping {
 	return &meta.RESTMapping{Resource: gv.WithResource("pears"), GroupVersionKind: gv.WithKind("Pear"), Scope: meta.RESTScopeNamespace}
 }
 
-// createPears creates a kind of which only version v1 is served.
+// createPears creates a kind and serves only its version v1.
 func createPears(t *testing.T) {
 	t.Helper()
 	crds := apiServer.client.Dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})

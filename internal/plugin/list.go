@@ -216,7 +216,7 @@ func (s *session) listKind(ctx context.Context, kind metav1.APIResource, namespa
 	return s.dynamic.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 }
 
-// unlistable reports whether a list failed because the kind does not exist any more, or
+// unlistable reports whether a list failed because the kind no longer exists, or
 // cannot be listed.
 func unlistable(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)

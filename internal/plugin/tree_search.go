@@ -27,7 +27,7 @@ type treeSearch struct {
 	root objectRef
 	// kinds are the kinds of the cluster.
 	kinds map[schema.GroupKind]metav1.APIResource
-	// served are the kinds of which Chartwright manages an object.
+	// served are the kinds with an object that Chartwright manages.
 	served map[schema.GroupKind]bool
 	// objects are the objects that were listed or read. Each is read at most once.
 	objects map[objectRef]*treeObject
