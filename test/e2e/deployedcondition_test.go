@@ -38,7 +38,7 @@ func TestDeployed_StaysTrueDuringUpgradesAndRollbacks(t *testing.T) {
 	env.Create(web.cr)
 	env.WaitRevision(web.cr, 1)
 	seen := watchDeployed(env, web.cr)
-	proxy.Plan(harness.Plan{Writes: 1, Only: []harness.Fault{harness.Delay}})
+	proxy.Rule(harness.Rule{Fault: harness.Delay, Match: harness.Call.Write})
 
 	// Every second revision is a rollback. Annotations cause reconciliations
 	// during the action.

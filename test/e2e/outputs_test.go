@@ -214,7 +214,9 @@ func TestOutputs_UnreadableObjectNeverFreezesReady(t *testing.T) {
 		return nil
 	})
 
-	proxy.Plan(harness.Plan{Reads: 1, Only: []harness.Fault{harness.Unavailable}, Path: "/services/web-front"})
+	proxy.Rule(harness.Rule{Fault: harness.Unavailable, Match: func(call harness.Call) bool {
+		return !call.Write() && strings.Contains(call.Path, "/services/web-front")
+	}})
 	env.Patch(web, `[{"op": "replace", "path": "/spec/replicas", "value": 2}]`)
 	unknown := func(ready metav1.ConditionStatus) {
 		t.Helper()

@@ -110,7 +110,9 @@ func loseConnection(env *harness.Env, web ownedRelease, operator *harness.Operat
 		proxy.Cut()
 	}
 	cut()
-	proxy.Plan(harness.Plan{Reads: 1, Watches: 1, Only: []harness.Fault{harness.Drop, harness.InternalError}})
+	read := func(call harness.Call) bool { return !call.Write() }
+	proxy.Rule(harness.Rule{Fault: harness.Drop, Match: read, Times: 3})
+	proxy.Rule(harness.Rule{Fault: harness.InternalError, Match: read})
 	proxy.Cut()
 	env.Wait("the server to be unreachable", func(context.Context) error {
 		if n := proxy.Counts(); n[harness.Drop] == 0 || n[harness.InternalError] == 0 {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -20,10 +21,15 @@ type Fault string
 
 // The kinds of faults.
 const (
+	Forbidden       Fault = "403"
+	NotFound        Fault = "404"
 	Conflict        Fault = "409"
 	TooManyRequests Fault = "429"
 	InternalError   Fault = "500"
 	Unavailable     Fault = "503"
+	GatewayTimeout  Fault = "504"
+	// LateTimeout answers 504 after the server has processed the request.
+	LateTimeout Fault = "504 after the write"
 	// Drop closes the connection before the request reaches the server.
 	Drop Fault = "dropped"
 	// Lose drops the response: the server has processed the request.
@@ -32,19 +38,32 @@ const (
 	Delay Fault = "delayed"
 )
 
-// Faults are all kinds of faults. Of these, a watch is only dropped before it
-// begins, delayed or refused.
-var Faults = []Fault{Conflict, TooManyRequests, InternalError, Unavailable, Drop, Lose, Delay}
+// faults are the kinds of faults of a Plan. Of these, a watch is only dropped before it
+// begins, delayed or refused. NotFound is not among them: for the operator, an object whose
+// path is not served does not exist, so that it does not repeat the write of a status, a
+// finalizer or a record; see also knownFaults in internal/helm.
+var faults = []Fault{Forbidden, Conflict, TooManyRequests, InternalError, Unavailable, GatewayTimeout, LateTimeout, Drop, Lose, Delay}
 
 // Plan defines the share of requests, from 0 to 1, that get a fault. The seed
 // decides which requests and which faults. Leases and events get none.
 type Plan struct {
 	Seed                   uint64
 	Writes, Reads, Watches float64
-	// Only restricts the kinds of faults; empty means all.
-	Only []Fault
-	// Path restricts faults to requests whose path contains it.
-	Path string
+}
+
+// Rule defines which requests get a fault.
+type Rule struct {
+	Fault Fault
+	// Match selects requests. Leases and events get no fault.
+	Match func(Call) bool
+	// Times is the number of requests that get the fault; 0 means all.
+	Times int
+}
+
+// activeRule is a rule in use.
+type activeRule struct {
+	Rule
+	matched int
 }
 
 // activePlan is a plan in use.
@@ -55,19 +74,38 @@ type activePlan struct {
 
 // Plan starts to inject faults, in place of the previous plan.
 func (p *Proxy) Plan(plan Plan) {
-	if len(plan.Only) == 0 {
-		plan.Only = Faults
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.faults = &activePlan{plan, rand.New(rand.NewPCG(plan.Seed, 0))}
+}
+
+// Rule adds a rule. The first rule that selects a request counts, and rules come before
+// the plan.
+func (p *Proxy) Rule(rule Rule) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rules = append(p.rules, &activeRule{Rule: rule})
+}
+
+// rule returns the fault of the rules for a request, or "" for none.
+func (p *Proxy) rule(call Call) Fault {
+	for _, rule := range p.rules {
+		if !rule.Match(call) {
+			continue
+		}
+		rule.matched++
+		if rule.Times == 0 || rule.matched <= rule.Times {
+			return rule.Fault
+		}
+	}
+	return ""
 }
 
 // Calm stops the injection of faults.
 func (p *Proxy) Calm() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.faults = nil
+	p.faults, p.rules = nil, nil
 }
 
 // Counts returns the number of injected faults by kind.
@@ -81,29 +119,41 @@ func (p *Proxy) Counts() map[Fault]int {
 func (p *Proxy) roll(call Call) Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.faults == nil || call.leaseOrEvent() || !strings.Contains(call.Path, p.faults.Path) {
+	if call.leaseOrEvent() {
 		return ""
 	}
-	share := p.faults.Reads
+	fault := p.rule(call)
+	if fault == "" && p.faults != nil {
+		fault = p.faults.roll(call)
+	}
+	if fault != "" {
+		p.counts[fault]++
+	}
+	return fault
+}
+
+func (a *activePlan) roll(call Call) Fault {
+	share := a.Reads
 	switch {
 	case call.Watch:
-		share = p.faults.Watches
+		share = a.Watches
 	case call.Write():
-		share = p.faults.Writes
+		share = a.Writes
 	}
-	if p.faults.rng.Float64() >= share {
+	if a.rng.Float64() >= share {
 		return ""
 	}
-	fault := p.faults.Only[p.faults.rng.IntN(len(p.faults.Only))]
+	fault := faults[a.rng.IntN(len(faults))]
 	switch {
 	case fault == Lose && call.Watch:
-		fault = Drop
+		return Drop
+	case fault == LateTimeout && !call.Write():
+		return GatewayTimeout
 	case fault == Conflict && call.Method == http.MethodDelete:
 		// For a deletion by UID, a conflict means that another object has this
 		// name. A real server reports that only if such an object exists.
-		fault = InternalError
+		return InternalError
 	}
-	p.counts[fault]++
 	return fault
 }
 
@@ -125,10 +175,12 @@ func linger(ctx context.Context) error {
 
 // reasons are the reasons that the API server sends with each status code.
 var reasons = map[Fault]metav1.StatusReason{
+	Forbidden:       metav1.StatusReasonForbidden,
 	Conflict:        metav1.StatusReasonConflict,
 	TooManyRequests: metav1.StatusReasonTooManyRequests,
 	InternalError:   metav1.StatusReasonInternalError,
 	Unavailable:     metav1.StatusReasonServiceUnavailable,
+	GatewayTimeout:  metav1.StatusReasonTimeout,
 }
 
 // answer returns the response of an API server that refuses the request.
@@ -137,17 +189,26 @@ func (f Fault) answer(r *http.Request) *http.Response {
 	if err != nil {
 		panic("harness: no response for fault " + string(f))
 	}
+	header := http.Header{"Content-Type": {"application/json"}}
+	message := "refused by the test on purpose"
+	switch f {
+	case Forbidden:
+		message = fmt.Sprintf("User %q cannot %s resource %q: %s", "test", strings.ToLower(r.Method), r.URL.Path, message)
+	case TooManyRequests:
+		header.Set("Retry-After", "1")
+	}
 	body, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
 		Status:   metav1.StatusFailure, Reason: reasons[f], Code: int32(code),
-		Message: "refused by the test on purpose",
+		Message: message,
 	})
 	if err != nil {
 		panic(err)
 	}
-	header := http.Header{"Content-Type": {"application/json"}}
-	if f == TooManyRequests {
-		header.Set("Retry-After", "1")
+	if f == NotFound {
+		// The API server answers this for a path that it does not serve.
+		header.Set("Content-Type", "text/plain")
+		body = []byte("404 page not found\n")
 	}
 	return &http.Response{
 		StatusCode: code, Status: strings.TrimSpace(strconv.Itoa(code) + " " + http.StatusText(code)),

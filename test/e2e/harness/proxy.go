@@ -16,8 +16,8 @@ import (
 
 // Proxy forwards requests of operators and users to the API server, see
 // Options.Proxy and User.Through. They keep their credentials. A Plan makes the
-// proxy refuse, lose or delay some requests; a Trap calls a function at a certain
-// write. The proxy listens on loopback only.
+// proxy refuse, lose or delay random requests, and a Rule certain requests; a Trap
+// calls a function at a certain write. The proxy listens on loopback only.
 type Proxy struct {
 	env      *Env
 	server   *httptest.Server
@@ -25,6 +25,7 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	faults *activePlan
+	rules  []*activeRule
 	trap   *Trap
 	counts map[Fault]int
 	// watches is the number of watches that began since the last call of Cut.
@@ -97,7 +98,7 @@ func (p *Proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err := linger(r.Context()); err != nil {
 			return nil, err
 		}
-	case Conflict, TooManyRequests, InternalError, Unavailable:
+	case Forbidden, NotFound, Conflict, TooManyRequests, InternalError, Unavailable, GatewayTimeout:
 		return fault.answer(r), nil
 	}
 	response, err := p.upstream.RoundTrip(r)
@@ -109,9 +110,13 @@ func (p *Proxy) RoundTrip(r *http.Request) (*http.Response, error) {
 		trap.fire(call)
 		lost = true
 	}
-	if lost {
+	switch {
+	case lost:
 		_ = response.Body.Close()
 		return nil, errLost
+	case fault == LateTimeout:
+		_ = response.Body.Close()
+		return GatewayTimeout.answer(r), nil
 	}
 	if call.Watch {
 		p.mu.Lock()
