@@ -62,8 +62,15 @@ func (s *subject) looksRight(ctx context.Context, cr *unstructured.Unstructured,
 	if s.hold == free && holds {
 		return errors.New("unexpectedly held")
 	}
+	s.checkClaim()
 	if s.bad && !holds {
 		return s.looksRefused(ctx, cr, ready)
+	}
+	if s.unclaimed && s.claim != "" && !holds {
+		if ready.Status != metav1.ConditionFalse || ready.Reason != api.ReasonApprovalRequired {
+			return errors.New("the deletion of the claim should wait for an approval")
+		}
+		return nil
 	}
 	if ready.Status != metav1.ConditionTrue {
 		return errors.New("not Ready")
@@ -147,7 +154,8 @@ func (s *subject) rested() {
 		s.frozen = s.env.Revisions(s.name)
 		return
 	}
-	s.asked = 0
+	s.asked, s.recordGone = 0, false
+	s.claim = s.liveClaim()
 	if s.hold != either {
 		return
 	}

@@ -26,6 +26,8 @@ var deck = []card{
 	{name: "clear-status", times: 1, subject: (*subject).clearStatus},
 	{name: "delete-dependent", times: 2, subject: (*subject).deleteDependent},
 	{name: "edit-dependent", times: 2, subject: (*subject).editDependent},
+	{name: "replace-dependent", times: 2, subject: (*subject).replaceDependent},
+	{name: "drop-claim", times: 2, subject: (*subject).dropClaim},
 	{name: "helm-upgrade", times: 1, subject: (*subject).helmUpgrade},
 	{name: "helm-upgrade-long", times: 1, subject: (*subject).helmUpgradeLong},
 	{name: "helm-rollback", times: 2, subject: (*subject).helmRollback},

@@ -14,7 +14,9 @@
 //   - the objects are those of its manifest, and no others have its labels,
 //   - nothing remains of deleted resources.
 //
-// At no time does a release have two pending revisions of the operator.
+// At no time does a release have two pending revisions of the operator. The operator
+// neither changes an object that another user has created in place of one of the release's
+// objects, nor deletes a claim whose deletion no user has approved.
 //
 // TestGraphs has another model: custom resources that depend on each other. It records every
 // change of them and of their releases, and expects that none precedes a dependency.

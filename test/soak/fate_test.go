@@ -58,7 +58,7 @@ func (w *world) deleteNamespace() string {
 		if s.alive && s.pause == "including-deletion" {
 			s.startTheClock()
 		}
-		s.alive = false
+		s.alive, s.strangers = false, nil
 	}
 	w.placeGone = true
 	w.Delete(harness.Object("v1", "Namespace", place.Namespace))

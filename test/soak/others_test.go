@@ -20,6 +20,7 @@ import (
 // operator.
 func (s *subject) helm(args ...string) string {
 	s.frozen = ""
+	s.letHelm()
 	if _, err := s.env.TryHelm(args...); err != nil {
 		s.world.totals.inc("helm command failed")
 		return args[0] + ", which failed: " + err.Error()
@@ -28,21 +29,22 @@ func (s *subject) helm(args ...string) string {
 }
 
 func (s *subject) helmUpgrade() string {
-	if len(s.env.Records(s.name)) == 0 {
+	if !s.mayRunHelm() {
 		return ""
 	}
-	return s.helm("upgrade", s.name, harness.Chart("pieces"), "--history-max", "0", "--set", "secret=helm,pieces.helm=mine")
+	return s.helm("upgrade", s.name, harness.Chart("pieces"), "--history-max", "0", "--set", "claim=true,secret=helm,pieces.helm=mine")
 }
 
 // helmUpgradeLong runs during other events, and fails in the end.
 func (s *subject) helmUpgradeLong() string {
-	if len(s.env.Records(s.name)) == 0 {
+	if !s.mayRunHelm() {
 		return ""
 	}
 	s.frozen = ""
+	s.letHelm()
 	s.world.errands.Go(func() {
 		_, err := s.env.TryHelm("upgrade", s.name, harness.Chart("pieces"), "--history-max", "0", "--timeout", "4s",
-			"--set", "hook.enabled=true,hook.hang=true")
+			"--set", "claim=true,hook.enabled=true,hook.hang=true")
 		if err == nil {
 			s.world.violatef("a helm upgrade with a hanging hook succeeded")
 		}
@@ -52,7 +54,7 @@ func (s *subject) helmUpgradeLong() string {
 
 func (s *subject) helmRollback() string {
 	records := s.env.Records(s.name)
-	if len(records) < 2 {
+	if len(records) < 2 || s.unclaimed {
 		return ""
 	}
 	to := records[s.world.rng.IntN(len(records)-1)].Labels["version"]
@@ -60,7 +62,7 @@ func (s *subject) helmRollback() string {
 }
 
 func (s *subject) helmUninstall() string {
-	if len(s.env.Records(s.name)) == 0 {
+	if !s.mayRunHelm() {
 		return ""
 	}
 	s.unask()
@@ -69,11 +71,12 @@ func (s *subject) helmUninstall() string {
 
 func (s *subject) deleteRecord() string {
 	records := s.env.Records(s.name)
-	if len(records) == 0 {
+	// Without records, a release that is installed again leaves its former claim.
+	if len(records) == 0 || s.unclaimed {
 		return ""
 	}
 	s.unask()
-	s.frozen = ""
+	s.frozen, s.recordGone = "", true
 	record := records[s.world.rng.IntN(len(records))]
 	err := s.env.Typed.CoreV1().Secrets(s.env.Namespace).Delete(s.world.t.Context(), record.Name, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {

@@ -40,6 +40,17 @@ func (s *subject) fix() string {
 	return fmt.Sprintf("to edit %d", s.edits)
 }
 
+// dropClaim edits the spec so that an upgrade would delete the claim. No user approves it.
+func (s *subject) dropClaim() string {
+	if s.bad || s.claim == "" || s.recordGone {
+		return ""
+	}
+	spec := s.nextSpec()
+	spec["claim"] = false
+	s.setSpec(spec, false)
+	return fmt.Sprintf("to edit %d", s.edits)
+}
+
 // rollBack requests a rollback to a revision of the operator that was deployed
 // before.
 func (s *subject) rollBack() string {

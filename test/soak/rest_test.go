@@ -31,6 +31,7 @@ func (w *world) rest() {
 	})
 	w.bury()
 	for _, s := range w.subjects {
+		s.dismissStrangers()
 		if !s.alive {
 			s.create()
 		}

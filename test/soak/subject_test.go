@@ -46,6 +46,14 @@ type subject struct {
 	refused bool
 	// corrupt is the record that was corrupted last.
 	corrupt string
+	// recordGone: a record was deleted in this round.
+	recordGone bool
+	// unclaimed: the spec has no claim any longer, which needs an approval.
+	unclaimed bool
+	// claim is the UID of the claim, which must not be deleted. It is empty if it is unknown.
+	claim types.UID
+	// strangers are objects that another user has created in place of the release's objects.
+	strangers []*unstructured.Unstructured
 }
 
 // hold defines whether the release is held after a rollback.
@@ -73,6 +81,7 @@ func (s *subject) nextSpec() map[string]any {
 	}
 	return map[string]any{
 		"pieces": pieces,
+		"claim":  true,
 		"hook":   map[string]any{"enabled": s.world.rng.IntN(4) == 0},
 	}
 }
@@ -88,6 +97,7 @@ func (s *subject) create() {
 	}
 	s.uid = created.GetUID()
 	s.alive, s.bad, s.pause, s.hold, s.refused, s.frozen = true, false, "", free, false, ""
+	s.unclaimed, s.claim = false, ""
 	s.asked, s.bare = 0, map[string]bool{}
 }
 
@@ -96,6 +106,8 @@ func (s *subject) create() {
 func (s *subject) setSpec(spec map[string]any, bad bool) {
 	s.world.t.Helper()
 	s.spec, s.bad = spec, bad
+	claimed, _ := spec["claim"].(bool)
+	s.unclaimed = !claimed
 	s.env.SetSpec(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": s.kind.GroupVersion().String(), "kind": s.kind.Kind,
 		"metadata": map[string]any{"name": s.name}, "spec": spec,
