@@ -159,6 +159,8 @@ func (w *faultyWorld) installByCLI() {
 	w.must(config.Init(flags, w.namespace, "secrets", func(string, ...any) {}))
 	install := action.NewInstall(config)
 	install.ReleaseName, install.Namespace, install.DisableHooks, install.SkipCRDs = "web", w.namespace, true, true
+	// Reading the schemas of all kinds takes seconds.
+	install.DisableOpenAPIValidation = true
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	w.must(yaml.Unmarshal([]byte(w.chart("")["crds/gauge.yaml"]), crd))
 	client, err := apiextensions.NewForConfig(apiServer.config)
