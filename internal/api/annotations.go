@@ -72,7 +72,8 @@ const (
 	// AnnotationOwner names the custom resource in readable form:
 	// "<kind>.<group>/<namespace>/<name>".
 	AnnotationOwner = Domain + "/owner"
-	// AnnotationApplied holds a hash of the resource as it was last sent to the API server.
+	// AnnotationApplied holds a hash of the resource as it was last sent to the API server. On a
+	// hook, it holds a random value, which identifies the request that created it.
 	AnnotationApplied = Domain + "/applied"
 	// AnnotationDrift on a managed resource sets what the operator does about its drift.
 	// The only value is DriftIgnore.

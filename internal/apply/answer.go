@@ -140,11 +140,12 @@ func isTimeout(err error) bool {
 }
 
 // isAboutContent reports whether an error depends on the content of a request only, whatever
-// its code is: 500 if a field has another type than its schema, and any code for a webhook.
+// its code is: 500 if a field has another type than its schema, and any code for a webhook. The
+// message may also be the whole response.
 func isAboutContent(message string) bool {
 	return strings.Contains(message, "failed to create typed patch object") ||
 		strings.Contains(message, "failed to convert new object") && !strings.Contains(message, "conversion webhook") ||
-		strings.HasPrefix(message, "admission webhook ") && strings.Contains(message, "denied the request")
+		strings.Contains(message, "admission webhook ") && strings.Contains(message, "denied the request")
 }
 
 // missingRule matches the message of the API server if no rule allows a request. Refusals by

@@ -154,7 +154,7 @@ func persist[T any](ctx context.Context, c Client, o Object, options Options, se
 		last = err
 		switch answer := o.answerOf(err); {
 		case answer == ConflictElsewhere:
-			if err := pause(ctx); err != nil {
+			if err := pause(ctx, rand.N(maxPause)); err != nil {
 				return nil, fmt.Errorf("apply %s: %w", Describe(o), err)
 			}
 			continue
@@ -207,18 +207,8 @@ func (options Options) normalize(o Object, rejection error) bool {
 	return len(changes) > 0
 }
 
-// pause waits for other clients that change the same object. It returns the error of the
-// context if that ends earlier.
-func pause(ctx context.Context) error {
-	select {
-	case <-time.After(rand.N(maxPause)):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// maxPause is the longest pause. The API server itself has tried several times.
+// maxPause is the longest wait for other clients that change the same object. The API server
+// itself has tried several times.
 const maxPause = 100 * time.Millisecond
 
 // hasDuplicateItems reports whether the API server rejected duplicate list items. If another
@@ -241,20 +231,6 @@ func (c Client) patch(ctx context.Context, o Object, manager string, options Opt
 		patch.DryRun = []string{metav1.DryRunAll}
 	}
 	return c.metadata(o).Patch(ctx, o.GetName(), types.ApplyPatchType, data, patch)
-}
-
-// Create creates the object, and fails if it exists. Hooks are created rather than applied,
-// so that an object of an earlier run does not count as the new hook.
-func (c Client) Create(ctx context.Context, o Object) (*unstructured.Unstructured, error) {
-	o, _ = o.inServedVersion(nil)
-	if planned, err := c.planned(ctx, Create, o, o.Unstructured); planned {
-		return o.Unstructured, err
-	}
-	created, err := c.dynamic(o).Create(ctx, o.Unstructured, metav1.CreateOptions{FieldManager: api.FieldManager})
-	if err != nil {
-		return nil, fmt.Errorf("create %s: %w", Describe(o), err)
-	}
-	return created, nil
 }
 
 // Get returns the metadata of the live object, or nil if it does not exist.

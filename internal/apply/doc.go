@@ -9,9 +9,10 @@
 // Options, or creates an object that does not exist (client.go), and a deletion deletes only
 // the object with the given UID (delete.go).
 //
-// AnswerOf returns what an error of the API server means, for all packages (answer.go).
+// AnswerOf returns what an error of the API server means, for all packages (answer.go). Repeats
+// is the transport that repeats the requests of an action during an outage (repeat.go).
 //
-//   - client.go: Apply, DryRun, Create and the reads.
+//   - client.go: Apply, DryRun and the reads. create.go: Create.
 //   - prepare.go: changes to an object before it is sent.
 //   - refusals.go, leftovers.go: changes to an object that the API server rejects, but
 //     accepts from Helm's own patches.

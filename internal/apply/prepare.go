@@ -55,7 +55,13 @@ func Prepare(object *unstructured.Unstructured, owner Owner, refer bool) (*unstr
 
 // SetDigest sets the digest of a prepared object in its annotation.
 func SetDigest(object *unstructured.Unstructured) error {
-	unstructured.RemoveNestedField(object.Object, "metadata", "annotations", api.AnnotationApplied)
+	if annotations := object.GetAnnotations(); annotations[api.AnnotationApplied] != "" {
+		delete(annotations, api.AnnotationApplied)
+		if len(annotations) == 0 {
+			annotations = nil
+		}
+		object.SetAnnotations(annotations)
+	}
 	digest, err := DigestOf(object)
 	if err == nil {
 		annotate(object, api.AnnotationApplied, digest)

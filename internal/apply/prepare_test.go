@@ -196,6 +196,21 @@ func TestPrepare_DigestFollowsContent(t *testing.T) {
 	}
 }
 
+// TestSetDigest_Repeated: a digest does not depend on an earlier one.
+func TestSetDigest_Repeated(t *testing.T) {
+	o := parse(t, aSecret)
+	var digests [2]string
+	for i := range digests {
+		if err := apply.SetDigest(o); err != nil {
+			t.Fatal(err)
+		}
+		digests[i] = o.GetAnnotations()[api.AnnotationApplied]
+	}
+	if digests[0] != digests[1] {
+		t.Errorf("the digests are %q", digests)
+	}
+}
+
 func TestPrepareHook_AddsMarks(t *testing.T) {
 	hook := parse(t, "{apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: apps, labels: {app: web}}}")
 	before := hook.DeepCopy()

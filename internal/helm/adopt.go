@@ -178,12 +178,11 @@ func (k *kubeClient) matchesLive(o apply.Object) (bool, error) {
 	}
 	after, err := k.objects.DryRun(k.ctx, o)
 	switch {
-	case k.ctx.Err() != nil:
-		return false, err
-	case err != nil && !isRefusal(err):
-		return false, err
+	case apply.AnswerOf(err) == apply.Refused, apply.AnswerOf(err) == apply.Gone:
+		// It would not stay as it is.
+		return false, nil
 	case err != nil:
-		return false, nil //nolint:nilerr // an object that is refused would not stay as it is
+		return false, err
 	}
 	for _, one := range []*unstructured.Unstructured{live, after} {
 		unstructured.RemoveNestedField(one.Object, "metadata")

@@ -94,7 +94,7 @@ func (r *run) outcome(err error) error {
 		err = r.driver.ReadErr
 	case errors.Is(r.driver.WriteErr, release.ErrStale):
 		err = r.driver.WriteErr
-	case errors.Is(r.kube.failedHook, ErrInterrupted):
+	case errors.Is(r.kube.failedHook, ErrInterrupted), apply.Retryable(r.kube.failedHook):
 		// The text is Helm's.
 		err = rewordedError{error: errors.Join(err, r.kube.failedHook), text: err.Error()}
 	case r.kube.ctx.Err() != nil:

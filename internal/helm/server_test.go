@@ -139,6 +139,9 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// Context returns the context of an action.
+func (w *world) Context() context.Context { return apply.WithRepeats(w.T.Context()) }
+
 // restart discards all state in memory, like a new process.
 func (w *world) restart() {
 	w.Helper()
@@ -148,7 +151,7 @@ func (w *world) restart() {
 	}
 	w.net = &trouble{next: shared.Transport}
 	httpClient := *shared
-	httpClient.Transport = w.net
+	httpClient.Transport = apply.Repeats{Next: w.net, Stopping: context.Background()}
 	w.index = release.NewIndex(func(release.Record) {})
 	w.known = map[string]*metav1.PartialObjectMetadata{}
 	w.objects = dependents{inventory.NewIndex(func(types.UID) {}, func(types.UID) {})}

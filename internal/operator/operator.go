@@ -318,7 +318,7 @@ func newConfigs(stopping context.Context, config *rest.Config, leaderElection bo
 	// Priority and fairness of the API server limits the operator.
 	config.QPS = -1
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return deadline{next: next, after: requestDeadline, stopping: stopping}
+		return deadline{next: next, after: requestDeadline}
 	})
 	config.Wrap(newWarnings(logger).wrapTransport)
 	config.WarningHandler = rest.NoWarnings{}
@@ -328,6 +328,7 @@ func newConfigs(stopping context.Context, config *rest.Config, leaderElection bo
 		config.Wrap(fence.CheckLease)
 		lease.Wrap(fence.ObserveLease)
 	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return apply.Repeats{Next: next, Stopping: stopping} })
 	return config, lease
 }
 

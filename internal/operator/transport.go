@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -36,17 +35,10 @@ func (noAnswerError) Error() string {
 // Timeout makes the error one of the network.
 func (noAnswerError) Timeout() bool { return true }
 
-// discoveryPath matches discovery requests. The URL of the API server may have a path
-// prefix.
-var discoveryPath = regexp.MustCompile(`/(api(/[^/]+)?|apis(/[^/]+(/[^/]+)?)?)$`)
-
 // deadline limits the duration of every request that is not a watch.
 type deadline struct {
 	next  http.RoundTripper
 	after time.Duration
-	// stopping ends when the operator stops, and with it discovery requests, for which
-	// client-go has no context.
-	stopping context.Context
 }
 
 // RoundTrip sends the request. The deadline includes reading the response.
@@ -55,10 +47,6 @@ func (d deadline) RoundTrip(request *http.Request) (*http.Response, error) {
 		return d.next.RoundTrip(request)
 	}
 	ctx, cancel := context.WithTimeoutCause(request.Context(), d.after, errNoAnswer)
-	if discoveryPath.MatchString(request.URL.Path) {
-		end, forget := cancel, context.AfterFunc(d.stopping, cancel)
-		cancel = func() { forget(); end() }
-	}
 	response, err := d.next.RoundTrip(request.WithContext(ctx))
 	if err != nil {
 		err = explain(ctx, err)

@@ -39,7 +39,7 @@ func fetch(t *testing.T, ctx context.Context, url string, after time.Duration) (
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := deadline{next: http.DefaultTransport, after: after, stopping: t.Context()}.RoundTrip(request)
+	response, err := deadline{next: http.DefaultTransport, after: after}.RoundTrip(request)
 	if err != nil {
 		return "", err
 	}

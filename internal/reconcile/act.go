@@ -117,6 +117,7 @@ func (r *Reconciler) run(ctx context.Context, v *snapshot, d plan.Decision) {
 		Release: v.Release, Owner: v.CR.GetUID(), Step: d.Step, Inputs: r.inputs(v, d.Step), Key: r.queueKey(v, d), Until: r.Until,
 		Done: func() { r.Wake(v.key, after) },
 		Action: func(ctx context.Context, slot queue.Slot) {
+			ctx = apply.WithRepeats(ctx)
 			logger.V(1).Info("action started")
 			// If the action was queued, no earlier reconciliation reports its start.
 			r.Wake(v.key, slow)

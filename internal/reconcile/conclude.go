@@ -48,6 +48,7 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 	case stale && !lasting:
 		// The action has changed nothing. The concurrent change causes a reconciliation.
 		logger.V(1).Info("action aborted: release changed concurrently", "reason", err.Error())
+		r.reportConflict(v, err)
 	case errors.Is(err, queue.ErrShutdown):
 		logger.Info("action interrupted", "reason", err.Error())
 	case errors.Is(err, helm.ErrInterrupted):
@@ -77,6 +78,14 @@ func (r *Reconciler) conclude(ctx context.Context, v *snapshot, d plan.Decision,
 		f.Unserved = apply.AnswerOf(err) == apply.Unserved
 		logger.Error(err, "action failed", "reason", f.Reason)
 		r.fail(v, d, f, err)
+	}
+}
+
+// reportConflict emits an event if the API server has rejected a write because of another client.
+// Otherwise only the operator's cache was behind.
+func (r *Reconciler) reportConflict(v *snapshot, err error) {
+	if apply.AnswerOf(err) != apply.None {
+		r.Recorder.Event(v.CR, corev1.EventTypeWarning, api.EventInterrupted, note(err.Error(), err))
 	}
 }
 

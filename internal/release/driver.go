@@ -318,7 +318,7 @@ func (d *Driver) Delete(key string) (rls *helmrelease.Release, err error) {
 	err = d.Secrets.Delete(d.Ctx, key, options)
 	switch answer := apply.AnswerOf(err); {
 	case answer == apply.Conflict:
-		return nil, fmt.Errorf("%w: record %s was replaced", ErrStale, key)
+		return nil, fmt.Errorf("%w: another client has replaced record %s: %w", ErrStale, key, err)
 	case err != nil && answer != apply.Gone:
 		return nil, fmt.Errorf("delete release record %s: %w", key, err)
 	}

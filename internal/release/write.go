@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,8 +30,8 @@ const (
 // client has written or deleted the record.
 //
 // A write whose response is lost may have been processed. Then the next attempt is rejected,
-// but the record has the content of this write, which no other write has: it contains the
-// time in nanoseconds.
+// but the record has the content and the labels of this write. client-go repeats some writes
+// itself, so this holds for the first attempt, too.
 func (d *Driver) write(ctx context.Context, secret *corev1.Secret, send func(context.Context) (*corev1.Secret, error)) error {
 	failed := func(err error) error { return fmt.Errorf("store release record %s: %w", secret.Name, err) }
 	pause, exists := minPause, secret.ResourceVersion != ""
@@ -39,12 +40,12 @@ func (d *Driver) write(ctx context.Context, secret *corev1.Secret, send func(con
 		stored, err := send(ctx)
 		answer := apply.AnswerOf(err)
 		// Without the record, it is the namespace that does not exist.
-		rejected := answer == apply.Conflict || answer == apply.Gone && exists
-		if rejected && outage != nil {
+		rejection, rejected := err, answer == apply.Conflict || answer == apply.Gone && exists
+		if rejected {
 			var live *corev1.Secret
 			live, err = d.Secrets.Get(ctx, secret.Name, metav1.GetOptions{})
 			answer = apply.AnswerOf(err)
-			if err == nil && bytes.Equal(live.Data["release"], secret.Data["release"]) {
+			if err == nil && isStored(secret, live) {
 				stored, rejected = live, false
 			} else {
 				rejected = err == nil || answer == apply.Gone
@@ -52,7 +53,7 @@ func (d *Driver) write(ctx context.Context, secret *corev1.Secret, send func(con
 		}
 		switch {
 		case rejected:
-			return fmt.Errorf("%w: record %s was created, changed or deleted by another client", ErrStale, secret.Name)
+			return fmt.Errorf("%w: another client has created, changed or deleted record %s: %w", ErrStale, secret.Name, rejection)
 		case err == nil:
 			d.stored(stored)
 			return nil
@@ -75,6 +76,13 @@ func (d *Driver) write(ctx context.Context, secret *corev1.Secret, send func(con
 			return failed(outage)
 		}
 	}
+}
+
+// isStored reports whether a live record is the one that was sent.
+func isStored(sent, live *corev1.Secret) bool {
+	merged := maps.Clone(live.Labels)
+	maps.Copy(merged, sent.Labels)
+	return bytes.Equal(live.Data["release"], sent.Data["release"]) && maps.Equal(merged, live.Labels)
 }
 
 // outlive returns a context that ends a grace period after ctx.
