@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -24,6 +25,7 @@ import (
 // fakeObserved returns one object for each selection, and records the selections.
 type fakeObserved struct {
 	asked     []catalog.Selection
+	mu        sync.Mutex
 	forgotten []types.UID
 }
 
@@ -36,7 +38,11 @@ func (f *fakeObserved) Select(_ context.Context, _ types.UID, selections []catal
 	return objects, map[string]string{}
 }
 
-func (f *fakeObserved) Forget(user types.UID) { f.forgotten = append(f.forgotten, user) }
+func (f *fakeObserved) Forget(user types.UID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.forgotten = append(f.forgotten, user)
+}
 
 // ownFields returns a Reconciler of a kind with these status fields. They may read pods
 // and, for a custom resource with spec.tier, other objects.

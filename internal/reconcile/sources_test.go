@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -27,6 +28,7 @@ type fakeSources struct {
 	asked     []valuesfrom.Source
 	seen      []string
 	fails     error
+	mu        sync.Mutex
 	forgotten []types.UID
 }
 
@@ -42,7 +44,11 @@ func (f *fakeSources) Merge(_ context.Context, _ types.UID, from []valuesfrom.So
 	return over, valuesfrom.Secrets{"canary"}, f.fails
 }
 
-func (f *fakeSources) Forget(user types.UID) { f.forgotten = append(f.forgotten, user) }
+func (f *fakeSources) Forget(user types.UID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.forgotten = append(f.forgotten, user)
+}
 
 // sourced returns a Reconciler of a kind with these sources, and records its wakes.
 func sourced(t *testing.T, valuesFrom string) (r *Reconciler, fake *fakeSources, woken *[]time.Duration) {
