@@ -24,7 +24,7 @@ func administrator(env *harness.Env) (*harness.User, *harness.Audit) {
 }
 
 // Plan equals action: the writes of the operator after an edit are those of the plan,
-// object by object and field by field, for random edits: 30, or 200 with
+// object by object and field by field, for random edits: 20, or 200 with
 // $CHARTWRIGHT_LONG. The plans write nothing.
 func TestPlan_EqualsAction(t *testing.T) {
 	t.Parallel()
@@ -34,7 +34,7 @@ func TestPlan_EqualsAction(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	// More edits of one custom resource would wait for its allowance.
-	resources, edits := testenv.Attempts(6, 40), 5
+	resources, edits := testenv.Attempts(4, 40), 5
 	t.Run("edits", func(t *testing.T) {
 		for n := range resources {
 			t.Run(strconv.Itoa(n), func(t *testing.T) {
