@@ -198,7 +198,7 @@ verify-vulnerabilities: $(BIN)/govulncheck ## Check for known vulnerabilities in
 # both and record the state of the cluster that it leaves: see previous-state.
 PREVIOUS_VERSION := v0.2.0
 PREVIOUS_COMMIT  := 092a25201b566a909a7b8b31c09e5d81496e7b95
-PREVIOUS_TESTS   := DowngradeChangesNothing|ReplicasOfTwoVersions
+PREVIOUS_TESTS   := DowngradeChangesNothing|ReplicasOfTwoVersions|ApprovalWaits
 
 test-previous: build cluster-binaries $(BIN)/previous/chartwright ## Test up- and downgrades between the previous version and this one.
 	@cd test && CHARTWRIGHT_PREVIOUS=$(CURDIR)/$(BIN)/previous/chartwright $(GO_TEST) -v ./e2e -run '^TestPreviousVersion_($(PREVIOUS_TESTS))$$'

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"slices"
 	"testing"
@@ -216,4 +217,42 @@ func TestPreviousVersion_ReplicasOfTwoVersions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPreviousVersion_ApprovalWaits: an approval that waits in the previous version waits in the
+// current one, too, and the other way round. Nothing is changed before it is given.
+func TestPreviousVersion_ApprovalWaits(t *testing.T) {
+	t.Parallel()
+	program := previousProgram(t)
+	env := harness.New(t)
+	l := losses{env, env.NewKind("Losses")}
+	env.InstallCRD(l.kind)
+	entry := harness.MakeEntry(l.kind, harness.Chart("losses"))
+	maps.Copy(entry, lossesAllowed)
+	watches := env.Watches(entry)
+	start := func(program string) *harness.Operator {
+		return env.NewOperator(harness.Options{Program: program, Watches: watches, Account: env.NewAccount()}).Start()
+	}
+	operator := start(program)
+	cr := l.cr("web", map[string]any{"claims": []any{"a"}})
+	env.Create(cr)
+	env.WaitReady(cr)
+	env.SetSpec(l.cr("web", map[string]any{"message": "two"}))
+	waitApproval(env, cr, "delete PersistentVolumeClaim")
+	claim := env.Get(harness.Object("v1", "PersistentVolumeClaim", "web-a"))
+	for _, next := range []string{"", program, ""} {
+		operator.Stop()
+		operator = start(next)
+		audit := env.Audit(operator.User())
+		fenceOf(env, l.kind)
+		waitApproval(env, cr, "delete PersistentVolumeClaim")
+		expectUnwritten(t, audit, "web")
+		env.ExpectRevisions("web", "1 deployed")
+		if live := env.Get(claim); live.GetUID() != claim.GetUID() || live.GetDeletionTimestamp() != nil {
+			t.Errorf("the claim has the metadata %v", live.Object["metadata"])
+		}
+	}
+	approve(env, cr, "delete PersistentVolumeClaim")
+	env.WaitGone(claim)
+	env.ExpectRevisions("web", "1 superseded, 2 deployed")
 }
