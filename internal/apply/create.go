@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -28,13 +29,17 @@ func (c Client) Create(ctx context.Context, o Object) (*unstructured.Unstructure
 		annotate(o.Unstructured, api.AnnotationApplied, rand.Text())
 	}
 	var until time.Time
+	limit := repeatsFor
 	for delay := minRepeatPause; ; delay = min(2*delay, maxRepeatPause) {
 		created, err := c.createOnce(ctx, o)
 		if err == nil {
 			return created, nil
 		}
+		if AnswerOf(err) == Unavailable && !apierrors.IsTooManyRequests(err) {
+			limit = repeatsForPart
+		}
 		if until.IsZero() {
-			until = time.Now().Add(repeatsFor)
+			until = time.Now().Add(limit)
 		}
 		if !Retryable(err) || time.Now().Add(delay).After(until) || pause(ctx, delay) != nil {
 			return nil, fmt.Errorf("create %s: %w", Describe(o), err)

@@ -16,8 +16,8 @@ import (
 )
 
 // Limits of the time in which a request is repeated after its first failure. The second is for
-// failures of a part of the API server, such as a webhook or an aggregated API server: an action
-// must not occupy its slot for long while others could run.
+// responses that say that a part of the API server fails, such as a webhook or an aggregated API
+// server: other actions could run, and the status must name the cause soon.
 const (
 	repeatsFor     = 30 * time.Second
 	repeatsForPart = 5 * time.Second
@@ -68,7 +68,7 @@ func (t Repeats) RoundTrip(request *http.Request) (*http.Response, error) {
 		if !failed(response, err) || !repeatable(request, response, err) {
 			return response, err
 		}
-		if response != nil && response.StatusCode == http.StatusInternalServerError {
+		if response != nil && response.StatusCode != http.StatusTooManyRequests {
 			limit = min(limit, repeatsForPart)
 		}
 		if until.IsZero() {
