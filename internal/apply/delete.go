@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -23,7 +22,7 @@ func (c Client) DeleteUID(ctx context.Context, o Object, uid types.UID, policy m
 			PropagationPolicy: &policy,
 		})
 	})
-	if apierrors.IsConflict(err) {
+	if o.answerOf(err) == Conflict {
 		// A precondition is not the only possible cause of a conflict.
 		live, readErr := c.Get(ctx, o)
 		if readErr == nil && (live == nil || live.GetUID() != uid) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,7 +22,7 @@ import (
 func (c Client) TakeOverFields(ctx context.Context, o Object, live *metav1.PartialObjectMetadata, managers []string) (*metav1.PartialObjectMetadata, error) {
 	names := sets.New(managers...).Delete(controllerManager)
 	upgraded, err := c.takeManagedFields(ctx, o, live, names)
-	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+	if answer := o.answerOf(err); answer != Conflict && answer != Gone {
 		return upgraded, err
 	}
 	// Another client has changed the object since it was read.

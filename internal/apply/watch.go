@@ -91,7 +91,7 @@ func (c Client) watchOnce(ctx context.Context, o Object, done func(*unstructured
 // isInterruption reports whether an error of a watch is caused by a restart of the API server.
 // If the watch had begun before, a missing permission is temporary.
 func isInterruption(err error, began bool) bool {
-	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
+	return AnswerOf(err) == Expired ||
 		began && (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err))
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"helm.sh/helm/v3/pkg/action"
 	helmrelease "helm.sh/helm/v3/pkg/release"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -151,7 +150,7 @@ func (c *Client) mark(ctx context.Context, record release.Record, labels, annota
 		return nil
 	}
 	err := c.patchRecord(ctx, record, map[string]any{"labels": orNull(labels), "annotations": orNull(annotations)})
-	if apierrors.IsNotFound(err) {
+	if apply.AnswerOf(err) == apply.Gone {
 		c.config.Index.Remove(record)
 		return fmt.Errorf("%w: record %s no longer exists", release.ErrStale, record.Secret)
 	}

@@ -134,7 +134,7 @@ func (r *run) createdNamespace() (*corev1.Namespace, error) {
 	}
 	namespace, err := r.client.config.Clientset.CoreV1().Namespaces().Get(r.kube.ctx, r.Namespace, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
+	case apply.AnswerOf(err) == apply.Gone:
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read the release's namespace: %w", err)
@@ -186,7 +186,7 @@ func (r *run) removeNamespace() error {
 		return err
 	}
 	err = r.client.config.Clientset.CoreV1().Namespaces().Delete(r.kube.ctx, r.Namespace, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &namespace.UID}})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err != nil && apply.AnswerOf(err) != apply.Gone {
 		return fmt.Errorf("delete the release's namespace: %w", err)
 	}
 	return nil

@@ -9,7 +9,6 @@ import (
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -126,7 +125,7 @@ func (r *run) planNamespace(namespace *corev1.Namespace) error {
 		return nil
 	}
 	write := apply.Write{Verb: apply.Create, Key: apply.Key{Kind: "Namespace", Name: namespace.Name}}
-	if !apierrors.IsNotFound(err) {
+	if apply.AnswerOf(err) != apply.Gone {
 		write.Unknown = err
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(namespace)

@@ -12,7 +12,6 @@ import (
 	helmkube "helm.sh/helm/v3/pkg/kube"
 	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -73,7 +72,7 @@ func (c *Client) Restore(ctx context.Context, r Request) error {
 func (r *run) patchUnchanged(record release.Record, metadata map[string]any) error {
 	metadata["resourceVersion"] = r.driver.Versions[record.Secret]
 	err := r.client.patchRecord(r.kube.ctx, record, metadata)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+	if answer := apply.AnswerOf(err); answer == apply.Conflict || answer == apply.Gone {
 		return fmt.Errorf("%w: record %s was changed concurrently", release.ErrStale, record.Secret)
 	}
 	return err

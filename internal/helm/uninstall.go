@@ -349,5 +349,5 @@ func (c *Client) accountGone(ctx context.Context, r Request) bool {
 		return false
 	}
 	account, err := c.config.Clientset.CoreV1().ServiceAccounts(r.Namespace).Get(ctx, r.ServiceAccount, metav1.GetOptions{})
-	return apierrors.IsNotFound(err) || err == nil && account.DeletionTimestamp != nil
+	return apply.AnswerOf(err) == apply.Gone || err == nil && account.DeletionTimestamp != nil
 }

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -145,7 +144,7 @@ func (c outputsClient) Publish(ctx context.Context, owner apply.Owner, secret *c
 	secrets := c.core.Secrets(secret.Namespace)
 	live, err := secrets.Get(ctx, secret.Name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
+	case apply.AnswerOf(err) == apply.Gone:
 		return secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: outputsManager})
 	case err != nil:
 		return nil, fmt.Errorf("read Secret %s/%s: %w", secret.Namespace, secret.Name, err)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -77,7 +76,7 @@ func (r *Reconciler) patchFinalizer(ctx context.Context, v *snapshot, change fun
 	patch := client.MergeFromWithOptions(v.CR, client.MergeFromWithOptimisticLock{})
 	err := r.Patcher.Patch(ctx, changed, patch)
 	switch {
-	case apierrors.IsNotFound(err):
+	case apply.AnswerOf(err) == apply.Gone:
 		return nil
 	case err != nil:
 		return fmt.Errorf("patch the finalizers: %w", err)
@@ -90,7 +89,7 @@ func (r *Reconciler) patchFinalizer(ctx context.Context, v *snapshot, change fun
 // garbage collector may change the finalizers at the same time.
 func (r *Reconciler) removeFinalizers(ctx context.Context, v *snapshot) error {
 	err := r.patchFinalizer(ctx, v, unguard)
-	if apierrors.IsConflict(err) {
+	if apply.AnswerOf(err) == apply.Conflict {
 		return fmt.Errorf("%w: %w", release.ErrStale, err)
 	}
 	return err

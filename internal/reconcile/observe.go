@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -86,7 +85,7 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*unstr
 	cr := &unstructured.Unstructured{}
 	cr.SetGroupVersionKind(r.Kind.GVK())
 	if err := r.Reader.Get(ctx, key, cr); err != nil {
-		if apierrors.IsNotFound(err) {
+		if apply.AnswerOf(err) == apply.Gone {
 			return nil, nil
 		}
 		return nil, fmt.Errorf("read %s %s from the cache: %w", r.Kind.Kind, key, err)

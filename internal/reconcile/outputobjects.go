@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
@@ -122,7 +120,7 @@ func (r *Reconciler) readForOutputs(ctx context.Context, v *snapshot, key apply.
 	defer cancel()
 	object, err := r.Outputs.Read(reading, key, left)
 	switch {
-	case apierrors.IsNotFound(err):
+	case apply.AnswerOf(err) == apply.Gone:
 		// The watch reports the deletion next.
 		return nil, fmt.Errorf("the object was deleted: %w", err)
 	case err != nil && reading.Err() != nil && ctx.Err() == nil:

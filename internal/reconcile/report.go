@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
@@ -57,7 +58,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, v *snapshot, d plan.Decisi
 	}
 	patched := v.CR.DeepCopy()
 	switch err = r.Patcher.PatchStatus(ctx, patched, client.RawPatch(types.MergePatchType, data)); {
-	case apierrors.IsNotFound(err):
+	case apply.AnswerOf(err) == apply.Gone:
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("patch the status: %w", err)

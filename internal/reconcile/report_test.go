@@ -2,11 +2,16 @@ package reconcile
 
 import (
 	"context"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -42,5 +47,56 @@ func TestReport_KeepsConditionsOfOthers(t *testing.T) {
 	conditions, _, _ := unstructured.NestedSlice(w.apiServer.cr.Object, "status", "conditions")
 	if !slices.ContainsFunc(conditions, func(c any) bool { return c.(map[string]any)["type"] == "ScanDone" }) {
 		t.Errorf("the condition of the other controller is gone: %v", conditions)
+	}
+}
+
+// unserved is a Patcher of an API server that answers with a 404 page, as for a path that it
+// does not serve.
+type unserved struct {
+	*memoryAPI
+	status, finalizers int
+}
+
+func notServed(name string) error {
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, "PATCH", schema.GroupResource{Resource: "webs"}, name, "404 page not found", 0, true)
+}
+
+func (u *unserved) PatchStatus(ctx context.Context, cr *unstructured.Unstructured, patch client.Patch) error {
+	if u.status > 0 {
+		u.status--
+		return notServed(cr.GetName())
+	}
+	return u.memoryAPI.PatchStatus(ctx, cr, patch)
+}
+
+func (u *unserved) Patch(ctx context.Context, cr *unstructured.Unstructured, patch client.Patch) error {
+	if u.finalizers > 0 {
+		u.finalizers--
+		return notServed(cr.GetName())
+	}
+	return u.memoryAPI.Patch(ctx, cr, patch)
+}
+
+// TestReport_RepeatsPatchAfterUnservedPath: a 404 that does not name the custom resource fails
+// the reconciliation, and the next one writes the finalizer and the status.
+func TestReport_RepeatsPatchAfterUnservedPath(t *testing.T) {
+	for name, at := range map[string]unserved{"status": {status: 1}, "finalizers": {finalizers: 1}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.stored(1, api.StatusDeployed)
+			w.applied()
+			if at.finalizers > 0 {
+				w.apiServer.cr.SetFinalizers(nil)
+			}
+			at.memoryAPI = w.apiServer
+			w.Patcher = &at
+			if _, err := w.Reconcile(t.Context(), ctrl.Request{NamespacedName: webKey}); err == nil || !strings.Contains(err.Error(), "patch the "+name) {
+				t.Errorf("error %v", err)
+			}
+			w.reconcile()
+			if ready := w.ready(); ready != "True Deployed" || !slices.Contains(w.apiServer.cr.GetFinalizers(), api.Finalizer) {
+				t.Errorf("condition Ready is %q, finalizers are %v", ready, w.apiServer.cr.GetFinalizers())
+			}
+		})
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"context"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
@@ -31,7 +31,7 @@ func (r *Reconciler) remember(ctx context.Context, key types.NamespacedName, wri
 	switch err := r.Reader.Get(ctx, key, cached); {
 	case err == nil:
 		r.latest.seen(key, cached.GetResourceVersion())
-	case apierrors.IsNotFound(err):
+	case apply.AnswerOf(err) == apply.Gone:
 		r.latest.forget(key)
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 	"github.com/chartwright/chartwright/internal/chart/render"
@@ -236,7 +237,7 @@ func (d *Driver) setAside(secret *corev1.Secret, cause error) error {
 		return fmt.Errorf("%w, and it cannot be set aside: %w", cause, err)
 	}
 	err := d.Secrets.Delete(d.Ctx, secret.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &secret.UID}})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err != nil && apply.AnswerOf(err) != apply.Gone {
 		return fmt.Errorf("%w, and it cannot be set aside: %w", cause, err)
 	}
 	if r, ok := FromMeta(secret); ok {

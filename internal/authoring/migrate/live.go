@@ -147,7 +147,7 @@ func (k *kindCheck) definition(ctx context.Context) error {
 	case apierrors.IsForbidden(err):
 		k.forbidden(resource.GroupResource(), "get", "to compare the CRD")
 		return nil
-	case apierrors.IsNotFound(err):
+	case apply.AnswerOf(err) == apply.Gone:
 		k.addf(Breaks, "", "the cluster has no CustomResourceDefinition %s: another API server serves the kind", name)
 		return nil
 	case err != nil:

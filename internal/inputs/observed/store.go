@@ -7,11 +7,11 @@ import (
 	"maps"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/inputs"
 )
 
@@ -202,7 +202,7 @@ func (s *Store) readmit(ctx context.Context, user types.UID, selections []Select
 	for _, refused := range found {
 		w := refused.name.watch
 		whole, err := s.read(ctx, w.GroupVersionKind, refused.name.NamespacedName)
-		if apierrors.IsNotFound(err) {
+		if apply.AnswerOf(err) == apply.Gone {
 			// The informer reports the deletion.
 			continue
 		}

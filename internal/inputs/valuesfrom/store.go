@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/inputs"
 )
 
@@ -161,7 +162,7 @@ func (s *Store) content(ctx context.Context, source Source) (content, error) {
 	}
 	found, err := known.get(ctx, s.read, source, version)
 	switch {
-	case apierrors.IsNotFound(err):
+	case apply.AnswerOf(err) == apply.Gone:
 		return content{}, (*watched)(nil).notFound(source)
 	case apierrors.IsForbidden(err):
 		return content{}, source.failf(api.ReasonValuesSourceForbidden, "%s: the operator lacks the permission to get it: add a rule to the operator's role", source.Ref)

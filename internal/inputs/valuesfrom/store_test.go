@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -353,6 +354,26 @@ func TestStore_TreatsNotFoundAsDeleted(t *testing.T) {
 	}
 	if _, _, err := c.Merge(t.Context(), "u", []Source{whole(secret)}, map[string]any{}); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestStore_RetriesUnservedPath: an API server that does not serve the path of an object does
+// not report that the object is missing, so that not even an optional one is skipped.
+func TestStore_RetriesUnservedPath(t *testing.T) {
+	c := newCluster()
+	c.putAndSend(secret, map[string]string{"values.yaml": "a: 1"})
+	c.fails = apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", schema.GroupResource{Resource: "secrets"}, "web", "404 page not found", 0, true)
+	optional := whole(secret)
+	optional.Optional = true
+	for _, source := range []Source{whole(secret), optional} {
+		var unusable *Error
+		if values, _, err := c.Merge(t.Context(), "u", []Source{source}, map[string]any{}); err == nil || errors.As(err, &unusable) {
+			t.Errorf("optional: %v: values %v, error %v", source.Optional, values, err)
+		}
+	}
+	c.fails = nil
+	if got := c.merge(t, "u", optional); len(got) != 1 {
+		t.Errorf("%v", got)
 	}
 }
 

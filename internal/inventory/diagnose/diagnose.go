@@ -89,7 +89,7 @@ func read[T any](ctx context.Context, s *search, from interface {
 	own := Cause{Object: key}
 	o, err := from.Get(ctx, key.Name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
+	case apply.AnswerOf(err) == apply.Gone:
 		return Cause{Object: key, Reason: "NotFound", Message: "object not found"}, nil
 	case s.isForbidden(permission, err):
 		return s.withWarning(ctx, own, uid)

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -99,7 +98,10 @@ func (s *search) absentHook(key apply.Key, permission string, err error) (Hook, 
 	if s.isForbidden(permission, err) {
 		return s.unknown(key), nil
 	}
-	return Hook{State: api.HookStarting}, client.IgnoreNotFound(err)
+	if apply.AnswerOf(err) == apply.Gone {
+		err = nil
+	}
+	return Hook{State: api.HookStarting}, err
 }
 
 // unknown returns the state of a hook whose pods cannot be read: a pod may be running.

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart/source"
 	"github.com/chartwright/chartwright/internal/chartkind"
 )
@@ -37,7 +37,7 @@ func (c *Controller) credentials(ctx context.Context, from chartkind.Chart) (Cre
 	name := from.SecretRef.Name
 	secret, err := c.Secrets.Get(ctx, name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
+	case apply.AnswerOf(err) == apply.Gone:
 		return Credentials{}, fmt.Errorf("spec.chart.secretRef: no Secret %s in the namespace %s of the operator: create it there", name, c.Namespace)
 	case err != nil:
 		return Credentials{}, fmt.Errorf("spec.chart.secretRef: read the Secret %s in the namespace %s of the operator: %w", name, c.Namespace, err)

@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chartkind"
 )
 
@@ -29,7 +29,7 @@ func (c *Controller) report(ctx context.Context, ck chartkind.ChartKind, facts c
 	}
 	written := map[string]any{"observedGeneration": status.ObservedGeneration, "conditions": status.Conditions, "chart": status.Chart}
 	err := c.patch(ctx, ck.Name, "status", map[string]any{"metadata": map[string]any{"uid": ck.UID, "resourceVersion": ck.ResourceVersion}, "status": written})
-	if apierrors.IsNotFound(err) {
+	if apply.AnswerOf(err) == apply.Gone {
 		return nil
 	}
 	if err != nil {

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart/compat"
 	"github.com/chartwright/chartwright/internal/chart/crd"
@@ -246,8 +247,10 @@ func installOnce(ctx context.Context, c client.Client, kind catalog.Kind, operat
 func readCRD(ctx context.Context, c client.Client, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	if err := c.Get(ctx, types.NamespacedName{Name: name}, object); err != nil {
-		return nil, client.IgnoreNotFound(err)
+	if err := c.Get(ctx, types.NamespacedName{Name: name}, object); apply.AnswerOf(err) == apply.Gone {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
 	}
 	definition := &apiextensionsv1.CustomResourceDefinition{}
 	return definition, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition)

@@ -21,6 +21,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/operator/readiness"
 	"github.com/chartwright/chartwright/internal/release/signing"
 )
@@ -233,8 +234,8 @@ func (m *Manager) rotate(ctx context.Context, secret *corev1.Secret) error {
 	rotated.Data = maps.Clone(secret.Data)
 	rotated.Data[currentKey], rotated.Data[previousKey] = newKey(), secret.Data[currentKey]
 	_, err := m.Clientset.CoreV1().Secrets(m.Secret.Namespace).Update(ctx, rotated, metav1.UpdateOptions{})
-	switch {
-	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+	switch answer := apply.AnswerOf(err); {
+	case answer == apply.Conflict, answer == apply.Gone:
 		// The watch delivers the change.
 		return nil
 	case err != nil:
