@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart/render"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
@@ -184,6 +185,9 @@ func (t *lookupTransport) RoundTrip(request *http.Request) (*http.Response, erro
 		if err != nil {
 			return nil, err
 		}
+		if _, object := parseAPIPath(path); object && response.StatusCode == http.StatusNotFound && !isAbsence(body) {
+			return nil, apierrors.NewServiceUnavailable("look up " + path + ": the API server does not serve it at present")
+		}
 		known = cachedResponse{response: *response, body: body}
 		// The client may repeat a request that the API server could not process.
 		if temporary := response.StatusCode == http.StatusTooManyRequests || response.StatusCode >= http.StatusInternalServerError; !temporary {
@@ -198,6 +202,13 @@ func (t *lookupTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	response.Header = known.response.Header.Clone()
 	response.Body = io.NopCloser(bytes.NewReader(known.body))
 	return &response, nil
+}
+
+// isAbsence reports whether the body of a 404 names an object that does not exist. For Helm, each
+// 404 means that.
+func isAbsence(body []byte) bool {
+	answer := &apierrors.StatusError{}
+	return json.Unmarshal(body, &answer.ErrStatus) == nil && apply.AnswerOf(answer) == apply.Gone
 }
 
 // lookup returns the lookup function for the action's templates.

@@ -5,13 +5,17 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v3/pkg/action"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -170,6 +174,35 @@ func TestLookup_DoesNotCacheErrors(t *testing.T) {
 	c.err = nil
 	if got, err := ask(t, a, "/api/v1", ""); err != nil || got != "/api/v1, request 2" {
 		t.Errorf("got %q, %v", got, err)
+	}
+}
+
+// Helm treats each 404 as an object that does not exist. A chart that keeps a generated password
+// would generate another one.
+func TestLookup_FailsIfPathIsNotServed(t *testing.T) {
+	answer := reply{http.StatusNotFound, "404 page not found"}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/api/v1" {
+			_, _ = io.WriteString(w, `{"kind": "APIResourceList", "groupVersion": "v1", "resources": [{"name": "secrets", "namespaced": true, "kind": "Secret"}]}`)
+			return
+		}
+		w.WriteHeader(answer.status)
+		_, _ = io.WriteString(w, answer.body)
+	}))
+	t.Cleanup(server.Close)
+	lookup := (&run{
+		config: &action.Configuration{RESTClientGetter: lookupGetter{ctx: t.Context(), config: &rest.Config{Host: server.URL}, namespace: "apps"}},
+		kube:   &kubeClient{readings: newLookupRecord("cr-uid", nil, types.NamespacedName{})},
+	}).lookup()
+	for _, name := range []string{"a", ""} {
+		if found, err := lookup("v1", "Secret", "apps", name); !apply.Retryable(err) {
+			t.Errorf("name %q: found %v, error %v", name, found, err)
+		}
+	}
+	answer = none
+	if found, err := lookup("v1", "Secret", "apps", "a"); err != nil || len(found) > 0 {
+		t.Errorf("an object that does not exist: found %v, error %v", found, err)
 	}
 }
 

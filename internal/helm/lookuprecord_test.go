@@ -34,7 +34,7 @@ type reply struct {
 
 func found(body string) reply { return reply{http.StatusOK, body} }
 
-var none = reply{http.StatusNotFound, `{"kind": "Status", "code": 404}`}
+var none = reply{http.StatusNotFound, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "details": {"name": "a", "kind": "secrets"}, "code": 404}`}
 
 // digest returns the digest of the reply on the record, empty if the reply is ignored.
 func (r reply) digest(path string, without ...place) string {

@@ -249,6 +249,7 @@ func TestLookupsChanged(t *testing.T) {
 		{name: "gone", annotation: is + "0123456789abcdef" + was, answer: none, received: []string{secretPath}, outdated: true},
 		{name: "behind a prefix", prefix: "/k8s/clusters/c", annotation: is + "0123456789abcdef" + was, answer: none, received: []string{"/k8s/clusters/c" + secretPath}, outdated: true},
 		{name: "an error", annotation: is + absentDigest + was, answer: reply{http.StatusForbidden, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403}`}, received: []string{secretPath}, fails: true},
+		{name: "not served", annotation: is + "0123456789abcdef" + was, answer: reply{http.StatusNotFound, "404 page not found"}, received: []string{secretPath}, fails: true},
 		{name: "another namespace", annotation: `[{"path": "/api/v1/namespaces/other/secrets/a", "digest": ""}]`, fails: true, forbidden: true},
 		{name: "upwards", annotation: `[{"path": "` + secretsPath + `/../../other/secrets/a", "digest": ""}]`, outdated: true},
 		{name: "another host", annotation: `[{"path": "@example.com/api/v1/namespaces/apps/secrets/a", "digest": ""}]`, outdated: true},
