@@ -79,6 +79,12 @@ func (c Call) leaseOrEvent() bool {
 	return strings.Contains(c.Path, "/leases") || strings.Contains(c.Path, "/events")
 }
 
+// discovery reports whether the request reads which kinds are served.
+func (c Call) discovery() bool {
+	parts := strings.Split(strings.Trim(c.Path, "/"), "/")
+	return len(parts) < 3 || len(parts) == 3 && parts[0] == "apis" || parts[0] == "openapi"
+}
+
 // String describes the request for failure messages.
 func (c Call) String() string {
 	parts := strings.Split(strings.Trim(c.Path, "/"), "/")

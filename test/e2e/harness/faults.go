@@ -39,10 +39,8 @@ const (
 )
 
 // faults are the kinds of faults of a Plan. Of these, a watch is only dropped before it
-// begins, delayed or refused. NotFound is not among them: for the operator, an object whose
-// path is not served does not exist, so that it does not repeat the write of a status, a
-// finalizer or a record; see also knownFaults in internal/helm.
-var faults = []Fault{Forbidden, Conflict, TooManyRequests, InternalError, Unavailable, GatewayTimeout, LateTimeout, Drop, Lose, Delay}
+// begins, delayed or refused.
+var faults = []Fault{Forbidden, NotFound, Conflict, TooManyRequests, InternalError, Unavailable, GatewayTimeout, LateTimeout, Drop, Lose, Delay}
 
 // Plan defines the share of requests, from 0 to 1, that get a fault. The seed
 // decides which requests and which faults. Leases and events get none.
@@ -147,6 +145,10 @@ func (a *activePlan) roll(call Call) Fault {
 	switch {
 	case fault == Lose && call.Watch:
 		return Drop
+	case fault == NotFound && call.discovery():
+		// This is the same as a kind that was removed. The API server answers that, or another
+		// error, for all paths of the kind.
+		return Unavailable
 	case fault == LateTimeout && !call.Write():
 		return GatewayTimeout
 	case fault == Conflict && call.Method == http.MethodDelete:
