@@ -26,6 +26,9 @@ type Status struct {
 	Update *UpdateStatus `json:"update,omitempty"`
 	// Rollback describes the held revision.
 	Rollback *RollbackStatus `json:"rollback,omitempty"`
+	// Previous is the revision that a rollback to "previous" selects, if the newest change has
+	// made no revision. Otherwise, the records show it.
+	Previous int64 `json:"previous,omitempty"`
 	// Answered holds the requests that were answered.
 	Answered *AnsweredStatus `json:"answered,omitempty"`
 	// Plan describes the action that waits for an approval.

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -62,7 +63,7 @@ func newHistory(s *session) *cobra.Command {
 		Short: "Show the revisions of a release",
 		Long: `Show the stored revisions of a release, newest first. The column ROLLBACK says
 to which revisions a rollback is possible; "previous" is the default of rollback:
-the newest revision that became ready before the current or held one.
+the newest that became ready before the newest change, even if it still runs.
 
 Required permissions: get on the custom resource, and list on Secrets in the
 namespace of the release. Without the latter, the command shows the newest ten
@@ -93,22 +94,17 @@ func (s *session) revisions(ctx context.Context, status api.Status) (historyOutp
 	case err != nil:
 		return out, err
 	default:
-		out.Revisions = fromRecords(history)
+		out.Revisions = fromRecords(history, status.Previous)
 	}
 	return out, nil
 }
 
-// fromRecords reads revisions from the metadata of their records, newest first.
-func fromRecords(history []release.Record) []revisionOutput {
+// fromRecords reads revisions from the metadata of their records, newest first. previous is
+// api.Status.Previous.
+func fromRecords(history []release.Record, previous int64) []revisionOutput {
 	revisions := make([]revisionOutput, len(history))
 	held := release.MarksOf(history).Held
-	previous := slices.IndexFunc(history, func(r release.Record) bool {
-		before := history[0].Revision
-		if held != nil {
-			before = held.Revision
-		}
-		return r.Revision < before && r.WasGood()
-	})
+	previous = cmp.Or(previous, int64(release.Previous(history, false)))
 	for i := range history {
 		r := &history[i]
 		at := r.Deployed
@@ -119,7 +115,7 @@ func fromRecords(history []release.Record) []revisionOutput {
 			Revision: int64(r.Revision), LastDeployed: &at, Status: r.Status, AppVersion: r.AppVersion, Description: r.Description.Description,
 			Held: held != nil && held.Revision == r.Revision, NeverReady: r.NeverReady, Approved: r.Approved,
 			// The newest revision is already deployed.
-			RollbackTo: i > 0 && r.WasDeployed(), Previous: i == previous,
+			RollbackTo: i > 0 && r.WasDeployed() || int64(r.Revision) == previous, Previous: int64(r.Revision) == previous,
 		}
 		if r.Chart != "" {
 			revisions[i].Chart = r.Chart + "-" + r.ChartVersion
@@ -139,7 +135,7 @@ func fromStatus(status api.Status) []revisionOutput {
 			Revision: entry.Revision, LastDeployed: entry.LastDeployed, Status: entry.Status,
 			Chart: entry.ChartVersion, AppVersion: entry.AppVersion, Description: entry.Description,
 			Held:       status.Rollback != nil && status.Rollback.To == entry.Revision,
-			RollbackTo: i > 0 && wasDeployed(entry.Status),
+			RollbackTo: i > 0 && wasDeployed(entry.Status) || entry.Revision == status.Previous, Previous: entry.Revision == status.Previous,
 		}
 	}
 	return revisions

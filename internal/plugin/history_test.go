@@ -70,7 +70,7 @@ func TestFromRecords_RollbackColumn(t *testing.T) {
 		{"held", []stored{{number: "4", status: yes, labels: held("2")}, {number: "3", status: was}, {number: "2", status: was}, {number: "1", status: was}}, "- yes [yes] previous"},
 		{"created by helm", []stored{{number: "2", status: yes, byHelm: true}, {number: "1", status: was}}, "- previous"},
 	} {
-		revisions := fromRecords(historyOf(t, test.history...))
+		revisions := fromRecords(historyOf(t, test.history...), 0)
 		var got []string
 		for _, r := range revisions {
 			word := r.rollback()
@@ -86,9 +86,19 @@ func TestFromRecords_RollbackColumn(t *testing.T) {
 }
 
 func TestFromRecords_DeployedRevisionIsPreviousAfterFailedUpgrade(t *testing.T) {
-	revisions := fromRecords(historyOf(t, stored{number: "2", status: api.StatusFailed}, stored{number: "1", status: api.StatusDeployed}))
+	revisions := fromRecords(historyOf(t, stored{number: "2", status: api.StatusFailed}, stored{number: "1", status: api.StatusDeployed}), 0)
 	if !revisions[1].Previous || !revisions[1].RollbackTo || revisions[0].RollbackTo {
 		t.Errorf("revisions are %+v", revisions)
+	}
+}
+
+func TestHistory_PreviousOfTheStatusIsShown(t *testing.T) {
+	records := historyOf(t, stored{number: "2", status: api.StatusDeployed}, stored{number: "1", status: api.StatusSuperseded})
+	status := api.Status{Previous: 2, History: []api.HistoryEntry{{Revision: 2, Status: api.StatusDeployed}, {Revision: 1, Status: api.StatusSuperseded}}}
+	for name, revisions := range map[string][]revisionOutput{"records": fromRecords(records, status.Previous), "status": fromStatus(status)} {
+		if got := revisions[0].rollback() + " " + revisions[1].rollback(); got != "previous yes" || !revisions[0].RollbackTo {
+			t.Errorf("from the %s, the column ROLLBACK is %q: %+v", name, got, revisions)
+		}
 	}
 }
 
@@ -98,7 +108,7 @@ func TestHistoryTable(t *testing.T) {
 		stored{number: "3", status: api.StatusDeployed, byHelm: true},
 		stored{number: "2", status: api.StatusSuperseded, labels: map[string]string{api.LabelHeldRevision: "1", api.LabelNeverReady: "true"}, approved: "3f6c0a9d1e5b7284"},
 		stored{number: "1", status: api.StatusSuperseded},
-	))
+	), 0)
 	out := historyTable(revisions, at)
 	const want = `
 REVISION   AGE   STATUS       CHART       APP   ROLLBACK   DESCRIPTION
@@ -112,7 +122,7 @@ REVISION   AGE   STATUS       CHART       APP   ROLLBACK   DESCRIPTION
 }
 
 func TestHistory_Approved(t *testing.T) {
-	revisions := fromRecords(historyOf(t, stored{number: "2", status: api.StatusDeployed, approved: "3f6c0a9d1e5b7284"}, stored{number: "1", status: api.StatusSuperseded}))
+	revisions := fromRecords(historyOf(t, stored{number: "2", status: api.StatusDeployed, approved: "3f6c0a9d1e5b7284"}, stored{number: "1", status: api.StatusSuperseded}), 0)
 	for i, want := range []string{"3f6c0a9d1e5b7284", ""} {
 		out, err := json.Marshal(revisions[i])
 		if err != nil {

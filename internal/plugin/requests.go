@@ -155,10 +155,10 @@ func newRollback(s *session) *cobra.Command {
 	return s.onRequest(&cobra.Command{
 		Use:   "rollback KIND/NAME [REVISION]",
 		Short: "Roll back to a revision, and hold the release",
-		Long: `Roll back to a revision, by default the previous one that became ready. The
-operator deploys the stored manifest and does not render the chart, so that a
-rollback works even if the spec is invalid. It then holds the release until you
-edit the spec or run "unhold".`,
+		Long: `Roll back to a revision, by default the one that became ready before the newest
+change ("previous" in the output of "history"). The operator deploys the stored
+manifest and does not render the chart, so that a rollback works even if the spec
+is invalid. It then holds the release until you edit the spec or run "unhold".`,
 		Example: example("kubectl chartwright rollback podset/web --wait", "kubectl chartwright rollback podset/web 3"),
 		Args: func(_ *cobra.Command, args []string) error {
 			_, rest, err := split(args, 1)

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -33,6 +34,9 @@ func (r *Reconciler) observeRequests(v *snapshot) {
 	o.Retries = r.Kind.FailureRetries()
 	o.LastGood = r.lastGood(v)
 	o.Inconsistent = untidy(v.History)
+	if r.unstored(v) {
+		v.Previous = release.Previous(v.History, true)
+	}
 	if asked := asks.Rollback; asked != nil && !asked.Malformed() && status.Unanswered(asked.Value, v.Marks.Rollback) {
 		r.observeRequest(v, *asked)
 	} else {
@@ -71,23 +75,27 @@ func untidy(history []release.Record) bool {
 	return deployed > 1
 }
 
+// unstored reports that the newest change of the inputs has made no revision: it was refused, has
+// failed before, or waits. The running revision is then the one before the change. An upgrade to a
+// new chart that waits in the rollout is no such change.
+func (r *Reconciler) unstored(v *snapshot) bool {
+	if v.Unread || len(v.History) == 0 || !v.History[0].Written() || !v.History[0].WasDeployed() {
+		return false
+	}
+	known, newest := r.memory.of(v.CR.GetUID()), v.History[0]
+	failed := v.Marks.Held == nil && newest.InputDigest != v.digests.Input &&
+		known.failure != nil && known.failure.Target.Goal == plan.GoalSpec && known.failure.Target.Digest == v.digests.Input
+	return (failed || r.unfollowed(v)) && !known.progress.neverReady(newest.Revision)
+}
+
 // available returns the requested revision, 0 if it is not stored or was never
 // deployed.
 func available(v *snapshot, asked annotations.Rollback) int {
-	var before int
-	switch {
-	case len(v.History) == 0 || asked.None:
-		return 0
-	case v.Marks.Held != nil:
-		before = v.Marks.Held.Revision
-	default:
-		before = v.History[0].Revision
+	if asked.Previous {
+		return cmp.Or(v.Previous, release.Previous(v.History, false))
 	}
 	for _, record := range v.History {
-		if !record.WasDeployed() {
-			continue
-		}
-		if asked.Previous && record.Revision < before && record.WasGood() || record.Revision == asked.Revision {
+		if record.Revision == asked.Revision && record.WasDeployed() {
 			return record.Revision
 		}
 	}
@@ -144,13 +152,17 @@ type request struct {
 	// reports that the order of the edit and the request is unknown.
 	overtaken bool
 	unclear   bool
+	// previous is Snapshot.Previous at that time. A failure of the rollback itself, or the end
+	// of an upgrade, must not change the target.
+	previous int
 }
 
 // observeRequest observes the revision of a rollback request, and whether the spec was
 // edited after the request.
 func (r *Reconciler) observeRequest(v *snapshot, asked annotations.Rollback) {
-	observed := &plan.Request{Token: status.Token(asked.Value), Resume: asked.None, Revision: available(v, asked)}
-	first := r.memory.request(v.CR.GetUID(), observed.Token, func() request { return r.firstObserved(v, asked) })
+	first := r.memory.request(v.CR.GetUID(), status.Token(asked.Value), func() request { return r.firstObserved(v, asked) })
+	v.Previous = cmp.Or(first.previous, v.Previous)
+	observed := &plan.Request{Token: first.token, Resume: asked.None, Revision: available(v, asked)}
 	if observed.Revision > 0 {
 		observed.Expired = first.overtaken || r.edited(v, first.spec, first.scale)
 		v.unclear = first.unclear
@@ -162,7 +174,7 @@ func (r *Reconciler) observeRequest(v *snapshot, asked annotations.Rollback) {
 // the generation in the request or, without one, the times in managedFields. If the
 // order is unknown, the rollback is carried out.
 func (r *Reconciler) firstObserved(v *snapshot, asked annotations.Rollback) request {
-	first := request{token: status.Token(asked.Value)}
+	first := request{token: status.Token(asked.Value), previous: v.Previous}
 	first.spec, first.scale = r.specAndScale(v)
 	if asked.None || !r.unfollowed(v) {
 		return first

@@ -67,8 +67,8 @@ func TestAvailable(t *testing.T) {
 		{"previous, which failed", viewOf([]string{dep, fai}), "previous", 0},
 		{"previous without a release", viewOf(nil), "previous", 0},
 		// Revision 4 is a rollback to revision 2.
-		{"previous of the held revision", viewOf([]string{dep, sup, sup, sup}, heldAt(2)), "previous", 1},
-		{"previous of the first revision, which is held", viewOf([]string{dep, sup, sup, sup}, heldAt(1)), "previous", 0},
+		{"previous of the held revision", viewOf([]string{dep, sup, sup, sup}, heldAt(2), written), "previous", 1},
+		{"previous of the first revision, which is held", viewOf([]string{dep, sup, sup, sup}, heldAt(1), written), "previous", 0},
 		{"a revision after the held revision", viewOf([]string{dep, sup, sup, sup}, heldAt(2)), "3", 3},
 		{"none", viewOf([]string{dep, sup}), "none", 0},
 	} {

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -61,6 +62,20 @@ func MarksOf(history []Record) Marks {
 		}
 	}
 	return marks
+}
+
+// Previous returns the revision that a rollback without a number selects: the newest one that
+// became ready before the held or the newest revision, 0 for none. With current, because the
+// newest change has made no revision, it may be that revision itself.
+func Previous(history []Record, current bool) int {
+	held := MarksOf(history).Held
+	for _, r := range history {
+		last := cmp.Or(held, &Held{Revision: history[0].Revision}).Revision
+		if r.WasGood() && (r.Revision < last || current && r.Revision == last) {
+			return r.Revision
+		}
+	}
+	return 0
 }
 
 // Labels returns the labels of the marks. Unset marks have empty values, which can be

@@ -52,6 +52,41 @@ func TestUpgrade_RefusedObjectChangesNothing(t *testing.T) {
 	e.remove(web)
 }
 
+// A refused edit has made no revision. A rollback without a number then undoes this edit, and
+// not the one before it: the running revision is deployed again, and held.
+func TestRollback_PreviousAfterRefusedEdit(t *testing.T) {
+	t.Parallel()
+	e := useEverything(t)
+	web := e.cr("web").Obj()
+	target := e.kind.Resource() + "/web"
+	e.Create(web)
+	e.WaitRevision(web, 1)
+	e.SetSpec(e.cr("web").Set("word", "two").Obj())
+	e.WaitRevision(web, 2)
+	e.WaitReady(web)
+	e.SetSpec(e.cr("web").Set("word", "two").Set("tier", "back").Obj())
+	status := e.WaitCondition(web, "Ready", metav1.ConditionFalse, "ObjectRefused")
+	if status.Previous != 2 {
+		t.Errorf("the previous revision of the status is %d", status.Previous)
+	}
+	before := versions(e.settled("web"))
+	reader := e.NewUser(e.kind.On("get"), rule("list", "", "secrets"))
+	for _, user := range []*harness.User{reader, e.NewUser(e.kind.On("get"))} {
+		runExpecting(t, user, []string{"history", target}, "2 ", "previous Upgrade complete", "1 ", "yes Install complete")
+	}
+
+	callerOf(e.Env, e.kind).does([]string{"rollback", target, "--wait"}, "Revision 3 of release web is deployed, a rollback to revision 2, and held")
+	if status := waitHeld(e.Env, web, 3, 2); status.Previous != 0 {
+		t.Errorf("the previous revision of the status is %d", status.Previous)
+	}
+	expectData(t, e.Env, "web", "word", "two")
+	if after := versions(e.settled("web")); !maps.Equal(before, after) {
+		t.Errorf("resource versions are %v, want %v", after, before)
+	}
+	runExpecting(t, reader, []string{"history", target}, "3 ", "- Rollback to 2", "2 ", "yes Upgrade complete; held", "1 ", "previous Install complete")
+	e.remove(web)
+}
+
 // A RoleBinding to a Role of the same revision is created, although the API
 // server does not find the Role in the dry run. A RoleBinding to a Role that is
 // not rendered is refused.

@@ -47,6 +47,7 @@ func status(kind catalog.Kind) apiextensionsv1.JSONSchemaProps {
 			"from":  integer("Revision that the rollback replaced."),
 			"since": date("Time of the rollback."),
 		}),
+		"previous": integer("Revision that a rollback to previous selects, if the newest change has made no revision."),
 		"answered": object("Values of one-time request annotations that the operator has processed. The conditions report whether a request succeeded, failed or was refused.", props{
 			"rollbackTo":           text("Value of chartwright.dev/rollback-to."),
 			"reconcileRequestedAt": text("Value of chartwright.dev/reconcile-requested-at."),

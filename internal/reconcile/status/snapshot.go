@@ -29,6 +29,9 @@ type Snapshot struct {
 	// hold.
 	Requests annotations.Annotations
 	Marks    release.Marks
+	// Previous is the revision that a rollback without a number selects, if the newest change has
+	// made no revision, else 0.
+	Previous int
 	// Observation is the input of the decision.
 	Observation plan.Observation
 	// Unread reports that the inputs could not be read, so that Observation.Invalid may end

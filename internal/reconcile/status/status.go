@@ -56,6 +56,7 @@ func Compute(v *Snapshot, d plan.Decision, conditions []metav1.Condition) api.St
 	driftReason, driftMessage, is := drifted(v)
 	setWhile(is, api.ConditionDrifted, driftReason, driftMessage)
 	s.Rollback = rollback(v)
+	s.Previous = int64(v.Previous)
 	s.Answered = answered(v, d)
 	s.Resources = resources(v)
 	s.Dependencies = v.DependsOn
