@@ -236,7 +236,7 @@ func refOf(cr *unstructured.Unstructured) objectRef {
 }
 
 func itemOf(cr *unstructured.Unstructured) listItem {
-	status := statusOf(cr)
+	status := shownStatus(cr)
 	item := listItem{objectRef: refOf(cr), Ready: metav1.ConditionUnknown, Created: cr.GetCreationTimestamp()}
 	if ready := meta.FindStatusCondition(status.Conditions, api.ConditionReady); ready != nil {
 		item.Ready, item.Message = ready.Status, oneLine(ready.Message)
@@ -278,12 +278,12 @@ func namespaced(rows [][]string, all bool) string {
 
 // findingsOf returns why a custom resource needs attention.
 func findingsOf(cr *unstructured.Unstructured) (findings []finding) {
-	status := statusOf(cr)
+	status := shownStatus(cr)
 	add := func(l level, reason, message string) {
 		findings = append(findings, finding{refOf(cr), l, reason, oneLine(message)})
 	}
 	ready := cmp.Or(meta.FindStatusCondition(status.Conditions, api.ConditionReady), &metav1.Condition{Reason: "NotReported", Message: noStatus})
-	if message := notObserved(cr, status); message != "" {
+	if message := notObserved(cr, status); message != "" && ready.Reason != api.ReasonUninstalling {
 		add(levelPending, "NotObserved", message)
 	} else if v := settled(status); v.outcome == outcomeFailed {
 		add(levelFailed, ready.Reason, ready.Message)

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -101,7 +102,7 @@ missing, a note names it, and everything else is shown.`,
 
 // status collects the state of a custom resource, its release and its objects.
 func (s *session) status(ctx context.Context, cr *unstructured.Unstructured) (statusOutput, error) {
-	status, gk := statusOf(cr), cr.GroupVersionKind().GroupKind()
+	status, gk := shownStatus(cr), cr.GroupVersionKind().GroupKind()
 	out := statusOutput{
 		Group: gk.Group, Kind: gk.Kind, Namespace: cr.GetNamespace(), Name: cr.GetName(),
 		Ready: metav1.ConditionUnknown, State: status.State, Conditions: conditionsOf(status),
@@ -110,7 +111,7 @@ func (s *session) status(ctx context.Context, cr *unstructured.Unstructured) (st
 	if ready := meta.FindStatusCondition(status.Conditions, api.ConditionReady); ready != nil {
 		out.Ready, out.Message = ready.Status, oneLine(ready.Message)
 	}
-	if message := notObserved(cr, status); message != "" {
+	if message := notObserved(cr, status); message != "" && cr.GetDeletionTimestamp() == nil {
 		out.Missing = append(out.Missing, message)
 	}
 	search := &objectSearch{session: s, cr: cr, status: status}
@@ -164,12 +165,32 @@ func trueCondition(status api.Status, kind string) *metav1.Condition {
 // oneLine replaces line breaks and repeated spaces by one space.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
+// shownStatus returns the status to show. While the custom resource is being deleted, Ready says
+// so, even if the operator has not observed the deletion, or only finalizers of other controllers
+// remain.
+func shownStatus(cr *unstructured.Unstructured) api.Status {
+	status, deleted := statusOf(cr), cr.GetDeletionTimestamp()
+	if deleted == nil {
+		return status
+	}
+	ready, unobserved := meta.FindStatusCondition(status.Conditions, api.ConditionReady), notObserved(cr, status)
+	shown := *cmp.Or(ready, &metav1.Condition{Type: api.ConditionReady, Status: metav1.ConditionTrue})
+	if shown.Status == metav1.ConditionTrue || unobserved != "" {
+		status.State = api.ReasonUninstalling
+		shown.Status, shown.Reason, shown.Message = metav1.ConditionFalse, status.State, ""
+	}
+	since := fmt.Sprintf("being deleted since %s; finalizers: %s", deleted.UTC().Format(time.RFC3339), strings.Join(cr.GetFinalizers(), ", "))
+	shown.Message = join("; ", join("; ", shown.Message, since), unobserved)
+	meta.SetStatusCondition(&status.Conditions, shown)
+	return status
+}
+
 // notObserved returns a message while the status is older than the last edit of the
-// spec, else "".
+// spec or the deletion, else "".
 func notObserved(cr *unstructured.Unstructured, status api.Status) string {
 	if status.ObservedGeneration >= cr.GetGeneration() {
 		return ""
 	}
-	return fmt.Sprintf("the operator did not observe the last edit of the spec yet (observed generation %d of %d): if this persists, check that it is running",
+	return fmt.Sprintf("the operator did not observe the last edit or deletion yet (observed generation %d of %d): if this persists, check that it is running",
 		status.ObservedGeneration, cr.GetGeneration())
 }

@@ -147,3 +147,39 @@ func TestNotObserved_NamesGenerations(t *testing.T) {
 		t.Errorf("observed generation is old: got %q", message)
 	}
 }
+
+// TestShownStatus_Deletion: status, list and check show that a custom resource is being deleted,
+// also if the operator reports what the deletion waits for.
+func TestShownStatus_Deletion(t *testing.T) {
+	const since = "being deleted since 2026-01-02T03:04:05Z; finalizers: chartwright.dev/uninstall, backup"
+	leaving := func() *crBuilder { return makeCR("web").deleting() }
+	unobserved := leaving().ready(isFalse, api.ReasonObjectFailed)
+	unobserved.cr.SetGeneration(2)
+	for name, test := range map[string]struct {
+		of             *crBuilder
+		state, message string
+		// level is that of check.
+		level level
+	}{
+		"the operator has not reported it":   {leaving().ready(isTrue, api.ReasonDeployed), api.ReasonUninstalling, since, levelPending},
+		"the operator has not observed it":   {unobserved, api.ReasonUninstalling, since + "; the operator did not observe the last edit or deletion yet", levelPending},
+		"the operator has reported nothing":  {leaving(), api.ReasonUninstalling, since, levelPending},
+		"the release is uninstalled":         {leaving().ready(isFalse, api.ReasonUninstalling), "", "some message; " + since, levelPending},
+		"the operator reports what it needs": {leaving().ready(isFalse, api.ReasonInUse), "", "some message; " + since, levelFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cr := test.of.obj(t)
+			shown := shownStatus(cr)
+			item, findings := itemOf(cr), findingsOf(cr)
+			if shown.State != test.state || item.Ready != isFalse || !strings.HasPrefix(item.Message, test.message) {
+				t.Errorf("the state is %q, list shows %+v", shown.State, item)
+			}
+			if len(findings) != 1 || findings[0].Level != test.level || findings[0].Message != item.Message {
+				t.Errorf("check finds %+v", findings)
+			}
+			if got := treeState(cr, true); got.Ready != isFalse || got.Message != item.Message {
+				t.Errorf("tree shows %+v", got)
+			}
+		})
+	}
+}

@@ -92,7 +92,7 @@ func (x *treeSearch) add(object *unstructured.Unstructured) {
 // treeState returns an object with its state. served reports that Chartwright serves its kind.
 func treeState(object *unstructured.Unstructured, served bool) treeNode {
 	node := treeNode{objectRef: refOf(object), Ready: metav1.ConditionUnknown}
-	status := statusOf(object)
+	status := shownStatus(object)
 	ready := meta.FindStatusCondition(status.Conditions, api.ConditionReady)
 	switch message := notObserved(object, status); {
 	case !served:
@@ -101,10 +101,8 @@ func treeState(object *unstructured.Unstructured, served bool) treeNode {
 		node.Ready, node.State, node.Message = health.Ready, health.Reason, health.Message
 	case ready == nil:
 		node.State, node.Message = "NotReported", noStatus
-	case message != "":
+	case message != "" && status.State != api.ReasonUninstalling:
 		node.State, node.Message = "NotObserved", message
-	case ready.Status == metav1.ConditionTrue && object.GetDeletionTimestamp() != nil:
-		node.Ready, node.State, node.Message = metav1.ConditionFalse, api.ReasonUninstalling, deleting
 	default:
 		node.Ready, node.State, node.Message = ready.Status, status.State, oneLine(ready.Message)
 	}

@@ -139,7 +139,7 @@ App shop/shop  False  DependencyNotReady: Waits for Database db
 │  ├─ Database db  True  Deployed: db is deployed
 │  │  ├─ Secret key  True
 │  │  ├─ Secret gone  False  Missing: not found
-│  │  ├─ Zone eu  Unknown  NotObserved: the operator did not observe the last edit of the spec yet (observed generation 0 of 1): if this persists, check that it is running
+│  │  ├─ Zone eu  Unknown  NotObserved: the operator did not observe the last edit or deletion yet (observed generation 0 of 1): if this persists, check that it is running
 │  │  └─ Queue q  Unknown  the cluster does not have the kind
 │  └─ Secret key  True
 └─ needed by
@@ -186,7 +186,7 @@ App shop/shop  True  Deployed: shop is deployed
 ├─ depends on
 │  ├─ App fresh  Unknown  NotReported: no status reported yet
 │  ├─ Database foreign  False  Starting: not yet
-│  └─ App leaving  False  Uninstalling: the custom resource is being deleted
+│  └─ App leaving  False  Uninstalling: being deleted since 2026-01-02T03:04:05Z; finalizers: chartwright.dev/uninstall, backup
 └─ needed by    none
 `)
 }

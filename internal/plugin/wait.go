@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,26 +27,40 @@ const reconnectDelay = time.Second
 // timeout, the outcome is unknown.
 func (s *session) await(ctx context.Context, t target, before api.Status, r request, timeout time.Duration) (v verdict, status api.Status, err error) {
 	noted := ""
-	noteState := func(status api.Status) {
-		if state := stateOf(status); state != noted {
-			noted = state
-			s.note("%s  %s", time.Now().Format(time.TimeOnly), state)
+	note := func(text string) {
+		if text != noted {
+			noted = text
+			s.note("%s  %s", time.Now().Format(time.TimeOnly), text)
 		}
 	}
-	noteState(before)
-	timedOut, err := retryUntil(ctx, timeout, func(ctx context.Context) (bool, error) {
+	note(stateOf(before))
+	unchanged := func() bool { return apiequality.Semantic.DeepEqual(before, status) }
+	judged := func(ctx context.Context) (bool, error) {
 		return t.watch(ctx, func(cr *unstructured.Unstructured) bool {
-			status = statusOf(cr)
-			noteState(status)
+			if status = statusOf(cr); !unchanged() {
+				note(stateOf(status))
+			}
 			v = r.judge(r.value, cr, status)
 			return v.outcome != outcomeOpen
 		})
-	})
+	}
+	timedOut, err := retryUntil(ctx, min(timeout, reactionTime), judged)
+	if timedOut && unchanged() {
+		// The names of the operator's pods and lease depend on the project.
+		note("unchanged, no operator has reacted to the request: check that its pods run (kubectl get pods -A -l app.kubernetes.io/component=manager) and that its lease is renewed (kubectl get leases -A)")
+	}
+	if left := timeout - reactionTime; timedOut && left > 0 {
+		timedOut, err = retryUntil(ctx, left, judged)
+	}
 	if timedOut {
 		v = verdict{outcomeUnknown, fmt.Sprintf("timed out after %s; last state: %s", timeout, noted)}
 	}
 	return v, status, err
 }
+
+// reactionTime is the time after which await notes that the status has not changed. An operator
+// that runs writes it within seconds after a request.
+const reactionTime = 10 * time.Second
 
 // retryUntil calls try until it is done, fails with a permanent error, or the timeout
 // has passed. It retries after temporary errors, such as a broken connection.
@@ -192,7 +207,7 @@ func settled(status api.Status) verdict {
 		return verdict{}
 	case ready.Status == metav1.ConditionTrue:
 		return verdict{outcomeDone, ready.Message}
-	case slices.Contains([]string{api.ReasonProgressing, api.ReasonPaused}, ready.Reason):
+	case slices.Contains([]string{api.ReasonProgressing, api.ReasonPaused, api.ReasonUninstalling}, ready.Reason):
 		return verdict{}
 	default:
 		return verdict{outcomeFailed, ready.Reason + ": " + ready.Message}

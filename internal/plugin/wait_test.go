@@ -1,17 +1,23 @@
 package plugin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/chartwright/chartwright/internal/api"
 )
@@ -75,7 +81,8 @@ func (m *crBuilder) annotated(key, value string) *crBuilder {
 }
 
 func (m *crBuilder) deleting() *crBuilder {
-	m.cr.SetDeletionTimestamp(new(metav1.Now()))
+	m.cr.SetDeletionTimestamp(new(metav1.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)))
+	m.cr.SetFinalizers([]string{api.Finalizer, "backup"})
 	return m
 }
 
@@ -167,5 +174,65 @@ func TestVerdict_ExitCodes(t *testing.T) {
 		if got := exitCode(verdict{state, "why"}.err("podset/web")); got != want {
 			t.Errorf("%s: exit code %d, want %d", state, got, want)
 		}
+	}
+}
+
+// watched is a client with one custom resource. Each watch delivers its next states and then
+// nothing.
+type watched struct {
+	dynamic.ResourceInterface
+
+	cr   *unstructured.Unstructured
+	next []*unstructured.Unstructured
+}
+
+func (w *watched) Get(context.Context, string, metav1.GetOptions, ...string) (*unstructured.Unstructured, error) {
+	return w.cr, nil
+}
+
+func (w *watched) Watch(ctx context.Context, _ metav1.ListOptions) (watch.Interface, error) {
+	changes := watch.NewRaceFreeFake()
+	for _, cr := range w.next {
+		w.cr = cr
+		changes.Modify(cr)
+	}
+	w.next = nil
+	context.AfterFunc(ctx, changes.Stop)
+	return changes, nil
+}
+
+// TestAwait_UnseenRequest: if nothing changes after a request, the operator is probably down.
+func TestAwait_UnseenRequest(t *testing.T) {
+	working := makeCR("web").ready(isUnknown, api.ReasonRollingBack)
+	working.status.State = api.ReasonRollingBack
+	for name, test := range map[string]struct {
+		next    []*unstructured.Unstructured
+		timeout time.Duration
+		// unseen reports whether a note and the outcome name the operator.
+		unseen bool
+	}{
+		"no reaction":                           {nil, time.Minute, true},
+		"no reaction, short timeout":            {nil, 6 * time.Second, true},
+		"the operator works, but does not end":  {[]*unstructured.Unstructured{working.obj(t)}, time.Minute, false},
+		"the operator works, and short timeout": {[]*unstructured.Unstructured{working.obj(t)}, 6 * time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				streams, _, _, errs := genericiooptions.NewTestIOStreams()
+				cr := makeCR("web").ready(isTrue, api.ReasonDeployed).obj(t)
+				target := target{mapping: podSets, namespace: "shop", name: "web", client: &watched{cr: cr, next: test.next}}
+				v, _, err := (&session{IOStreams: streams}).await(t.Context(), target, statusOf(cr), request{value: "2@now", judge: judgeRollback}, test.timeout)
+				if err != nil || v.outcome != outcomeUnknown {
+					t.Fatalf("the outcome is %+v, error %v", v, err)
+				}
+				const text = "unchanged, no operator has reacted to the request: check that its pods run (kubectl get pods "
+				if strings.Contains(v.message, text) != test.unseen || !strings.HasPrefix(v.message, "timed out after "+test.timeout.String()+"; last state: ") {
+					t.Errorf("the outcome is %q", v.message)
+				}
+				if strings.Count(errs.String(), "\n") != 2 || strings.Contains(errs.String(), text) != test.unseen {
+					t.Errorf("the notes are\n%s", errs)
+				}
+			})
+		})
 	}
 }

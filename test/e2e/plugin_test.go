@@ -212,6 +212,16 @@ func TestPlugin_StoppedOperator(t *testing.T) {
 			t.Errorf("check prints\n%s", result.Stdout)
 		}
 	})
+	t.Run("deletion", func(t *testing.T) {
+		web.env.Kubectl("delete", kind.Resource(), "web", "--wait=false")
+		c, target := callerOf(env.For(t), kind), kind.Resource()+"/web"
+		const wantText = "being deleted since 20"
+		c.does([]string{"list", kind.Resource()}, wantText)
+		c.does([]string{"status", target}, "False", "Uninstalling: "+wantText, "finalizers: chartwright.dev/uninstall; the operator did not observe the last edit or deletion yet")
+		if result := c.ends(2, []string{"check"}); !strings.Contains(result.Stdout, "Uninstalling") || !strings.Contains(result.Stdout, wantText) {
+			t.Errorf("check prints\n%s", result.Stdout)
+		}
+	})
 	t.Run("lost connection", func(t *testing.T) { loseConnection(env.For(t), other, operator) })
 }
 
@@ -222,7 +232,7 @@ func timeOut(env *harness.Env, web ownedRelease) {
 	t.Helper()
 	c := callerOf(env, web.kind)
 	target := web.kind.Resource() + "/web"
-	c.ends(2, []string{"rollback", target, "1", "--wait", "--timeout", "5s"}, "timed out after 5s; last state: Deployed: Revision 1")
+	c.ends(2, []string{"rollback", target, "1", "--wait", "--timeout", "5s"}, "timed out after 5s; last state: unchanged, no operator has reacted to the request: check that its pods run (kubectl get pods ")
 	if result := c.reads(2, "reconcile", target, "--wait", "--timeout", "1s"); result.Outcome != "Unknown" {
 		t.Errorf("the result is %+v", result)
 	}
