@@ -175,6 +175,39 @@ func TestRollback_RefusesInvalidRequests(t *testing.T) {
 	}
 }
 
+// TestRollback_Withdrawn removes the annotation of a request that was refused, and of one that
+// waits for the end of a pause.
+func TestRollback_Withdrawn(t *testing.T) {
+	t.Parallel()
+	env := harness.New(t)
+	kind := env.Use(hooksKind)
+	web := threeRevisions(env, kind, "web")
+	c := callerOf(env, kind)
+	web.annotate("rollback-to", "99")
+	web.refused("Revision 99 is not stored", "1, 2, 3")
+	c.does([]string{"check", kind.Resource()}, "RollbackRefused")
+	withdraw := func() { env.Kubectl("annotate", kind.Resource(), web.name, api.AnnotationRollbackTo+"-") }
+	withdraw()
+	env.WaitStatus(web.cr, "without a request", func(status api.Status) error {
+		if refused := harness.Condition(status, "RollbackRefused"); refused != nil || status.Answered != nil {
+			return fmt.Errorf("RollbackRefused is %+v, answered are %+v", refused, status.Answered)
+		}
+		return nil
+	})
+	if result := c.does([]string{"check", kind.Resource()}, "1 checked, 0 failed, 0 pending"); strings.Contains(result.Stdout, "Info") {
+		t.Errorf("check prints\n%s", result.Stdout)
+	}
+
+	c.does([]string{"pause", kind.Resource() + "/web", "--wait"})
+	c.does([]string{"rollback", kind.Resource() + "/web", "1"}, "requested")
+	fenceOf(env, kind)
+	withdraw()
+	c.does([]string{"resume", kind.Resource() + "/web", "--wait"})
+	fenceOf(env, kind)
+	web.follows(3, "three")
+	env.ExpectRevisions("web", "1 superseded, 2 superseded, 3 deployed")
+}
+
 func TestRollback_PreviousOfFirstRevisionIsRefused(t *testing.T) {
 	t.Parallel()
 	env := harness.New(t)

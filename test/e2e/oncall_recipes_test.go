@@ -137,6 +137,22 @@ var recipeTests = map[string]recipeTest{
 			waitPods(o.env, "web", 3)
 		},
 	},
+	"A refused request": {
+		symptom: func(o *onCall) {
+			o.podSet(1)
+			o.env.Annotate(o.cr, "rollback-to", "99")
+			o.env.WaitCondition(o.cr, "RollbackRefused", metav1.ConditionTrue, api.ReasonNoSuchRevision)
+		},
+		over: func(o *onCall) {
+			o.env.WaitStatus(o.cr, "without a refusal", func(status api.Status) error {
+				if refused := harness.Condition(status, "RollbackRefused"); refused != nil {
+					return fmt.Errorf("RollbackRefused is %+v", refused)
+				}
+				return nil
+			})
+			o.env.WaitRevision(o.cr, 1)
+		},
+	},
 	"A wrong rollback": {
 		symptom: func(o *onCall) {
 			o.podSet(1)
