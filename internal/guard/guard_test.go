@@ -64,6 +64,10 @@ func TestScalingReason_OnlyIfClaimsAreDeleted(t *testing.T) {
 		{"claims are retained", "replicas: 3, " + deletes, "replicas: 1, volumeClaimTemplates: [{}], persistentVolumeClaimRetentionPolicy: {whenScaled: Retain}", false},
 		{"claims are retained by default", "replicas: 3, volumeClaimTemplates: [{}]", "replicas: 1, volumeClaimTemplates: [{}]", false},
 		{"policy of others", "replicas: 3, " + deletes, "replicas: 1, volumeClaimTemplates: [{}]", true},
+		{"higher ordinal", "replicas: 2, " + deletes, "replicas: 3, ordinals: {start: 1}, " + deletes, true},
+		{"lower ordinal", "replicas: 2, ordinals: {start: 2}, " + deletes, "replicas: 4, " + deletes, false},
+		{"lower ordinal with the same replicas", "replicas: 2, ordinals: {start: 2}, " + deletes, "replicas: 2, " + deletes, true},
+		{"no pods", "replicas: 0, " + deletes, "replicas: 0, ordinals: {start: 1}, " + deletes, false},
 		{"no claims", "replicas: 3", "replicas: 1, persistentVolumeClaimRetentionPolicy: {whenScaled: Delete}", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -89,9 +89,10 @@ func hasClaimTemplates(set *unstructured.Unstructured) bool {
 	return len(list) > 0
 }
 
-// ScalingReason returns why a change of a StatefulSet deletes claims, empty if it does not: it
-// has fewer replicas, and persistentVolumeClaimRetentionPolicy.whenScaled is Delete. A policy
-// of others stays if the new content sets none.
+// ScalingReason returns why a change of a StatefulSet deletes claims, empty if it does not: pods
+// are removed by fewer replicas or a higher first ordinal, and
+// persistentVolumeClaimRetentionPolicy.whenScaled is Delete. A policy of others stays if the new
+// content sets none.
 func ScalingReason(live, wanted *unstructured.Unstructured) string {
 	policy := whenScaled(wanted)
 	if policy == "" {
@@ -100,11 +101,16 @@ func ScalingReason(live, wanted *unstructured.Unstructured) string {
 	if !HasClaims(wanted) || policy != "Delete" {
 		return ""
 	}
-	from, to := replicas(live), replicas(wanted)
-	if to >= from {
+	from, to := number(live, 1, "replicas"), number(wanted, 1, "replicas")
+	first, next := number(live, 0, "ordinals", "start"), number(wanted, 0, "ordinals", "start")
+	change := fmt.Sprintf("%d replicas instead of %d", to, from)
+	switch {
+	case from == 0, next <= first && next+to >= first+from:
 		return ""
+	case next != first:
+		change = fmt.Sprintf("%d replicas from ordinal %d instead of %d from ordinal %d", to, next, from, first)
 	}
-	return fmt.Sprintf("%d replicas instead of %d, and persistentVolumeClaimRetentionPolicy.whenScaled is Delete", to, from)
+	return change + ", and persistentVolumeClaimRetentionPolicy.whenScaled is Delete"
 }
 
 func whenScaled(set *unstructured.Unstructured) string {
@@ -117,17 +123,14 @@ func HasClaims(object *unstructured.Unstructured) bool {
 	return object.GroupVersionKind().GroupKind() == StatefulSet && hasClaimTemplates(object)
 }
 
-// replicas returns the number of replicas, by default 1.
-func replicas(set *unstructured.Unstructured) int64 {
-	value, found, err := unstructured.NestedFieldNoCopy(set.Object, "spec", "replicas")
-	if !found || err != nil {
-		return 1
-	}
+// number returns the number in a field of the spec, or the default.
+func number(set *unstructured.Unstructured, absent int64, field ...string) int64 {
+	value, _, _ := unstructured.NestedFieldNoCopy(set.Object, append([]string{"spec"}, field...)...)
 	switch number := value.(type) {
 	case int64:
 		return number
 	case float64:
 		return int64(number)
 	}
-	return 1
+	return absent
 }

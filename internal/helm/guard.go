@@ -361,6 +361,10 @@ func (k *kubeClient) keepReplicas(o apply.Object, options apply.Options) (apply.
 		return o, nil
 	}
 	o.Unstructured = o.DeepCopy()
+	unstructured.RemoveNestedField(o.Object, "spec", "ordinals")
+	if ordinals, set, _ := unstructured.NestedMap(live.Object, "spec", "ordinals"); set {
+		_ = unstructured.SetNestedMap(o.Object, ordinals, "spec", "ordinals")
+	}
 	if !apply.SetsReplicas(live) {
 		unstructured.RemoveNestedField(o.Object, "spec", "replicas")
 		k.withheld[apply.KeyOf(o)] = why
