@@ -81,7 +81,7 @@ func (r *run) approve(action string, records []release.Record, manifests []*helm
 		r.driver.Stamp.Approved = digest
 	}
 	for _, operation := range plan.Operations {
-		r.kube.approved.Insert(operation.Key)
+		r.kube.approved[operation.Key] = operation.UID
 	}
 	return nil
 }

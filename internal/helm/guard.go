@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -35,6 +36,13 @@ type candidate struct {
 // rules returns the rules of the kind.
 func (k *kubeClient) rules() guard.Rules {
 	return guard.Rules{Kinds: sets.New(k.Guard.GroupKinds()...)}
+}
+
+// approves reports whether an object is among the guarded operations that were approved. Another
+// object of the same name may have replaced it since.
+func (k *kubeClient) approves(key apply.Key, uid types.UID) bool {
+	approved, is := k.approved[key]
+	return is && (approved == uid || approved == "")
 }
 
 // enforces reports whether guarded operations need an approval.
@@ -320,7 +328,7 @@ func (k *kubeClient) reason(o apply.Object, live *metav1.PartialObjectMetadata) 
 // the object.
 func (k *kubeClient) leaves(o apply.Object, live *metav1.PartialObjectMetadata) (bool, error) {
 	key := apply.KeyOf(o)
-	if k.uninstalls || !k.enforces() || k.approved.Has(key) || live.DeletionTimestamp != nil {
+	if k.uninstalls || !k.enforces() || k.approves(key, live.UID) || live.DeletionTimestamp != nil {
 		return false, nil
 	}
 	if !k.ownsLive(key, live) {
@@ -337,7 +345,7 @@ func (k *kubeClient) leaves(o apply.Object, live *metav1.PartialObjectMetadata) 
 // mayRecreate reports whether a forced action deletes a live object and creates it again. A
 // guarded object needs an approval.
 func (k *kubeClient) mayRecreate(o apply.Object, live *unstructured.Unstructured) bool {
-	return !k.enforces() || k.approved.Has(apply.KeyOf(o)) || k.recreationReason(o, live) == ""
+	return !k.enforces() || k.approves(apply.KeyOf(o), live.GetUID()) || k.recreationReason(o, live) == ""
 }
 
 // keepReplicas returns a StatefulSet without a scale-down that deletes claims and is not
@@ -348,7 +356,7 @@ func (k *kubeClient) mayRecreate(o apply.Object, live *unstructured.Unstructured
 // If another client has set the replicas, they stay drift. If the operator has set them, in a
 // revision that failed, it keeps them.
 func (k *kubeClient) keepReplicas(o apply.Object, options apply.Options) (apply.Object, error) {
-	if !guard.HasClaims(o.Unstructured) || options.UID == "" || options.LeaveReplicas || !k.enforces() || k.approved.Has(apply.KeyOf(o)) {
+	if !guard.HasClaims(o.Unstructured) || options.UID == "" || options.LeaveReplicas || !k.enforces() || k.approves(apply.KeyOf(o), options.UID) {
 		return o, nil
 	}
 	live, err := k.objects.Read(k.ctx, o)

@@ -57,7 +57,7 @@ func (k *kubeClient) staysBehind(o apply.Object, state apply.State) (why string,
 		return "", nil
 	case k.neverDeleted(state.Key):
 		return "everything in it would be deleted with it", nil
-	case !k.uninstallsAll() || k.onDelete() == watches.OnDeleteDelete || k.approved.Has(state.Key):
+	case !k.uninstallsAll() || k.onDelete() == watches.OnDeleteDelete || k.approves(state.Key, state.UID):
 		return "", nil
 	case state.Protected:
 		return guard.Protected, nil

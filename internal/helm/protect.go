@@ -85,7 +85,7 @@ func (r *run) approveDeletion(history []release.Record) error {
 		return &ApprovalError{Plan: plan, command: r.approveCommand(digest), other: r.Approve != ""}
 	}
 	for _, operation := range operations {
-		r.kube.approved.Insert(operation.Key)
+		r.kube.approved[operation.Key] = operation.UID
 	}
 	return nil
 }
