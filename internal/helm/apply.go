@@ -80,6 +80,10 @@ func (k *kubeClient) applyOrCreate(info *resource.Info) error {
 	if isHook(info) {
 		o.Unstructured = apply.PrepareHook(o.Unstructured, k.Owner)
 		created, err := k.objects.Create(k.ctx, o)
+		if apierrors.IsAlreadyExists(err) && k.unowned.Has(apply.KeyOf(o)) {
+			// The object of an earlier run stays, see hookStays.
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -350,6 +354,9 @@ func (k *kubeClient) deleteOwned(info *resource.Info, policy metav1.DeletionProp
 		return joinReasons(ErrNotAllowed, []string{fmt.Sprintf("hook %s would delete the namespace of the release", apply.Describe(o.Unstructured))})
 	}
 	if state, managed := k.managed(apply.KeyOf(o)); managed {
+		if isHook(info) && k.hookStays(o, state) {
+			return nil
+		}
 		return k.remove(o, state, policy)
 	}
 	why, err := k.protectedReason(info)
@@ -374,10 +381,7 @@ func (k *kubeClient) deleteOwned(info *resource.Info, policy metav1.DeletionProp
 		return err
 	}
 	if isHook(info) {
-		if err := k.checkHookOwner(o, live); err != nil {
-			return err
-		}
-		return k.objects.DeleteUID(k.ctx, o, live.GetUID(), policy)
+		return k.deleteHook(o, live, policy)
 	}
 	if err := k.owns(apply.KeyOf(o), live); err != nil {
 		k.reportUnowned(o, err.Error())

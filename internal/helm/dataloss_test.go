@@ -1,23 +1,98 @@
 package helm
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // The tests of this file try ways in which users, chart authors and other clients may lose data.
+
+// existing returns the metadata of an object, and fails the test if it does not exist or is being
+// deleted.
+func (w *world) existing(namespace, group, resource, name string) *metav1.PartialObjectMetadata {
+	w.Helper()
+	client, err := metadata.NewForConfig(apiServer.config)
+	w.must(err)
+	live, err := client.Resource(schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}).Namespace(namespace).Get(w.Context(), name, metav1.GetOptions{})
+	w.must(err)
+	if live.DeletionTimestamp != nil {
+		w.Fatalf("%s %s is being deleted", resource, name)
+	}
+	return live
+}
 
 // warnings makes a request record the reasons of its events.
 func warnings(r *Request) *[]string {
 	found := &[]string{}
 	r.Notifier = warnFunc(func(reason, _ string) { *found = append(*found, reason) })
 	return found
+}
+
+// By default, Helm deletes the object of a hook before the hook runs again.
+func TestDataLoss_HookRunsAgain(t *testing.T) {
+	const annotations = `annotations: {helm.sh/hook: "pre-install,pre-upgrade,pre-rollback"}`
+	claim := strings.Replace(claimManifest, "{name: data}", "{name: data, "+annotations+"}", 1)
+	namespace := "apiVersion: v1\nkind: Namespace\nmetadata: {name: '{{ .Release.Namespace }}-hook', " + annotations + "}\n"
+	for _, mode := range []watches.GuardMode{watches.GuardEnforce, watches.GuardOff} {
+		t.Run(string(mode), func(t *testing.T) {
+			w := newWorld(t)
+			c := mapsChart().with("templates/claim.yaml", claim).with("templates/namespace.yaml", namespace).load(t)
+			request := func(digest string) Request {
+				r := w.request(c, digest, valuesOf("a="+digest))
+				r.Allow.ClusterScoped, r.Guard.Mode = []string{"Namespace"}, mode
+				return r
+			}
+			uids := func() []types.UID {
+				return []types.UID{w.existing(w.namespace, "", "persistentvolumeclaims", "data").UID, w.existing("", "", "namespaces", w.namespace+"-hook").UID}
+			}
+			w.must(w.helm.Install(t.Context(), request("one")))
+			before := uids()
+			next := request("two")
+			events := warnings(&next)
+			w.must(w.upgrade(next))
+			equal(t, "the events", []string{api.EventObjectLeft, api.EventObjectLeft}, *events)
+			equal(t, "the UIDs after an upgrade", before, uids())
+			back := request("one")
+			back.Marks = backTo(1, 2)
+			w.must(w.helm.Rollback(t.Context(), back, 1))
+			equal(t, "the UIDs after a rollback", before, uids())
+		})
+	}
+}
+
+// A chart turns a claim of a hook into a plain claim. The claim stays, and belongs to the release
+// once a user has given it Helm's marks. The change back waits for an approval.
+func TestDataLoss_ClaimOfHookBecomesPlain(t *testing.T) {
+	w := newWorld(t)
+	hook := mapsChart().with("templates/claim.yaml", strings.Replace(claimManifest, "{name: data}", "{name: data, annotations: {helm.sh/hook: pre-install}}", 1)).load(t)
+	plain := dataChart().load(t)
+	w.must(w.helm.Install(t.Context(), w.request(hook, "one", valuesOf("a=1"))))
+	uid := w.dataClaim().UID
+	err := w.upgrade(w.request(plain, "two", valuesOf("a=2")))
+	if !errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), "to keep it, set Helm's label and annotations") {
+		t.Errorf("the error is %v", err)
+	}
+	marks := fmt.Sprintf(`{"metadata": {"labels": {%q: %q}, "annotations": {%q: "web", %q: %q}}}`,
+		api.LabelManagedBy, api.ManagedByHelm, api.AnnotationReleaseName, api.AnnotationReleaseNamespace, w.namespace)
+	_, err = w.plain.CoreV1().PersistentVolumeClaims(w.namespace).Patch(t.Context(), "data", types.MergePatchType, []byte(marks), metav1.PatchOptions{})
+	w.must(err)
+	w.must(w.upgrade(w.request(plain, "two", valuesOf("a=2"))))
+	w.waits("delete PersistentVolumeClaim "+w.namespace+"/data", w.upgrade, w.request(hook, "three", valuesOf("a=3")))
+	if claim := w.dataClaim(); claim == nil || claim.UID != uid {
+		t.Errorf("the claim is %v", claim)
+	}
 }
 
 // With whenScaled: Delete, the StatefulSet controller deletes the claims of pods whose ordinals
@@ -39,6 +114,32 @@ func TestDataLoss_HigherOrdinal(t *testing.T) {
 	w.must(w.helm.Rollback(t.Context(), r, 1))
 	if set := w.set(); *set.Spec.Replicas != 3 || set.Spec.Ordinals != nil && set.Spec.Ordinals.Start != 0 {
 		t.Errorf("after an automatic rollback: %d replicas, ordinals %v", *set.Spec.Replicas, set.Spec.Ordinals)
+	}
+}
+
+// A user protects the object of a hook, such as generated credentials.
+func TestDataLoss_ProtectedObjectOfHook(t *testing.T) {
+	for name, test := range map[string]struct{ next, err string }{
+		"hook runs again":             {"post-upgrade", ""},
+		"hook becomes a plain object": {"", "was created by a hook of this release"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c := hookedMap().load(t)
+			w.must(w.helm.Install(t.Context(), w.request(c, "one", hooked("post-install", "one"))))
+			w.protect("shared", `"true"`)
+			w.watch()
+			before := w.shared()
+			err := w.upgrade(w.request(c, "two", hooked(test.next, "two")))
+			if test.err == "" {
+				w.must(err)
+			} else if err == nil || !strings.Contains(err.Error(), test.err) {
+				t.Errorf("the error is %v", err)
+			}
+			if after := w.shared(); after.UID != before.UID || after.Data["value"] != "one" {
+				t.Errorf("the object was replaced: %v", after)
+			}
+		})
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/guard"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -187,6 +188,29 @@ func (k *kubeClient) checkHookOwner(o apply.Object, live *metav1.PartialObjectMe
 	return fmt.Errorf("hook %s: an object with this name exists, and this release did not create it; rename the hook, or delete the object", apply.Describe(o.Unstructured))
 }
 
+// deleteHook deletes the object of a hook, unless it stays.
+func (k *kubeClient) deleteHook(o apply.Object, live *metav1.PartialObjectMetadata, policy metav1.DeletionPropagation) error {
+	if err := k.checkHookOwner(o, live); err != nil || k.hookStays(o, k.stateOf(o, live)) {
+		return err
+	}
+	return k.objects.DeleteUID(k.ctx, o, live.GetUID(), policy)
+}
+
+// hookStays reports whether the guarded object of a hook stays although a delete policy of the
+// hook, by default before-hook-creation, would delete it. The next run of the hook uses it.
+func (k *kubeClient) hookStays(o apply.Object, live apply.State) bool {
+	kind := live.GroupKind()
+	why := k.rules().Kind(kind)
+	if live.Protected {
+		why = guard.Protected
+	}
+	if why == "" || slices.Contains(runToCompletion, kind) || k.approves(live.Key, live.UID) || !k.enforces() && !slices.Contains(holdsData, kind) {
+		return false
+	}
+	k.reportUnowned(o, "a hook of this release has created it; "+why)
+	return true
+}
+
 // writtenByHelm reports whether Helm, in any program, or this operator wrote an object.
 func writtenByHelm(live *metav1.PartialObjectMetadata) bool {
 	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
@@ -228,7 +252,7 @@ func (k *kubeClient) findHookLeftovers(objects helmkube.ResourceList) error {
 		if err != nil {
 			return err
 		}
-		if live != nil && live.GetLabels()[api.LabelHookOwnerUID] == string(k.Owner.UID) {
+		if live != nil && live.GetLabels()[api.LabelHookOwnerUID] == string(k.Owner.UID) && (!k.enforces() || !apply.IsProtected(live)) {
 			k.hookLeftovers[key] = live.GetUID()
 		}
 	}
@@ -285,7 +309,7 @@ func (k *kubeClient) conflictReason(live *metav1.PartialObjectMetadata) string {
 	case apply.CheckOwnership(live, k.Owner) != nil:
 		return fmt.Sprintf("belongs to %s; rename one of the two", annotations[api.AnnotationOwner])
 	case labels[api.LabelHookOwnerUID] != "":
-		return "was created by a hook of this release and is left over; delete it"
+		return "was created by a hook of this release and is left over; delete it or, to keep it, set Helm's label and annotations for this release on it"
 	case name != "" && (name != k.Release || namespace != k.Namespace):
 		return fmt.Sprintf("belongs to release %s/%s%s", namespace, name, k.conflictHint())
 	case name == "" || labels[api.LabelManagedBy] != api.ManagedByHelm:
