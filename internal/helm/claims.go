@@ -27,8 +27,8 @@ var (
 	claims      = corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims")
 )
 
-// deleteClaims deletes the claims of the StatefulSets of a release that is uninstalled,
-// if the annotation api.AnnotationClaims requests it. It runs before the StatefulSets are
+// deleteClaims deletes the claims of the StatefulSets of a release whose custom resource is
+// deleted, if the annotation api.AnnotationClaims requests it. It runs before the StatefulSets are
 // deleted: a claim exists until its pod is gone, and a StatefulSet that no longer exists
 // proves nothing about the owner of the claims.
 func (k *kubeClient) deleteClaims(resources helmkube.ResourceList) (err error) {
@@ -36,7 +36,7 @@ func (k *kubeClient) deleteClaims(resources helmkube.ResourceList) (err error) {
 	var errs []error
 	for _, info := range resources {
 		o := object(info)
-		if o.GroupVersionKind().GroupKind() != statefulSet || o.GetAnnotations()[api.AnnotationClaims] != api.ClaimsDelete {
+		if !k.Deleting || o.GroupVersionKind().GroupKind() != statefulSet || o.GetAnnotations()[api.AnnotationClaims] != api.ClaimsDelete {
 			continue
 		}
 		live, err := k.objects.Get(k.ctx, o)
@@ -79,7 +79,7 @@ func (k *kubeClient) retainClaims(o apply.Object, uid types.UID) (why string, er
 	// The annotation shows that an earlier attempt has begun.
 	begun := set.Annotations[api.AnnotationLeftBy] == k.Owner.String()
 	deletes := policy != nil && policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
-	explicit := o.GetAnnotations()[api.AnnotationClaims] == api.ClaimsDelete && set.Annotations[api.AnnotationClaims] == api.ClaimsDelete
+	explicit := k.Deleting && o.GetAnnotations()[api.AnnotationClaims] == api.ClaimsDelete && set.Annotations[api.AnnotationClaims] == api.ClaimsDelete
 	if err != nil || !deletes && !begun || explicit {
 		return "", err
 	}

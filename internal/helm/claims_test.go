@@ -100,7 +100,9 @@ func TestUninstall_DeletesClaimsOfStatefulSetOnRequest(t *testing.T) {
 			if test.change != nil {
 				test.change(w)
 			}
-			w.must(w.helm.Uninstall(t.Context(), w.request(c, "", nil)))
+			r := w.request(c, "", nil)
+			r.Deleting = true
+			w.must(w.helm.Uninstall(t.Context(), r))
 			equal(t, "the claims", test.left, w.claims())
 		})
 	}

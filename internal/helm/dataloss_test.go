@@ -40,6 +40,17 @@ func warnings(r *Request) *[]string {
 	return found
 }
 
+// An interrupted "helm uninstall" is finished, and the release is installed again. The custom
+// resource still exists, so the claims stay.
+func TestDataLoss_InterruptedHelmUninstall(t *testing.T) {
+	w := newWorld(t)
+	c := setChart(api.ClaimsDelete).load(t)
+	w.must(w.helm.Install(t.Context(), w.request(c, "one", nil)))
+	w.claim("data-web-0", map[string]string{"app": "web"}, nil)
+	w.must(w.helm.Uninstall(t.Context(), w.request(c, "", nil)))
+	equal(t, "the claims", []string{"data-web-0"}, w.claims())
+}
+
 // By default, Helm deletes the object of a hook before the hook runs again.
 func TestDataLoss_HookRunsAgain(t *testing.T) {
 	const annotations = `annotations: {helm.sh/hook: "pre-install,pre-upgrade,pre-rollback"}`
