@@ -105,10 +105,13 @@ func (r *run) ensureCRDs(c *helmchart.Chart) error {
 // live CRDs, so that a disabled subchart installs none. It returns the CRDs that the policy
 // of the kind makes the operator manage. Each CRD costs one read.
 func (r *run) readCRDs(c *helmchart.Chart) ([]chartCRD, error) {
+	crds, err := chart.CRDsOf(c)
+	for _, crd := range crds {
+		r.kube.chartCRDs.Insert(crd.GetName())
+	}
 	if r.CRDs == watches.CRDsSkip {
 		return nil, nil
 	}
-	crds, err := chart.CRDsOf(c)
 	if err != nil {
 		return nil, err
 	}

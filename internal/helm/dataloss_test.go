@@ -154,6 +154,38 @@ func TestDataLoss_ProtectedObjectOfHook(t *testing.T) {
 	}
 }
 
+// A chart moves a CRD from its templates to crds/.
+func TestDataLoss_CRDMovesToFolder(t *testing.T) {
+	for _, mode := range []watches.GuardMode{watches.GuardEnforce, watches.GuardOff} {
+		for _, policy := range []watches.CRDPolicy{"", watches.CRDsReplace, watches.CRDsSkip} {
+			t.Run(fmt.Sprintf("%s with policy %q", mode, policy), func(t *testing.T) {
+				w := newWorld(t)
+				group := w.namespace + ".example.com"
+				definition := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: things." + group + "}\n" +
+					"spec:\n  group: " + group + "\n  scope: Namespaced\n  names: {kind: Thing, plural: things, singular: thing}\n" +
+					"  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]\n"
+				r := w.request(mapsChart().with("templates/crd.yaml", definition).load(t), "one", valuesOf("a=1"))
+				r.Allow.ClusterScoped, r.Guard.Mode, r.CRDs = []string{"CustomResourceDefinition.apiextensions.k8s.io"}, mode, policy
+				w.must(w.helm.Install(t.Context(), r))
+				w.watch()
+				uid := w.existing("", "apiextensions.k8s.io", "customresourcedefinitions", "things."+group).UID
+				r.Chart = mapsChart().with("crds/crd.yaml", definition).load(t)
+				for _, digest := range []string{"two", "three"} {
+					r.Values, r.Digests.Input = valuesOf("a="+digest), digest
+					w.must(w.upgrade(r))
+					if live := w.existing("", "apiextensions.k8s.io", "customresourcedefinitions", "things."+group); live.UID != uid {
+						t.Error("the CRD was replaced")
+					}
+				}
+				deletion := w.deletion(mapsChart())
+				deletion.Guard.Mode = mode
+				w.must(w.helm.Uninstall(t.Context(), deletion))
+				w.existing("", "apiextensions.k8s.io", "customresourcedefinitions", "things."+group)
+			})
+		}
+	}
+}
+
 // While a hook runs, a user replaces an object whose deletion was approved.
 func TestDataLoss_ApprovedObjectIsReplaced(t *testing.T) {
 	w := newWorld(t)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -22,7 +23,10 @@ import (
 // The object is released before the records are deleted. After an interruption, the next
 // uninstall finds it in the manifest, and leaves it again.
 
-var namespaceKind = schema.GroupKind{Kind: "Namespace"}
+var (
+	namespaceKind = schema.GroupKind{Kind: "Namespace"}
+	crdKind       = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition").GroupKind()
+)
 
 // onDelete returns what an uninstall does about guarded objects. If the custom resource is not
 // being deleted, for example after an interrupted "helm uninstall", the next install adopts
@@ -39,10 +43,12 @@ func (k *kubeClient) onDelete() watches.OnDelete {
 }
 
 // neverDeleted reports whether no action may delete an object, with or without an approval: it
-// is the namespace of the release or of the custom resource. An uninstall deletes no namespace
-// that the chart renders, because other clients may have created objects in it.
+// is the namespace of the release or of the custom resource, or a CRD that the chart has moved
+// from its templates to crds/. An uninstall deletes no namespace that the chart renders, because
+// other clients may have created objects in it.
 func (k *kubeClient) neverDeleted(key apply.Key) bool {
-	return key.GroupKind() == namespaceKind && (key.Name == k.Namespace || key.Name == k.Owner.Namespace || k.uninstallsAll())
+	return key.GroupKind() == crdKind && k.chartCRDs.Has(key.Name) ||
+		key.GroupKind() == namespaceKind && (key.Name == k.Namespace || key.Name == k.Owner.Namespace || k.uninstallsAll())
 }
 
 // uninstallsAll reports whether the action uninstalls the release, and not only to move it.
