@@ -13,12 +13,18 @@ import (
 // DeleteUID deletes the object if it still has the given UID. Otherwise the object has been
 // deleted already and another object has its name.
 func (c Client) DeleteUID(ctx context.Context, o Object, uid types.UID, policy metav1.DeletionPropagation) error {
+	return c.DeleteVersion(ctx, o, uid, nil, policy)
+}
+
+// DeleteVersion is DeleteUID. Given a resourceVersion, it returns a conflict if the object has
+// changed since.
+func (c Client) DeleteVersion(ctx context.Context, o Object, uid types.UID, version *string, policy metav1.DeletionPropagation) error {
 	if planned, err := c.planned(ctx, Remove, o, nil); planned {
 		return err
 	}
 	_, err := served(c, o, func(o Object) (any, error) {
 		return nil, c.metadata(o).Delete(ctx, o.GetName(), metav1.DeleteOptions{
-			Preconditions:     &metav1.Preconditions{UID: &uid},
+			Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: version},
 			PropagationPolicy: &policy,
 		})
 	})

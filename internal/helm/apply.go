@@ -19,6 +19,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/guard"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -399,7 +400,28 @@ func (k *kubeClient) remove(o apply.Object, state apply.State, policy metav1.Del
 	if why != "" {
 		return k.leave(o, state, why)
 	}
-	if err := k.objects.DeleteUID(k.ctx, o, state.UID, policy); err != nil {
+	// The watch may not have reported yet that a user protects the object, or that it has another
+	// owner.
+	var version *string
+	if k.uninstallsAll() && state.ResourceVersion != "" && state.GroupKind() != guard.StatefulSet {
+		version = &state.ResourceVersion
+	}
+	err = k.objects.DeleteVersion(k.ctx, o, state.UID, version, policy)
+	if version != nil && apierrors.IsConflict(err) {
+		live, err := k.objects.Get(k.ctx, o)
+		if live == nil {
+			return err
+		}
+		if why := k.foreign(live); why != nil {
+			k.inventory.Remove(state)
+			k.reportUnowned(o, why.Error())
+			return nil
+		}
+		fresh := k.stateOf(o, live)
+		fresh.ResourceVersion = ""
+		return k.remove(o, fresh, policy)
+	}
+	if err != nil {
 		return err
 	}
 	k.inventory.Remove(state)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -106,6 +107,17 @@ func TestDataLoss_ClaimOfHookBecomesPlain(t *testing.T) {
 	}
 }
 
+// A chart moves a claim into a list.
+func TestDataLoss_ClaimInList(t *testing.T) {
+	w, uid := dataWorld(t)
+	list := mapsChart().with("templates/claim.yaml", "apiVersion: v1\nkind: List\nitems:\n- "+strings.ReplaceAll(strings.TrimSpace(claimManifest), "\n", "\n  ")+"\n")
+	w.must(w.upgrade(w.request(list.load(t), "two", valuesOf("a=2"))))
+	w.waits("delete PersistentVolumeClaim", w.upgrade, w.request(mapsChart().load(t), "three", valuesOf("a=3")))
+	if claim := w.dataClaim(); claim == nil || claim.UID != uid {
+		t.Errorf("the claim is %v", claim)
+	}
+}
+
 // With whenScaled: Delete, the StatefulSet controller deletes the claims of pods whose ordinals
 // are no longer used.
 func TestDataLoss_HigherOrdinal(t *testing.T) {
@@ -184,6 +196,57 @@ func TestDataLoss_CRDMovesToFolder(t *testing.T) {
 			})
 		}
 	}
+}
+
+// The watch has not reported the last change of an object when the custom resource is deleted.
+func TestDataLoss_UninstallWithLateWatch(t *testing.T) {
+	protect := func(w *world) { w.protect("shared", `"true"`) }
+	for name, test := range map[string]struct {
+		change   func(*world)
+		onDelete watches.OnDelete
+	}{
+		"protected, Keep":   {protect, watches.OnDeleteKeep},
+		"protected, Delete": {protect, watches.OnDeleteDelete},
+		"taken over":        {takeovers["taken over by another release"], watches.OnDeleteKeep},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c := mapsChart()
+			w.must(w.helm.Install(t.Context(), w.request(c.load(t), "one", valuesOf("a=1", "shared=1"))))
+			w.watch()
+			uid := w.shared().UID
+			test.change(w)
+			r := w.deletion(c)
+			r.Guard.OnDelete = test.onDelete
+			events := warnings(&r)
+			w.must(w.uninstall(r))
+			if w.shared().UID != uid {
+				t.Error("the object was replaced")
+			}
+			equal(t, "the events", []string{api.EventObjectLeft}, *events)
+			equal(t, "the revisions", []string{}, w.statuses())
+		})
+	}
+}
+
+// The namespace of the custom resource is deleted. The release is in another namespace, so its
+// protected object stays with onDelete: Delete, too.
+func TestDataLoss_ProtectedInOtherNamespace(t *testing.T) {
+	w := newWorld(t)
+	team := w.namespace + "-team"
+	_, err := w.plain.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: team}}, metav1.CreateOptions{})
+	w.must(err)
+	w.owner.Namespace = team
+	w.must(w.helm.Install(t.Context(), w.request(protectedMaps().load(t), "one", valuesOf("a=1", "p=1"))))
+	w.watch()
+	r := w.deletion(protectedMaps())
+	r.Guard.OnDelete = watches.OnDeleteDelete
+	if err := w.uninstall(r); !errors.Is(err, ErrProtected) {
+		t.Errorf("the error is %v", err)
+	}
+	w.must(w.plain.CoreV1().Namespaces().Delete(t.Context(), team, metav1.DeleteOptions{}))
+	w.must(w.uninstall(r))
+	w.isReleased("after the uninstall", "p")
 }
 
 // While a hook runs, a user replaces an object whose deletion was approved.

@@ -63,10 +63,14 @@ func (k *kubeClient) staysBehind(o apply.Object, state apply.State) (why string,
 		return "", nil
 	case k.neverDeleted(state.Key):
 		return "everything in it would be deleted with it", nil
-	case !k.uninstallsAll() || k.onDelete() == watches.OnDeleteDelete || k.approves(state.Key, state.UID):
+	case !k.uninstallsAll() || k.approves(state.Key, state.UID):
 		return "", nil
-	case state.Protected:
+	case state.Protected && (k.onDelete() != watches.OnDeleteDelete || k.Guard.Mode != watches.GuardWarn && k.Guard.Mode != watches.GuardOff):
+		// With Delete, refuseProtected has not found it: it was protected after the check, or
+		// the namespace of the custom resource is being deleted.
 		return guard.Protected, nil
+	case k.onDelete() == watches.OnDeleteDelete:
+		return "", nil
 	case kind == guard.StatefulSet && k.rules().Kind(kind) == "":
 		return k.retainClaims(o, state.UID)
 	default:
