@@ -29,8 +29,6 @@ import (
 type dependencyWatches struct {
 	sharedWatches[schema.GroupVersionKind]
 	store *dependencies.Store
-	// kindsOf returns the kinds that custom resources of a kind can depend on.
-	kindsOf func(catalog.Kind) []schema.GroupVersionKind
 
 	// switching is locked while a kind begins or ends to be served, so that no watch of a
 	// served kind starts.
@@ -40,8 +38,7 @@ type dependencyWatches struct {
 
 func newDependencyWatches(caches informers, store *dependencies.Store, kindsOf func(catalog.Kind) []schema.GroupVersionKind) *dependencyWatches {
 	describe := func(kind schema.GroupVersionKind) sharedWatch {
-		feed := store.Feed(kind)
-		w := sharedWatch{kind: kind, feed: feed, forbidden: func(mapping *meta.RESTMapping) string {
+		w := sharedWatch{kind: kind, feed: store.Feed(kind), forbidden: func(mapping *meta.RESTMapping) string {
 			return reasonForbidden + ": add to the rules of the operator's role: " + permissions.WatchRule(mapping.Resource)
 		}}
 		if kind == valuesfrom.SecretKind {
@@ -50,7 +47,6 @@ func newDependencyWatches(caches informers, store *dependencies.Store, kindsOf f
 			object.SetGroupVersionKind(kind)
 			w.object = object
 			w.options = func(options *cache.Options) error {
-				options.DefaultTransform = feed.Transform
 				// Release records are numerous, and no dependencies.
 				options.DefaultFieldSelector = fields.OneTermNotEqualSelector("type", release.SecretType)
 				return nil
@@ -60,14 +56,10 @@ func newDependencyWatches(caches informers, store *dependencies.Store, kindsOf f
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(kind)
 		w.object = object
-		w.options = func(options *cache.Options) error {
-			options.DefaultTransform = feed.Transform
-			return nil
-		}
 		return w
 	}
 	return &dependencyWatches{
-		sharedWatches: newSharedWatches(caches, "dependencies", describe), store: store, kindsOf: kindsOf,
+		sharedWatches: newSharedWatches(caches, "dependencies", describe, kindsOf), store: store,
 		served: map[schema.GroupKind]bool{},
 	}
 }
@@ -77,7 +69,7 @@ func newDependencyWatches(caches informers, store *dependencies.Store, kindsOf f
 func (d *dependencyWatches) serve(kind catalog.Kind) {
 	d.switching.Lock()
 	defer d.switching.Unlock()
-	targets := d.kindsOf(kind)
+	targets := d.keysOf(kind)
 	on := make([]schema.GroupKind, len(targets))
 	for i, gvk := range targets {
 		on[i] = gvk.GroupKind()
@@ -96,7 +88,7 @@ func (d *dependencyWatches) remove(gk schema.GroupKind, kinds []*kindState) {
 	delete(d.served, gk)
 	d.store.Stop(gk)
 	for _, state := range kinds {
-		for _, gvk := range d.kindsOf(state.kind) {
+		for _, gvk := range d.keysOf(state.kind) {
 			if !state.removed && gvk.GroupKind() == gk {
 				d.start(gvk)
 			}
@@ -109,7 +101,7 @@ func (d *dependencyWatches) remove(gk schema.GroupKind, kinds []*kindState) {
 func (d *dependencyWatches) startKind(ctx context.Context, kind catalog.Kind) {
 	d.switching.Lock()
 	var started []<-chan struct{}
-	for _, gvk := range d.kindsOf(kind) {
+	for _, gvk := range d.keysOf(kind) {
 		if !d.served[gvk.GroupKind()] {
 			started = append(started, d.start(gvk))
 		}

@@ -368,7 +368,7 @@ func TestDependencyWatches_DependentsAreKnown(t *testing.T) {
 	env := testenv.Shared(t)
 	d := newDependent(t, env.Config, configMaps)
 	appOfConfigMaps := kindOf(configMaps)
-	d.kindsOf = func(catalog.Kind) []schema.GroupVersionKind { return []schema.GroupVersionKind{valuesfrom.SecretKind} }
+	d.keysOf = func(catalog.Kind) []schema.GroupVersionKind { return []schema.GroupVersionKind{valuesfrom.SecretKind} }
 	object := &corev1.ConfigMap{ObjectMeta: objectMeta("object")}
 	d.create(object)
 	secret := dependencies.Key{GroupKind: valuesfrom.SecretKind.GroupKind(), NamespacedName: types.NamespacedName{Namespace: "default", Name: "s"}}

@@ -118,6 +118,7 @@ func (k *KindManager) Start(ctx context.Context) error {
 			k.lookUpAgain(s)
 		case s := <-k.ended:
 			k.end(ctx, s)
+			k.endUnused()
 		case <-k.crds.Changes():
 			lastChange = time.Now()
 			settled = time.After(crdSettleDelay)
@@ -134,6 +135,21 @@ func (k *KindManager) Start(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// endUnused ends the shared watches that no kind needs, neither one that is or will be served nor
+// one that is ending.
+func (k *KindManager) endUnused() {
+	kinds := k.set.Kinds()
+	for _, state := range k.kinds {
+		kinds = append(kinds, state.kind)
+		if state.served != nil {
+			kinds = append(kinds, state.served.kind)
+		}
+	}
+	k.observed.endUnused(kinds)
+	k.dependencies.endUnused(kinds)
+	k.sources.others.endUnused(kinds)
 }
 
 // retryUnserved starts the shared watches whose kind was not served.

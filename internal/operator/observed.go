@@ -1,12 +1,10 @@
 package operator
 
 import (
-	"context"
 	"errors"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/chartwright/chartwright/internal/catalog"
@@ -25,9 +23,8 @@ func newObservedWatches(caches informers, store *observed.Store) *observedWatche
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(w.GroupVersionKind)
 		return sharedWatch{
-			kind: w.GroupVersionKind, feed: observedFeed{store, w}, object: object,
+			kind: w.GroupVersionKind, feed: store.Feed(w), object: object,
 			options: func(options *cache.Options) (err error) {
-				options.DefaultTransform = store.Transform(w)
 				options.DefaultLabelSelector, err = w.Selector()
 				return err
 			},
@@ -40,29 +37,12 @@ func newObservedWatches(caches informers, store *observed.Store) *observedWatche
 			forbidden: func(*meta.RESTMapping) string { return "add a rule to the operator's role to get, list and watch them" },
 		}
 	}
-	return &observedWatches{newSharedWatches(caches, "status fields", describe), store}
-}
-
-// startKind starts the watches of a kind, and waits until they have settled.
-func (o *observedWatches) startKind(ctx context.Context, kind catalog.Kind) {
-	started := make([]<-chan struct{}, len(kind.Observes))
-	for i, input := range kind.Observes {
-		started[i] = o.start(input.Watch)
+	keysOf := func(kind catalog.Kind) []observed.Watch {
+		keys := make([]observed.Watch, len(kind.Observes))
+		for i, input := range kind.Observes {
+			keys[i] = input.Watch
+		}
+		return keys
 	}
-	await(ctx, started)
+	return &observedWatches{newSharedWatches(caches, "status fields", describe, keysOf), store}
 }
-
-// observedFeed passes the objects of a watch to a store.
-type observedFeed struct {
-	store *observed.Store
-	watch observed.Watch
-}
-
-// Handler returns the event handler of the watch.
-func (f observedFeed) Handler() toolscache.ResourceEventHandler { return f.store.Handler() }
-
-// Synced implements feed.
-func (f observedFeed) Synced() { f.store.Synced(f.watch) }
-
-// Failed implements feed.
-func (f observedFeed) Failed(reason string) bool { return f.store.Failed(f.watch, reason) }

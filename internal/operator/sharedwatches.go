@@ -14,6 +14,9 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/catalog"
 )
 
 // sharedTimeout is how long a kind waits for the objects of shared watches. The API server
@@ -26,10 +29,15 @@ const discoveryPeriod = 5 * time.Second
 // feed receives the objects of a watch.
 type feed interface {
 	Handler() toolscache.ResourceEventHandler
+	// Transform is the transform of the informer.
+	Transform(object any) (any, error)
 	// Synced records that the watch has listed all existing objects, or works again.
 	Synced()
 	// Failed records why the watch fails, and reports whether the reason is new.
 	Failed(reason string) (isNew bool)
+	// End removes all objects. The feed is then without effect, because informers end some
+	// time after they are stopped.
+	End()
 }
 
 // sharedWatch describes the watch of one kind of objects.
@@ -54,6 +62,8 @@ type sharedWatches[K comparable] struct {
 	purpose string
 	// describe returns the watch of a key.
 	describe func(K) sharedWatch
+	// keysOf returns the keys of the watches that a kind needs.
+	keysOf func(catalog.Kind) []K
 	// until ends the watches. It is a field because a kind that starts a watch may end
 	// before other kinds that use the watch.
 	until context.Context
@@ -67,13 +77,14 @@ type sharedWatches[K comparable] struct {
 // runningWatch is a started watch. The channel is closed when the watch has listed all
 // existing objects, or cannot.
 type runningWatch struct {
+	feed
 	settled <-chan struct{}
 	stop    context.CancelFunc
 }
 
-func newSharedWatches[K comparable](caches informers, purpose string, describe func(K) sharedWatch) sharedWatches[K] {
+func newSharedWatches[K comparable](caches informers, purpose string, describe func(K) sharedWatch, keysOf func(catalog.Kind) []K) sharedWatches[K] {
 	return sharedWatches[K]{
-		informers: caches, purpose: purpose, describe: describe,
+		informers: caches, purpose: purpose, describe: describe, keysOf: keysOf,
 		running: map[K]runningWatch{}, unserved: map[K]bool{},
 	}
 }
@@ -93,6 +104,27 @@ func await(ctx context.Context, started []<-chan struct{}) {
 	}
 }
 
+// startKind starts the watches of a kind, and waits until they have settled.
+func (s *sharedWatches[K]) startKind(ctx context.Context, kind catalog.Kind) {
+	keys := s.keysOf(kind)
+	started := make([]<-chan struct{}, len(keys))
+	for i, key := range keys {
+		started[i] = s.start(key)
+	}
+	await(ctx, started)
+}
+
+// endUnused ends the watches that none of the kinds needs.
+func (s *sharedWatches[K]) endUnused(kinds []catalog.Kind) {
+	needed := map[K]bool{}
+	for _, kind := range kinds {
+		for _, key := range s.keysOf(kind) {
+			needed[key] = true
+		}
+	}
+	s.stop(func(key K) bool { return !needed[key] })
+}
+
 // start returns the channel of a watch. It starts the watch if no kind has started it.
 func (s *sharedWatches[K]) start(key K) <-chan struct{} {
 	s.mu.Lock()
@@ -110,6 +142,7 @@ func (s *sharedWatches[K]) stop(ends func(K) bool) {
 	maps.DeleteFunc(s.running, func(key K, w runningWatch) bool {
 		if ends(key) {
 			w.stop()
+			w.End()
 			delete(s.unserved, key)
 			return true
 		}
@@ -170,7 +203,7 @@ func (s *sharedWatches[K]) watch(key K) runningWatch {
 			w.feed.Synced()
 		}
 	})
-	return runningWatch{settled: settled.done, stop: stop}
+	return runningWatch{feed: w.feed, settled: settled.done, stop: stop}
 }
 
 // mapping returns the resource of a watch. If the API server cannot tell, it reports the
@@ -194,6 +227,7 @@ func (s *sharedWatches[K]) mapping(ctx context.Context, w sharedWatch, settled l
 // watchScope watches a scope, and returns when all existing objects are listed.
 func (s *sharedWatches[K]) watchScope(ctx context.Context, scope *namespaceScope, w sharedWatch, mapping *meta.RESTMapping, settled latch) error {
 	options := s.cacheOptions(scope)
+	options.DefaultTransform = w.feed.Transform
 	if w.options != nil {
 		if err := w.options(&options); err != nil {
 			return err
@@ -206,7 +240,7 @@ func (s *sharedWatches[K]) watchScope(ctx context.Context, scope *namespaceScope
 		switch {
 		case apierrors.IsForbidden(err):
 			s.fail(w, w.forbidden(mapping))
-		case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+		case apply.AnswerOf(err) == apply.Unserved:
 			s.fail(w, err.Error())
 		default:
 			// The API server is unavailable, and the watch is retried.

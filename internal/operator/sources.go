@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
@@ -50,10 +49,6 @@ func newSourceWatches(caches informers, store *valuesfrom.Store) *sourceWatches 
 		feed := store.Feed(kind)
 		return sharedWatch{
 			kind: kind, feed: feed, object: object,
-			options: func(options *cache.Options) error {
-				options.DefaultTransform = valuesfrom.Compact
-				return nil
-			},
 			check: func(mapping *meta.RESTMapping) error {
 				feed.Scoped(mapping.Scope.Name() == meta.RESTScopeNameRoot)
 				return nil
@@ -64,7 +59,7 @@ func newSourceWatches(caches informers, store *valuesfrom.Store) *sourceWatches 
 		}
 	}
 	return &sourceWatches{
-		informers: caches, store: store, others: newSharedWatches(caches, "sources of values", describe),
+		informers: caches, store: store, others: newSharedWatches(caches, "sources of values", describe, otherSources),
 		started: map[sourceWatch]<-chan struct{}{},
 	}
 }
@@ -84,13 +79,18 @@ func (k *KindManager) startSources(ctx context.Context, kind catalog.Kind) {
 			}
 		}
 	}
-	var started []<-chan struct{}
+	k.sources.others.startKind(ctx, kind)
+}
+
+// otherSources returns the kinds other than Secrets and ConfigMaps.
+func otherSources(kind catalog.Kind) []schema.GroupVersionKind {
+	var others []schema.GroupVersionKind
 	for _, from := range kind.ValuesFrom {
 		if !from.HasKeys() {
-			started = append(started, k.sources.others.start(from.GVK()))
+			others = append(others, from.GVK())
 		}
 	}
-	await(ctx, started)
+	return others
 }
 
 // start starts the watches of Secrets and ConfigMaps that kinds need in a scope, and waits

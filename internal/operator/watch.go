@@ -44,35 +44,16 @@ func (i informers) cacheOptions(scope *namespaceScope) cache.Options {
 	return options
 }
 
-// startCache runs a cache until the context ends.
+// startCache runs a cache until the context ends. It runs on every replica: a manager would run
+// the caches of single namespaces on the leader only, so that a standby would not be ready.
 func (i informers) startCache(ctx context.Context, options cache.Options) (cache.Cache, error) {
 	started, err := cache.New(i.manager.GetConfig(), options)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		// Only a cache that runs already returns an error.
+		i.tasks.Go(func() { _ = started.Start(ctx) })
 	}
-	return started, i.manager.Add(replicaCache{Cache: started, until: ctx})
+	return started, err
 }
-
-// replicaCache is a cache that runs on every replica. Caches of single namespaces would run
-// on the leader only, so that a standby would not be ready.
-type replicaCache struct {
-	cache.Cache
-	// until ends the cache before the manager does. It is a field because the manager calls
-	// Start.
-	until context.Context
-}
-
-// Start runs the cache until the context ends.
-func (c replicaCache) Start(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stop := context.AfterFunc(c.until, cancel)
-	defer stop()
-	return c.Cache.Start(ctx)
-}
-
-// NeedLeaderElection returns false: a cache only reads.
-func (replicaCache) NeedLeaderElection() bool { return false }
 
 // watching is a started watch.
 type watching struct {

@@ -21,10 +21,10 @@ var transforms = map[string]string{
 	"internal/inventory/watch.go: options.DefaultTransform = w.index.HealthConfig.transform": "internal/inventory: TestTransform_KeepsLittleOfOversizedObjects",
 	"internal/operator/chartkinds/counter.go: one.informer.SetTransform(onlyIdentity)":       "internal/operator/chartkinds: TestOnlyIdentity_KeepsLittleOfOversizedCustomResources",
 	"internal/operator/crdwatch/watcher.go: informer.SetTransform(compact)":                  "internal/operator/crdwatch: TestCompact_KeepsLittleOfOversizedCRDs",
-	"internal/operator/dependencies.go: options.DefaultTransform = feed.Transform":           "internal/inputs/dependencies: TestTransform_KeepsLittleOfOversizedObjects",
-	"internal/operator/observed.go: options.DefaultTransform = store.Transform(w)":           "internal/inputs/observed: TestTransform_KeepsLittleOfOversizedObjects",
-	"internal/operator/sources.go: options.DefaultTransform = valuesfrom.Compact":            "internal/inputs/valuesfrom: TestCompact_KeepsLittleOfOversizedObjects",
-	"internal/operator/watch.go: options.DefaultTransform = release.Compact":                 "internal/release: TestCompact_KeepsLittleOfOversizedSecrets",
+	// The other feeds are those of valuesfrom, as below, and observed, with a test of the same name.
+	"internal/operator/sharedwatches.go: options.DefaultTransform = w.feed.Transform": "internal/inputs/dependencies: TestTransform_KeepsLittleOfOversizedObjects",
+	"internal/operator/sources.go: options.DefaultTransform = valuesfrom.Compact":     "internal/inputs/valuesfrom: TestCompact_KeepsLittleOfOversizedObjects",
+	"internal/operator/watch.go: options.DefaultTransform = release.Compact":          "internal/release: TestCompact_KeepsLittleOfOversizedSecrets",
 
 	"internal/operator/chartkinds/controller.go: NewSharedIndexInformer": "only administrators write ChartKinds",
 	"internal/operator/chartkinds/counter.go: NewSharedIndexInformer":    "SetTransform",

@@ -2,6 +2,7 @@ package dependencies
 
 import (
 	"cmp"
+	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -175,4 +176,18 @@ func (f *Feed) Failed(reason string) (isNew bool) {
 		return s.notify(s.usersOf(s.ofKind(f.kind)))
 	})
 	return isNew
+}
+
+// End removes all objects, because the informers have ended. The feed is then without effect.
+func (f *Feed) End() {
+	s := f.store
+	s.users.Update(func() []types.UID {
+		if f.ended {
+			return nil
+		}
+		f.ended = true
+		s.budget.ReleaseAll(f)
+		maps.DeleteFunc(s.feeds, func(_ schema.GroupVersionKind, other *Feed) bool { return other == f })
+		return s.notify(s.changedKind(f.kind))
+	})
 }

@@ -15,7 +15,7 @@ func TestTransform_KeepsLittleOfOversizedObjects(t *testing.T) {
 	data := testenv.Oversized("v1", "Pod", "a", labels)
 	for _, paths := range [][][]string{{{}}, {{"data", "key"}}, {{"data", "absent"}, {"status", "phase"}}} {
 		store := NewStore(nil, func(types.UID) {})
-		transform := store.Transform(pods.Reading(paths))
+		transform := store.Feed(pods.Reading(paths)).Transform
 		testenv.ExpectRetained(t, 8<<10, func(int) any {
 			kept, err := transform(testenv.Decode[unstructured.Unstructured](t, data))
 			if err != nil {

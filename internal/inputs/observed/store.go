@@ -110,9 +110,10 @@ func (s *Store) Forget(user types.UID) {
 }
 
 // Synced records that a watch has listed all existing objects.
-func (s *Store) Synced(w Watch) {
+func (f *Feed) Synced() {
+	s, w := f.store, f.watch
 	s.users.Update(func() []types.UID {
-		if s.synced[w] {
+		if s.synced[w] || f.ended {
 			return nil
 		}
 		s.synced[w] = true
@@ -123,9 +124,10 @@ func (s *Store) Synced(w Watch) {
 
 // Failed records why a watch fails, and reports whether the reason is new. It ignores
 // failures after Synced, because watches end and restart regularly.
-func (s *Store) Failed(w Watch, reason string) (isNew bool) {
+func (f *Feed) Failed(reason string) (isNew bool) {
+	s, w := f.store, f.watch
 	s.users.Update(func() []types.UID {
-		if s.synced[w] || s.failed[w] == reason {
+		if f.ended || s.synced[w] || s.failed[w] == reason {
 			return nil
 		}
 		isNew = true
@@ -133,6 +135,23 @@ func (s *Store) Failed(w Watch, reason string) (isNew bool) {
 		return s.usersOf(w)
 	})
 	return isNew
+}
+
+// End removes all objects, because the watch has ended. The feed is then without effect.
+func (f *Feed) End() {
+	s := f.store
+	s.users.Update(func() (waiting []types.UID) {
+		f.ended = true
+		for name, o := range s.at {
+			if name.watch == f.watch {
+				waiting = append(waiting, s.remove(o)...)
+			}
+		}
+		delete(s.synced, f.watch)
+		delete(s.failed, f.watch)
+		s.budget.ReleaseAll(f.watch)
+		return once(waiting)
+	})
 }
 
 // usersOf returns the users of all buckets of a watch.

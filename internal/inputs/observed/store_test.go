@@ -27,6 +27,7 @@ var (
 // recordingStore is a Store that records which users it notifies.
 type recordingStore struct {
 	*Store
+	feed     *Feed
 	handler  cache.ResourceEventHandler
 	notified []string
 	// live are the objects in the API server by name, and reads those that were read.
@@ -43,7 +44,8 @@ func newRecordingStore() *recordingStore {
 	w.Store = NewStore(read, func(user types.UID) { w.notified = append(w.notified, string(user)) })
 	w.limits = inputs.Limits{Object: 4 << 10, Namespace: 8 << 10, Total: 16 << 10}
 	w.budget = inputs.NewBudget(w.limits)
-	w.handler = transformed{w.Transform(pods), w.Handler()}
+	w.feed = w.Feed(pods)
+	w.handler = transformed{w.feed.Transform, w.feed.Handler()}
 	return w
 }
 
@@ -112,7 +114,7 @@ func TestStore_SelectsByNamespaceAndLabels(t *testing.T) {
 	for i, p := range []*unstructured.Unstructured{pod("a", "web-2", "web"), pod("a", "web-1", "web"), pod("a", "api-1", "api"), pod("b", "web-3", "web")} {
 		w.handler.OnAdd(p, i < 2)
 	}
-	w.Synced(pods)
+	w.feed.Synced()
 	for _, test := range []struct{ namespace, release, want string }{
 		{"a", "web", "web-1 web-2"}, {"a", "api", "api-1"}, {"b", "web", "web-3"}, {"b", "api", ""}, {"c", "web", ""}, {"a", "", ""},
 	} {
@@ -124,7 +126,7 @@ func TestStore_SelectsByNamespaceAndLabels(t *testing.T) {
 
 func TestStore_NotifiesUsersOfChangedObjects(t *testing.T) {
 	w := newRecordingStore()
-	w.Synced(pods)
+	w.feed.Synced()
 	for user, release := range map[types.UID]string{"web": "web", "twin": "web", "api": "api"} {
 		w.selectPods(user, "a", release)
 	}
@@ -172,7 +174,7 @@ func TestStore_NotifiesUsersOfChangedObjects(t *testing.T) {
 
 func TestStore_ForgetsDeletedObjectsAndUsers(t *testing.T) {
 	w := newRecordingStore()
-	w.Synced(pods)
+	w.feed.Synced()
 	for i := range 10 {
 		user := types.UID(strconv.Itoa(i))
 		w.selectPods(user, "a", string(user))
@@ -192,24 +194,51 @@ func TestStore_ReportsUnlistedWatches(t *testing.T) {
 	if why := w.selectPods("web", "a", "web"); why != "Pod: the objects are not listed yet" {
 		t.Error(why)
 	}
-	if !w.Failed(pods, "forbidden") || w.Failed(pods, "forbidden") {
+	if !w.feed.Failed("forbidden") || w.feed.Failed("forbidden") {
 		t.Error("a failure is new exactly once")
 	}
 	w.expectNotified(t, "web")
 	if why := w.selectPods("web", "a", "web"); why != "Pod: forbidden" {
 		t.Error(why)
 	}
-	w.Synced(pods)
-	w.Synced(pods)
+	w.feed.Synced()
+	w.feed.Synced()
 	w.expectNotified(t, "web")
 	if got := w.selectPods("web", "a", "web"); got != "" {
 		t.Error(got)
 	}
 	// A failure after the first list is ignored.
-	w.Failed(pods, "away")
+	w.feed.Failed("away")
 	w.expectNotified(t)
 	if got := w.selectPods("web", "a", "web"); got != "" {
 		t.Error(got)
+	}
+}
+
+// TestFeed_EndDropsObjects: a watch that has ended leaves nothing, neither objects nor bytes in the
+// budget, and what its informer still delivers is ignored.
+func TestFeed_EndDropsObjects(t *testing.T) {
+	w := newRecordingStore()
+	w.handler.OnAdd(pod("a", "web-1", "web"), true)
+	w.handler.OnAdd(pod("a", "web-2", "web"), true)
+	w.feed.Synced()
+	if got := w.selectPods("web", "a", "web"); got != "web-1 web-2" {
+		t.Error(got)
+	}
+	w.feed.End()
+	w.handler.OnUpdate(nil, pod("a", "web-1", "web"))
+	w.feed.Failed("away")
+	w.feed.Synced()
+	if why := w.selectPods("web", "a", "web"); why != "Pod: the objects are not listed yet" {
+		t.Error(why)
+	}
+	if len(w.objects)+len(w.at) > 0 {
+		t.Errorf("left over: %v %v", w.objects, w.at)
+	}
+	next := w.Feed(pods)
+	next.Synced()
+	if got := w.selectPods("web", "a", "web"); got != "" {
+		t.Errorf("the next watch begins with %q", got)
 	}
 }
 
@@ -243,7 +272,7 @@ func TestTransform_RemovesWhatExpressionsDoNotNeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.SetAnnotations(map[string]string{corev1.LastAppliedConfigAnnotation: "{}", "keep": "me"})
-	kept, err := w.Transform(pods)(o.DeepCopy())
+	kept, err := w.Feed(pods).Transform(o.DeepCopy())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +282,7 @@ func TestTransform_RemovesWhatExpressionsDoNotNeed(t *testing.T) {
 	}
 	o.Object["status"] = map[string]any{"phase": "Running", "reason": "x", "list": []any{"a"}}
 	some := pods.Reading([][]string{{"status", "phase"}, {"spec"}, {"status", "list", "a"}, {"spec", "a"}, {"none"}})
-	kept, err = w.Transform(some)(o)
+	kept, err = w.Feed(some).Transform(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +296,7 @@ func TestTransform_RemovesWhatExpressionsDoNotNeed(t *testing.T) {
 	if pods.Reading([][]string{{"spec"}, {}}) != pods {
 		t.Error("a whole object is read with fields")
 	}
-	if other, err := w.Transform(pods)("text"); other != "text" || err != nil {
+	if other, err := w.Feed(pods).Transform("text"); other != "text" || err != nil {
 		t.Errorf("%v, %v", other, err)
 	}
 }
@@ -286,7 +315,7 @@ func (w *recordingStore) big(namespace, name, release string, size int) *unstruc
 
 func TestStore_ObjectAboveLimitIsNotKept(t *testing.T) {
 	w := newRecordingStore()
-	w.Synced(pods)
+	w.feed.Synced()
 	large := w.big("a", "large", "web", 1<<20)
 	w.handler.OnAdd(large, true)
 	w.handler.OnAdd(pod("a", "small", "web"), true)
@@ -312,7 +341,7 @@ func TestStore_ObjectAboveLimitIsNotKept(t *testing.T) {
 
 func TestStore_RefusesAboveLimitOfNamespaceUntilThereIsRoom(t *testing.T) {
 	w := newRecordingStore()
-	w.Synced(pods)
+	w.feed.Synced()
 	for i := range 4 {
 		w.handler.OnAdd(w.big("a", strconv.Itoa(i), "web", 1500), true)
 	}
@@ -351,7 +380,7 @@ func TestStore_RefusesAboveLimitOfNamespaceUntilThereIsRoom(t *testing.T) {
 func TestStore_ChargesWhatItKeeps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newRecordingStore()
-		w.Synced(pods)
+		w.feed.Synced()
 		serial := 0
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			name := rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}).Draw(t, "name")

@@ -120,15 +120,24 @@ func (o *Object) item() inputs.Item {
 	return inputs.Item{Of: o.name.watch, NamespacedName: o.name.NamespacedName}
 }
 
-// Transform returns the transform of the informer of a Watch.
-func (s *Store) Transform(w Watch) cache.TransformFunc {
-	fields := w.tree()
-	return func(obj any) (any, error) {
-		if o, ok := obj.(*unstructured.Unstructured); ok {
-			return s.admit(w, fields, o), nil
-		}
-		return obj, nil
+// Feed passes the objects of a Watch to a Store.
+type Feed struct {
+	store  *Store
+	watch  Watch
+	fields tree
+	// ended: the watch has ended.
+	ended bool
+}
+
+// Feed returns the feed of a Watch.
+func (s *Store) Feed(w Watch) *Feed { return &Feed{store: s, watch: w, fields: w.tree()} }
+
+// Transform is the transform of the informer.
+func (f *Feed) Transform(obj any) (any, error) {
+	if o, ok := obj.(*unstructured.Unstructured); ok {
+		return f.store.admit(f.watch, f.fields, o), nil
 	}
+	return obj, nil
 }
 
 // admit returns what is kept of an object.
@@ -202,10 +211,14 @@ func (t tree) of(from map[string]any) map[string]any {
 	return kept
 }
 
-// Handler returns the event handler of the informer that feeds the Store. The informer must
-// use Transform.
-func (s *Store) Handler() cache.ResourceEventHandler {
-	return inputs.EventHandler(s.users, s.observe, s.remove)
+// Handler returns the event handler of the informer. The informer must use Transform.
+func (f *Feed) Handler() cache.ResourceEventHandler {
+	return inputs.EventHandler(f.store.users, func(o *Object) []types.UID {
+		if f.ended {
+			return nil
+		}
+		return f.store.observe(o)
+	}, f.store.remove)
 }
 
 // observe adds or updates an object. It returns the users of the bucket that the object was

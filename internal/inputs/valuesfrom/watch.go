@@ -32,6 +32,7 @@ type watched struct {
 type Feed struct {
 	store *Store
 	kind  schema.GroupVersionKind
+	state *watched
 }
 
 // Feed returns the feed of a kind.
@@ -41,11 +42,14 @@ func (s *Store) Feed(kind schema.GroupVersionKind) Feed {
 	if s.kinds[kind] == nil {
 		s.kinds[kind] = &watched{}
 	}
-	return Feed{s, kind}
+	return Feed{s, kind, s.kinds[kind]}
 }
 
 // Handler returns the event handler of an informer on the metadata of the kind.
 func (f Feed) Handler() cache.ResourceEventHandler { return f.store.Handler(f.kind) }
+
+// Transform is Compact.
+func (Feed) Transform(object any) (any, error) { return Compact(object) }
 
 // Scoped records whether the kind is cluster-scoped.
 func (f Feed) Scoped(cluster bool) {
@@ -67,14 +71,21 @@ func (f Feed) Failed(reason string) (isNew bool) {
 	})
 }
 
+// End removes all objects, because the watch has ended. The feed is then without effect.
+func (f Feed) End() {
+	f.store.users.Mu.Lock()
+	defer f.store.users.Mu.Unlock()
+	delete(f.store.kinds, f.kind)
+	maps.DeleteFunc(f.store.versions, func(ref Ref, _ string) bool { return ref.Kind == f.kind })
+}
+
 // update changes the state of the kind, and notifies the users of its objects if it is
 // another state.
 func (f Feed) update(change func(*watched)) (changed bool) {
 	f.store.users.Update(func() []types.UID {
-		w := f.store.kinds[f.kind]
-		before := *w
-		change(w)
-		if *w == before {
+		before := *f.state
+		change(f.state)
+		if *f.state == before || f.store.kinds[f.kind] != f.state {
 			return nil
 		}
 		changed = true
