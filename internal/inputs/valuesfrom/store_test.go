@@ -377,6 +377,31 @@ func TestStore_RetriesUnservedPath(t *testing.T) {
 	}
 }
 
+// TestFeed_EndDropsObjects: after the end of a watch, its objects are unknown, not missing, and what
+// the ended watch still reports is ignored.
+func TestFeed_EndDropsObjects(t *testing.T) {
+	c := newCluster()
+	optional := whole(secret)
+	optional.Optional = true
+	feed := c.Feed(secret.Kind)
+	c.putAndSend(secret, map[string]string{"values.yaml": "a: 1"})
+	feed.Synced()
+	if got := c.merge(t, "u", optional); len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+	feed.End()
+	next := c.Feed(secret.Kind)
+	feed.Synced()
+	var unusable *Error
+	if _, _, err := c.Merge(t.Context(), "u", []Source{optional}, map[string]any{}); err == nil || errors.As(err, &unusable) {
+		t.Errorf("before the next watch has listed the objects: %v", err)
+	}
+	next.Synced()
+	if got := c.merge(t, "u", optional); len(got) > 0 {
+		t.Errorf("the next watch begins with %v", got)
+	}
+}
+
 // TestStore_Concurrency merges and sends events concurrently, for the race detector.
 func TestStore_Concurrency(t *testing.T) {
 	c := newCluster()
