@@ -129,10 +129,9 @@ func TestPlugin_Requests(t *testing.T) {
 			web.paused(metav1.ConditionFalse)
 			c.ends(1, []string{"rollback", target, "--wait"}, "is paused", "resume")
 			web.env.ExpectRevisions(web.name, "1 superseded, 2 superseded, 3 deployed")
-			// The rollback waits, too. The spec has been edited since the
-			// request, but the release is held nevertheless.
+			// The rollback waits, too. It undoes the edit, which has made no revision.
 			c.does([]string{"resume", target, "--wait"}, "held")
-			web.held(4, 2, "two")
+			web.held(4, 3, "three")
 		}},
 		{"pause including deletion", func(c caller, web ownedRelease, target string) {
 			c.does([]string{"pause", target, "--including-deletion", "--wait"})
