@@ -112,10 +112,12 @@ func (k *kubeClient) applyOrCreate(info *resource.Info) error {
 }
 
 // prepare returns the object as it is sent to the API server. It sets Helm's labels and
-// annotations on the given object, which belongs to this action. A guarded object gets no
-// ownerReference, so that a foreground deletion or the garbage collector cannot delete it.
+// annotations on the given object, which belongs to this action. An object that is guarded, or
+// that a user protects, gets no ownerReference, so that a foreground deletion or the garbage
+// collector cannot delete it.
 func (k *kubeClient) prepare(o apply.Object) (apply.Object, error) {
-	return k.prepareWith(o, k.refer && k.rules().Reason(o.Unstructured) == "")
+	state, _ := k.managed(apply.KeyOf(o))
+	return k.prepareWith(o, k.refer && !state.Protected && k.rules().Reason(o.Unstructured) == "")
 }
 
 func (k *kubeClient) prepareWith(o apply.Object, refer bool) (apply.Object, error) {

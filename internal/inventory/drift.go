@@ -258,7 +258,9 @@ func (x *Index) driftOf(owner types.UID, key apply.Key) (Drift, bool) {
 }
 
 // compare reports whether an object has drifted. If the live state is older than the
-// expected state, the watch is late, and this is not drift.
+// expected state, the watch is late, and this is not drift. An object that a user has protected
+// since it was applied counts as drifted, because a foreground deletion of the custom resource
+// would delete it until the repair removes its ownerReference.
 func (x *Index) compare(expected *apply.State) (Drift, bool) {
 	live := x.objects[expected.Key].live
 	switch {
@@ -266,7 +268,7 @@ func (x *Index) compare(expected *apply.State) (Drift, bool) {
 		return Drift{}, false
 	case live == nil:
 		return Drift{Key: expected.Key, Gone: true}, true
-	case live.Ignored, live.Matches(*expected):
+	case live.Ignored, live.Matches(*expected) && !(live.Protected && live.Referred):
 		return Drift{}, false
 	case live.UID == expected.UID && older(live.ResourceVersion, expected.ResourceVersion):
 		return Drift{}, false

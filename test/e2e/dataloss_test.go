@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,6 +60,26 @@ func TestDataLoss_FinalizerRemoved(t *testing.T) {
 	l.Create(l.cr("web", nil))
 	waitApproval(l.Env, web, "delete PersistentVolumeClaim "+l.Namespace+"/web-a")
 	expectUID(l.Env, claim, uid)
+}
+
+// A user protects an object of the release. Argo CD deletes custom resources in the foreground.
+func TestDataLoss_ForegroundDeletion(t *testing.T) {
+	t.Parallel()
+	l := useLosses(t, lossesKind)
+	web, config := l.cr("web", nil), harness.ConfigMap("web")
+	l.Create(web)
+	l.WaitReady(web)
+	uid := l.Get(config).GetUID()
+	l.Kubectl("annotate", "configmap", "web", "chartwright.dev/protect=true")
+	l.Wait("the ownerReference to be removed", func(context.Context) error {
+		if references := l.Get(config).GetOwnerReferences(); len(references) > 0 {
+			return fmt.Errorf("the ownerReferences are %v", references)
+		}
+		return nil
+	})
+	l.Kubectl("delete", l.kind.Resource()+"/web", "--cascade=foreground")
+	l.WaitGone(web)
+	expectUID(l.Env, config, uid)
 }
 
 // A backup of a namespace is restored into another namespace, beside the original.
