@@ -88,7 +88,6 @@ func (p Project) Remove(r Remove) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	gone := file.entries[index]
 	plan := newPlan()
 	resource, err := p.removeSample(plan, name, file, index, r.Force)
 	if err != nil {
@@ -110,16 +109,8 @@ func (p Project) Remove(r Remove) (*Plan, error) {
 	}
 	plan.Resource = resource
 	plan.remarkf("the cluster does not change. Before you deploy the operator without the kind, delete the custom resources, so that their releases are uninstalled: kubectl delete %s --all --all-namespaces", resource)
-	plan.remarkf("afterwards, delete the CRD: kubectl delete crd %s. Custom resources that still exist then cannot be deleted, because of their finalizer", crdName(resource, gone))
+	plan.remarkf("afterwards, delete the CRD: kubectl delete crd %s. Custom resources that still exist then cannot be deleted, because of their finalizer", resource)
 	return plan, p.generate(plan, name, left)
-}
-
-// crdName returns the name of a CRD for a resource that can be the name of the kind.
-func crdName(resource string, w watches.Watch) string {
-	if strings.Contains(resource, ".") {
-		return resource
-	}
-	return resource + "." + w.Group
 }
 
 // removeSample plans the removal of a sample, unless the user has edited it. It returns
