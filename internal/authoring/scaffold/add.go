@@ -40,14 +40,7 @@ func (p Project) Add(a Add) (*Plan, error) {
 
 // add adds the files of a kind to a plan, which can contain the files of the project.
 func (p Project) add(plan *Plan, a Add) error {
-	text, err := plan.read(p.Watches)
-	switch {
-	case err != nil:
-		return err
-	case text == nil:
-		return p.missing()
-	}
-	file, err := readWatches(p.Watches, text)
+	file, err := p.watchesFile(plan)
 	if err != nil {
 		return err
 	}
@@ -59,7 +52,7 @@ func (p Project) add(plan *Plan, a Add) error {
 	if err != nil {
 		return err
 	}
-	domain, err := p.domain(plan, text)
+	domain, err := p.domain(plan, file.text)
 	if err != nil {
 		return err
 	}
@@ -74,7 +67,8 @@ func (p Project) add(plan *Plan, a Add) error {
 	if file, err = file.forget(index, a, source); err != nil {
 		return err
 	}
-	if text, err = plan.bind(file, index, a, source.entry, loaded, p.Finder); err != nil {
+	text, err := plan.bind(file, index, a, source.entry, loaded, p.Finder)
+	if err != nil {
 		return err
 	}
 	if err := plan.write(p.Watches, text); err != nil {

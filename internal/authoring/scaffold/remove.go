@@ -27,19 +27,24 @@ type Remove struct {
 
 // Find returns the entry of a kind, which is given as Web or Web.shop.example.com.
 func (p Project) Find(kind string) (watches.Watch, error) {
-	file, err := p.watchesFile()
-	if err != nil {
-		return watches.Watch{}, err
-	}
-	index, err := file.find(kind)
+	file, index, err := p.entry(kind)
 	if err != nil {
 		return watches.Watch{}, err
 	}
 	return file.entries[index], nil
 }
 
-func (p Project) watchesFile() (*watchesFile, error) {
-	text, err := readFile(p.Watches)
+// entry returns the watches file, and the index of the entry of a kind.
+func (p Project) entry(kind string) (file *watchesFile, index int, err error) {
+	if file, err = p.watchesFile(newPlan()); err == nil {
+		index, err = file.find(kind)
+	}
+	return file, index, err
+}
+
+// watchesFile parses the planned watches file.
+func (p Project) watchesFile(plan *Plan) (*watchesFile, error) {
+	text, err := plan.read(p.Watches)
 	if err != nil {
 		return nil, err
 	}
@@ -76,11 +81,7 @@ func (f *watchesFile) find(kind string) (int, error) {
 // Remove plans the removal of a kind: its entry, its generated files, its sample, and the
 // copy of its chart. It keeps files that the user has edited, unless Force is set.
 func (p Project) Remove(r Remove) (*Plan, error) {
-	file, err := p.watchesFile()
-	if err != nil {
-		return nil, err
-	}
-	index, err := file.find(r.Kind)
+	file, index, err := p.entry(r.Kind)
 	if err != nil {
 		return nil, err
 	}

@@ -48,11 +48,7 @@ type Changes struct {
 
 // Update plans the files of a kind with another version of its chart, with what changes.
 func (p Project) Update(u Update) (*Plan, error) {
-	file, err := p.watchesFile()
-	if err != nil {
-		return nil, err
-	}
-	index, err := file.find(u.Kind)
+	file, index, err := p.entry(u.Kind)
 	if err != nil {
 		return nil, err
 	}
