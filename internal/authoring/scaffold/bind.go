@@ -2,7 +2,6 @@ package scaffold
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -108,16 +107,9 @@ func (p *Plan) addVersion(have watches.Watch, a Add) (entry, error) {
 			p.remarkf("%s is served as %s and %s, and still stored as %s: see the key versions of watches.yaml", a.Kind, a.Version, have.Version, v.Name)
 		}
 	}
-	data, err := json.Marshal(versions)
-	if err != nil {
-		return nil, err
-	}
-	var list []any
-	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, err
-	}
+	listed, err := decoded("versions", versions)
 	// The version must be in the list when it becomes that of the entry.
-	return entry{{"versions", list}, {"version", a.Version}}, nil
+	return entry{listed, {"version", a.Version}}, err
 }
 
 // widen returns the allow block of an existing entry if it changes.
@@ -148,15 +140,8 @@ func (p *Plan) widen(a Add, have watches.Watch, need Need, fields entry) (entry,
 	// Without changes of the other keys.
 	need.LookupInValues, need.TakeOwnership, need.SystemNamespaces = have.Allow.LookupInValues, have.Allow.TakeOwnership, have.Allow.SystemNamespaces
 	need.DependsOn = have.Allow.DependsOn
-	data, err := json.Marshal(need.Allow)
-	if err != nil {
-		return nil, err
-	}
-	block := map[string]any{}
-	if err := json.Unmarshal(data, &block); err != nil {
-		return nil, err
-	}
-	return entry{{"allow", block}}, nil
+	block, err := decoded("allow", need.Allow)
+	return entry{block}, err
 }
 
 // options adds the requested keys that differ from the defaults.

@@ -22,6 +22,16 @@ type field struct {
 	value any
 }
 
+// decoded returns a field whose value consists of maps and lists, as in decoded JSON.
+func decoded(key string, value any) (field, error) {
+	one := field{key: key}
+	data, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(data, &one.value)
+	}
+	return one, err
+}
+
 // set adds a key, unless its value is an empty string or list.
 func (e *entry) set(key string, value any) {
 	if v := reflect.ValueOf(value); v.Kind() == reflect.Bool || v.Len() > 0 {
