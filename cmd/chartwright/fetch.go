@@ -17,6 +17,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/source"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // fetchFlags are the flags of commands that fetch charts, by the names that Helm uses.
@@ -161,7 +162,7 @@ func (f *fetchFlags) load(cmd *cobra.Command, text string) (*chart.Chart, error)
 // queries of URLs, because signed URLs have their secret there.
 func fetchedOf(chart source.Chart) scaffold.Fetched {
 	r := chart.Reference
-	f := scaffold.Fetched{Archive: chart.Archive, Chart: r.Name, Repo: withoutQuery(r.Repo), Version: chart.Version, Digest: chart.Pinned()}
+	f := scaffold.Fetched{Archive: chart.Archive, Source: watches.Source{Chart: r.Name, Repo: withoutQuery(r.Repo), Version: chart.Version, Digest: chart.Pinned()}}
 	switch {
 	case r.OCI != "":
 		f.Chart = "oci://" + r.OCI

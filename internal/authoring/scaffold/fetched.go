@@ -16,12 +16,8 @@ import (
 type Fetched struct {
 	// Archive is the content of the .tgz.
 	Archive []byte
-	// Chart, Repo, Version and Digest are recorded in the entry, see watches.Source.
-	Chart, Repo, Version, Digest string
-}
-
-func (f Fetched) source() watches.Source {
-	return watches.Source{Chart: f.Chart, Repo: f.Repo, Version: f.Version, Digest: f.Digest}
+	// Source is recorded in the entry.
+	watches.Source
 }
 
 // fetched returns a fetched chart, which is unpacked in the folder of the charts.
@@ -64,14 +60,14 @@ func sourceFields(s watches.Source) entry {
 
 // source adds the source of a fetched chart to the keys of an entry.
 func (e *entry) source(f *Fetched, have watches.Watch) {
-	if f == nil || have.Source != nil && *have.Source == f.source() {
+	if f == nil || have.Source != nil && *have.Source == f.Source {
 		return
 	}
-	value := any(sourceFields(f.source()))
+	value := any(sourceFields(f.Source))
 	if have.Kind != "" {
 		// Changes of an entry write flow style.
 		keys := map[string]any{}
-		for _, each := range sourceFields(f.source()) {
+		for _, each := range sourceFields(f.Source) {
 			keys[each.key] = each.value
 		}
 		value = keys

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/chartwright/chartwright/internal/authoring/scaffold"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // fetchedChart returns a fetched chart with the given files.
@@ -34,7 +35,7 @@ func fetchedChart(t *testing.T, version string, files map[string]string) *scaffo
 	if err := packed.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return &scaffold.Fetched{Archive: data.Bytes(), Chart: "oci://r.example.com/box", Version: version, Digest: "sha256:" + strings.Repeat(version[:1], 64)}
+	return &scaffold.Fetched{Archive: data.Bytes(), Source: watches.Source{Chart: "oci://r.example.com/box", Version: version, Digest: "sha256:" + strings.Repeat(version[:1], 64)}}
 }
 
 func box(t *testing.T, version, values string) *scaffold.Fetched {
