@@ -43,8 +43,13 @@ func (p *Plan) readChecksums(charts string) (checksums, error) {
 	return sums, nil
 }
 
-// writeChecksums plans the checksums of a folder of charts.
-func (p *Plan) writeChecksums(charts string, sums checksums) error {
+// writeChecksums plans the checksums of a folder of charts if those of a chart change.
+func (p *Plan) writeChecksums(charts string, sums checksums, chart string, files map[string][]byte) error {
+	before := maps.Clone(sums)
+	sums.set(chart, files)
+	if maps.Equal(before, sums) {
+		return nil
+	}
 	path := filepath.Join(charts, checksumsFile)
 	if len(sums) == 0 {
 		if before, err := p.read(path); err != nil || before == nil {

@@ -3,7 +3,6 @@ package scaffold
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -208,12 +207,7 @@ func (p Project) removeChart(plan *Plan, file *watchesFile, index int, force boo
 			return err
 		}
 	}
-	before := maps.Clone(sums)
-	sums.set(chart, nil)
-	if maps.Equal(before, sums) {
-		return nil
-	}
-	return plan.writeChecksums(p.file(folder), sums)
+	return plan.writeChecksums(p.file(folder), sums, chart, nil)
 }
 
 // editedFiles returns the files that do not have their checksums.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -143,12 +142,8 @@ func (p Project) importChart(plan *Plan, a Add, s source, file *watchesFile, ind
 		}
 	}
 	if !s.starter {
-		before := maps.Clone(sums)
-		sums.set(s.name, s.files)
-		if !maps.Equal(before, sums) {
-			if err := plan.writeChecksums(charts, sums); err != nil {
-				return nil, err
-			}
+		if err := plan.writeChecksums(charts, sums, s.name, s.files); err != nil {
+			return nil, err
 		}
 	}
 	return plan.openPlanned(s.folder)
