@@ -97,21 +97,13 @@ func (f *fetchFlags) options(cmd *cobra.Command) (source.Options, error) {
 // resolve sets the chart of a request from the text of a user. It fetches charts that are
 // not on this machine.
 func (f *fetchFlags) resolve(cmd *cobra.Command, text string, add *scaffold.Add) error {
-	reference, err := source.Parse(text, f.repo, f.version)
+	downloaded, remote, err := f.fetch(cmd, text)
 	if err != nil {
 		return err
 	}
-	o, err := f.options(cmd)
-	if err != nil {
-		return err
-	}
-	if !reference.Remote() {
+	if !remote {
 		add.Chart = text
-		return f.checkLocal(cmd, text, reference, o)
-	}
-	downloaded, err := source.Fetch(cmd.Context(), reference, o)
-	if err != nil {
-		return err
+		return nil
 	}
 	fetched := fetchedOf(downloaded)
 	if fetched.Chart != downloaded.Reference.URL && downloaded.Reference.URL != "" || fetched.Repo != downloaded.Reference.Repo {
@@ -121,41 +113,39 @@ func (f *fetchFlags) resolve(cmd *cobra.Command, text string, add *scaffold.Add)
 	return nil
 }
 
-// checkLocal checks the version and the signature of a chart on this machine if flags
-// request it, or returns why there is no such chart.
-func (f *fetchFlags) checkLocal(cmd *cobra.Command, text string, reference source.Reference, o source.Options) error {
-	if _, err := os.Stat(text); err == nil && f.version == "" && !f.verify {
-		return nil
+// fetch fetches the chart of a user's text if it is remote. Of a chart on this machine, it
+// checks the version and the signature if flags request it, or returns why there is no such
+// chart.
+func (f *fetchFlags) fetch(cmd *cobra.Command, text string) (fetched source.Chart, remote bool, err error) {
+	reference, err := source.Parse(text, f.repo, f.version)
+	if err != nil {
+		return fetched, false, err
 	}
-	_, err := source.Fetch(cmd.Context(), reference, o)
-	return err
+	o, err := f.options(cmd)
+	if err != nil {
+		return fetched, false, err
+	}
+	if _, err := os.Stat(text); err == nil && !reference.Remote() && f.version == "" && !f.verify {
+		return fetched, false, nil
+	}
+	fetched, err = source.Fetch(cmd.Context(), reference, o)
+	return fetched, reference.Remote(), err
 }
 
 // load returns the chart of a user's text. It fetches charts that are not on this machine.
 func (f *fetchFlags) load(cmd *cobra.Command, text string) (*chart.Chart, error) {
-	reference, err := source.Parse(text, f.repo, f.version)
+	fetched, remote, err := f.fetch(cmd, text)
 	if err != nil {
 		return nil, err
 	}
-	o, err := f.options(cmd)
+	if remote {
+		return chart.LoadArchive(bytes.NewReader(fetched.Archive))
+	}
+	loaded, err := catalog.OpenChart(text)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("chart %s: %w", text, err)
 	}
-	if !reference.Remote() {
-		if err := f.checkLocal(cmd, text, reference, o); err != nil {
-			return nil, err
-		}
-		loaded, err := catalog.OpenChart(text)
-		if err != nil {
-			return nil, fmt.Errorf("chart %s: %w", text, err)
-		}
-		return loaded, nil
-	}
-	fetched, err := source.Fetch(cmd.Context(), reference, o)
-	if err != nil {
-		return nil, err
-	}
-	return chart.LoadArchive(bytes.NewReader(fetched.Archive))
+	return loaded, nil
 }
 
 // fetchedOf returns a fetched chart with the source for watches.yaml. The source contains no
