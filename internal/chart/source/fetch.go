@@ -99,7 +99,7 @@ func fetch(ctx context.Context, r Reference, o Options) (Chart, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
-	c, err := newClient(ctx, o, r.host())
+	c, err := newClient(ctx, o, r.Host())
 	if err != nil {
 		return Chart{}, err
 	}

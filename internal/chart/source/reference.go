@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -151,17 +152,13 @@ func (r Reference) validateOCI() error {
 	return nil
 }
 
-// host returns the host, with its port, to which credentials belong.
-func (r Reference) host() string {
+// Host returns the host, with its port, to which credentials belong.
+func (r Reference) Host() string {
 	if r.OCI != "" {
 		host, _, _ := strings.Cut(r.OCI, "/")
 		return host
 	}
-	text := r.URL
-	if text == "" {
-		text = r.Repo
-	}
-	if u, err := url.Parse(text); err == nil {
+	if u, err := url.Parse(cmp.Or(r.URL, r.Repo)); err == nil {
 		return u.Host
 	}
 	return ""

@@ -20,7 +20,7 @@ func (c *client) fetchOCI(ctx context.Context, r Reference) (download, error) {
 	if err != nil {
 		return download{}, err
 	}
-	host := r.host()
+	host := r.Host()
 	tag, manifest, err := c.resolve(helm, r)
 	if err != nil {
 		return download{}, err
@@ -64,7 +64,7 @@ func located(r Reference, tag string) string {
 
 // registry returns Helm's client for the registry of a reference.
 func (c *client) registry(r Reference) (*registry.Client, error) {
-	credential, err := c.credential(r.host())
+	credential, err := c.credential(r.Host())
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (c *client) registry(r Reference) (*registry.Client, error) {
 		// the files of the user.
 		registry.ClientOptCredentialsFile(os.DevNull),
 	}
-	if c.plainHTTP(r.host()) {
+	if c.plainHTTP(r.Host()) {
 		options = append(options, registry.ClientOptPlainHTTP())
 	}
 	return registry.NewClient(options...)
@@ -129,15 +129,15 @@ func (c *client) resolve(helm *registry.Client, r Reference) (tag, manifest stri
 		if err == nil {
 			return r.Version, found.Digest.String(), c.matches(r, r.Version, found.Digest.String())
 		}
-		if explained := c.explain(r.host(), err); explained.Reason != ReasonNotFound {
+		if explained := c.explain(r.Host(), err); explained.Reason != ReasonNotFound {
 			return "", "", explained
 		}
 	}
 	tags, err := helm.Tags(r.OCI)
 	if err != nil {
-		explained := c.explain(r.host(), err)
+		explained := c.explain(r.Host(), err)
 		if explained.Reason == ReasonNotFound {
-			explained.Message = fmt.Sprintf("%s has no chart %s (404)", r.host(), strings.TrimPrefix(r.OCI, r.host()+"/"))
+			explained.Message = fmt.Sprintf("%s has no chart %s (404)", r.Host(), strings.TrimPrefix(r.OCI, r.Host()+"/"))
 		}
 		return "", "", explained
 	}
@@ -146,7 +146,7 @@ func (c *client) resolve(helm *registry.Client, r Reference) (tag, manifest stri
 	}
 	found, err := helm.Resolve(tagged(r, tag))
 	if err != nil {
-		return "", "", c.explain(r.host(), err)
+		return "", "", c.explain(r.Host(), err)
 	}
 	return tag, found.Digest.String(), c.matches(r, tag, found.Digest.String())
 }

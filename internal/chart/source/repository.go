@@ -162,7 +162,7 @@ func (c *client) fetchListed(ctx context.Context, location string) (download, er
 		}
 		other := *c
 		other.oci = true
-		if other.host = r.host(); other.host != c.host && !c.options.PassCredentials {
+		if other.host = r.Host(); other.host != c.host && !c.options.PassCredentials {
 			other.options.Username, other.options.Password = "", ""
 		}
 		got, err := other.fetchOCI(ctx, r)

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -42,7 +41,7 @@ func (c *Controller) credentials(ctx context.Context, from chartkind.Chart) (Cre
 	case err != nil:
 		return Credentials{}, fmt.Errorf("spec.chart.secretRef: read the Secret %s in the namespace %s of the operator: %w", name, c.Namespace, err)
 	}
-	found, err := credentialsFor(secret, hostOf(from))
+	found, err := credentialsFor(secret, from.Reference().Host())
 	if err != nil {
 		return Credentials{}, fmt.Errorf("spec.chart.secretRef: Secret %s/%s: %w", c.Namespace, name, err)
 	}
@@ -72,23 +71,6 @@ func credentialsFor(secret *corev1.Secret, host string) (Credentials, error) {
 		return Credentials{}, fmt.Errorf("its type is %s: expected %s or %s", secret.Type, corev1.SecretTypeBasicAuth, corev1.SecretTypeDockerConfigJson)
 	}
 	return found, nil
-}
-
-// hostOf returns the host, with its port, of a chart.
-func hostOf(from chartkind.Chart) string {
-	if path, ok := strings.CutPrefix(from.OCI, "oci://"); ok {
-		host, _, _ := strings.Cut(path, "/")
-		return host
-	}
-	text := from.URL
-	if text == "" {
-		text = from.Repo
-	}
-	parsed, err := url.Parse(text)
-	if err != nil {
-		return ""
-	}
-	return parsed.Host
 }
 
 // redact removes the password from a text. Errors of package source contain none; this

@@ -41,7 +41,7 @@ func TestCredentialsFor_OnlyForBoundHost(t *testing.T) {
 			if test.bound != "" {
 				secret.Annotations[chartkind.AnnotationHost] = test.bound
 			}
-			got, err := credentialsFor(secret, hostOf(test.from))
+			got, err := credentialsFor(secret, test.from.Reference().Host())
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("%v, want %q", err, test.want)
 			}

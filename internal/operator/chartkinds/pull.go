@@ -273,7 +273,7 @@ func (c *Controller) fetch(ctx context.Context, ck chartkind.ChartKind, known st
 // plainHTTP reports whether the host of a chart may be used without TLS. It returns an
 // error for another host with http.
 func (c *Controller) plainHTTP(from chartkind.Chart) (bool, error) {
-	host := hostOf(from)
+	host := from.Reference().Host()
 	if slices.ContainsFunc(c.Hosts, func(listed string) bool { return strings.EqualFold(listed, plainScheme+host) }) {
 		return true, nil
 	}
