@@ -163,7 +163,7 @@ func TestClient_EndsWithContext(t *testing.T) {
 func TestFetch_EndsAtTimeout(t *testing.T) {
 	server := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	_, err := Fetch(t.Context(), Reference{URL: server.URL + "/x.tgz"}, Options{Timeout: 50 * time.Millisecond})
-	if ReasonOf(err) != ReasonTimeout || !strings.Contains(err.Error(), "did not end within 50ms") {
+	if reasonOf(err) != ReasonTimeout || !strings.Contains(err.Error(), "did not end within 50ms") {
 		t.Errorf("got %v, want a timeout", err)
 	}
 }
@@ -242,4 +242,12 @@ func TestRedact(t *testing.T) {
 	if want := `GET "https://example.com/x.tgz": failed at http://y/z now`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+}
+
+// reasonOf returns the reason of an error of Fetch.
+func reasonOf(err error) Reason {
+	if found, ok := errors.AsType[*Error](err); ok {
+		return found.Reason
+	}
+	return ""
 }

@@ -69,14 +69,6 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// ReasonOf returns the reason of an error of Fetch.
-func ReasonOf(err error) Reason {
-	if found, ok := errors.AsType[*Error](err); ok {
-		return found.Reason
-	}
-	return ReasonInvalid
-}
-
 // problem is an error of which only the reference is missing.
 func problem(reason Reason, message, advice string, cause error) *Error {
 	return &Error{Reason: reason, Message: message, Advice: advice, Err: cause}

@@ -69,7 +69,7 @@ func TestFetchIndexed_RefusesHTTP(t *testing.T) {
 	server, o := repository(t, plain.URL+"/web-1.0.0.tgz", packed, "")
 	for _, o.PlainHTTP = range []bool{false, true} {
 		_, err := Fetch(t.Context(), Reference{Repo: server.URL, Name: "web"}, o)
-		if ReasonOf(err) != ReasonRefused || !strings.Contains(err.Error(), plain.URL+"/web-1.0.0.tgz without TLS") {
+		if reasonOf(err) != ReasonRefused || !strings.Contains(err.Error(), plain.URL+"/web-1.0.0.tgz without TLS") {
 			t.Errorf("PlainHTTP %v for the repository: got %v, want %s", o.PlainHTTP, err, ReasonRefused)
 		}
 	}
@@ -84,7 +84,7 @@ func TestFetchIndexed_LimitsIndex(t *testing.T) {
 	} {
 		server, o := repository(t, "web-1.0.0.tgz", packed, more)
 		o.MaxIndexBytes = 8192
-		if _, err := Fetch(t.Context(), Reference{Repo: server.URL, Name: "web"}, o); ReasonOf(err) != ReasonTooLarge {
+		if _, err := Fetch(t.Context(), Reference{Repo: server.URL, Name: "web"}, o); reasonOf(err) != ReasonTooLarge {
 			t.Errorf("%s: got %v, want %s", name, err, ReasonTooLarge)
 		}
 	}
