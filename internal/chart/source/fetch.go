@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -50,10 +51,7 @@ type Chart struct {
 // Pinned returns the digest that a Reference needs to fetch the same chart again. It is
 // empty for a folder.
 func (c Chart) Pinned() string {
-	if c.Manifest != "" {
-		return c.Manifest
-	}
-	return c.Digest
+	return cmp.Or(c.Manifest, c.Digest)
 }
 
 // download is a chart that is not checked yet.

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,10 +45,7 @@ func (c *client) fetchOCI(ctx context.Context, r Reference) (download, error) {
 		archive: result.Chart.Data, provenance: result.Prov.Data, manifest: manifest,
 		file: result.Chart.Meta.Name + "-" + result.Chart.Meta.Version + ".tgz",
 	}
-	if tag == "" {
-		tag = result.Chart.Meta.Version
-	}
-	got.location = located(r, tag)
+	got.location = located(r, cmp.Or(tag, result.Chart.Meta.Version))
 	if c.options.Keyring != "" && len(got.provenance) == 0 {
 		return got, missingProvenance("in "+got.location, nil)
 	}

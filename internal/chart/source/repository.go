@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,10 +64,7 @@ func (o Options) fromHelm(r Reference) (Reference, Options, error) {
 
 // owner returns the repository of a reference in Helm's file, or nil.
 func owner(file *repo.File, r Reference) *repo.Entry {
-	target := r.Repo
-	if r.URL != "" {
-		target = r.URL
-	}
+	target := cmp.Or(r.URL, r.Repo)
 	for _, entry := range file.Repositories {
 		base := strings.TrimSuffix(entry.URL, "/")
 		if entry.Name == r.Repo && r.Name != "" || base != "" && (target == base || strings.HasPrefix(target, base+"/")) {
