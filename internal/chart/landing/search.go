@@ -192,19 +192,16 @@ func (s *search) text(text string) {
 
 // named returns the marker whose word is in a text, or nil.
 func (s *search) named(text string) *marker {
-	for _, match := range words.FindAllStringSubmatch(text, 1) {
-		if match[1] != "" {
-			return s.marked(match[1])
-		}
+	if match := words.FindStringSubmatch(text); len(match) > 0 && match[1] != "" {
+		return s.marked(match[1])
 	}
 	return nil
 }
 
+// marked returns the marker with a number, or nil. No marker has the result for a number that
+// is too large.
 func (s *search) marked(digits string) *marker {
-	number, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil {
-		return nil
-	}
+	number, _ := strconv.ParseInt(digits, 10, 64)
 	return s.byNumber[number]
 }
 
