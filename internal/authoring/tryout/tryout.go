@@ -27,6 +27,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/crd"
 	"github.com/chartwright/chartwright/internal/chart/landing"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -153,22 +154,13 @@ func awaitReady(ctx context.Context, resources dynamic.ResourceInterface, name s
 		if err != nil {
 			return false, err
 		}
-		var status api.Status
-		if data, found, _ := unstructured.NestedMap(cr.Object, "status"); found {
-			text, err := yaml.Marshal(data)
-			if err == nil {
-				err = yaml.Unmarshal(text, &status)
-			}
-			if err != nil {
-				return false, err
-			}
-		}
-		ready := meta.FindStatusCondition(status.Conditions, api.ConditionReady)
+		reported := status.Read(cr)
+		ready := meta.FindStatusCondition(reported.Conditions, api.ConditionReady)
 		if ready == nil {
 			return false, nil
 		}
 		last = ready.Message
-		return ready.Status == metav1.ConditionTrue && status.ObservedGeneration == cr.GetGeneration(), nil
+		return ready.Status == metav1.ConditionTrue && reported.ObservedGeneration == cr.GetGeneration(), nil
 	})
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("%w: %s", context.Cause(ctx), last)
