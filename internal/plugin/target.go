@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -22,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 )
 
 // target is the custom resource or, without a name, the kind that a command line
@@ -234,12 +234,7 @@ func managed(cr *unstructured.Unstructured) bool {
 // statusOf decodes the status. It returns an empty status if that fails, because
 // other clients can write the status, too.
 func statusOf(cr *unstructured.Unstructured) api.Status {
-	var status api.Status
-	content, ok := cr.Object["status"].(map[string]any)
-	if !ok || runtime.DefaultUnstructuredConverter.FromUnstructured(content, &status) != nil {
-		return api.Status{}
-	}
-	return status
+	return status.Read(cr)
 }
 
 // permission is a permission that a command requires.
