@@ -45,8 +45,8 @@ func (s *session) planned(ctx context.Context, t target, file string) (*unstruct
 	}
 	changed := live.DeepCopy()
 	changed.Object["spec"] = edited.Object["spec"]
-	changed.SetAnnotations(merged(live.GetAnnotations(), edited.GetAnnotations()))
-	changed.SetLabels(merged(live.GetLabels(), edited.GetLabels()))
+	changed.SetAnnotations(labels.Merge(live.GetAnnotations(), edited.GetAnnotations()))
+	changed.SetLabels(labels.Merge(live.GetLabels(), edited.GetLabels()))
 	updated, err := t.client.Update(ctx, changed, metav1.UpdateOptions{DryRun: dryRun})
 	if apierrors.IsForbidden(err) {
 		s.note("Note: you may not update %s, so that the plan lacks the defaults of the CRD.", t)
@@ -54,14 +54,6 @@ func (s *session) planned(ctx context.Context, t target, file string) (*unstruct
 		return changed, nil
 	}
 	return updated, t.need("update", "to plan an edit").explain(err)
-}
-
-func merged(under, over map[string]string) map[string]string {
-	all := labels.Merge(under, over)
-	if len(all) == 0 {
-		return nil
-	}
-	return all
 }
 
 // readEdit reads a file with a custom resource or only its spec.
