@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/planner"
@@ -89,11 +88,7 @@ Exit codes: 0 nothing to do; 1 failed, or the change would be rejected; 2 change
 		if f.file != "" {
 			return errors.New("-f requires KIND/NAME")
 		}
-		namespace := metav1.NamespaceAll
-		if s.namespaceSet {
-			namespace = s.namespace
-		}
-		t, err := s.kind(args[0], namespace)
+		t, err := s.kindAnywhere(args[0])
 		if err != nil {
 			return err
 		}

@@ -109,11 +109,7 @@ func (s *session) onKind(cmd *cobra.Command, run func(ctx context.Context, t tar
 		if err := s.connect(); err != nil {
 			return err
 		}
-		namespace := metav1.NamespaceAll
-		if s.namespaceSet {
-			namespace = s.namespace
-		}
-		t, err := s.kind(args[0], namespace)
+		t, err := s.kindAnywhere(args[0])
 		if err != nil {
 			return err
 		}
@@ -144,6 +140,14 @@ func (s *session) kind(word, namespace string) (target, error) {
 		return target{}, err
 	}
 	return s.at(mapping, namespace, ""), nil
+}
+
+// kindAnywhere resolves any name of a kind, in all namespaces unless -n is set.
+func (s *session) kindAnywhere(word string) (target, error) {
+	if s.namespaceSet {
+		return s.kind(word, s.namespace)
+	}
+	return s.kind(word, metav1.NamespaceAll)
 }
 
 func (s *session) at(mapping *meta.RESTMapping, namespace, name string) target {
