@@ -150,10 +150,7 @@ func linesOf(o *unstructured.Unstructured) ([]string, error) {
 		return nil, nil
 	}
 	data, err := yaml.Marshal(o.Object)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Collect(strings.Lines(string(data))), nil
+	return slices.Collect(strings.Lines(string(data))), err
 }
 
 // paintDiff colors a unified diff, line by line.
