@@ -2,12 +2,11 @@ package plugin
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -94,25 +93,18 @@ type differ struct {
 func (d *differ) compare(path string, before, after any) {
 	was, wasMap := before.(map[string]any)
 	is, isMap := after.(map[string]any)
-	if wasMap && isMap {
-		keys := maps.Clone(was)
-		maps.Copy(keys, is)
-		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			d.compareKey(below(path, key), was, is, key)
-		}
-		return
-	}
 	items, wasList := named(before)
 	others, isList := named(after)
-	if wasList && isList {
-		keys := maps.Clone(items)
-		maps.Copy(keys, others)
-		for _, key := range slices.Sorted(maps.Keys(keys)) {
+	switch {
+	case wasMap && isMap:
+		for _, key := range sets.List(sets.KeySet(was).Union(sets.KeySet(is))) {
+			d.compareKey(below(path, key), was, is, key)
+		}
+	case wasList && isList:
+		for _, key := range sets.List(sets.KeySet(items).Union(sets.KeySet(others))) {
 			d.compareKey(fmt.Sprintf("%s[%s]", path, key), items, others, key)
 		}
-		return
-	}
-	if !reflect.DeepEqual(before, after) {
+	case !reflect.DeepEqual(before, after):
 		d.fields = append(d.fields, plannedField{Path: path, Before: d.redact(before), After: d.redact(after)})
 	}
 }
