@@ -33,7 +33,6 @@ type dependencyKind struct {
 // dependency is a compiled item of dependsOn.
 type dependency struct {
 	dependencyKind
-	at string
 	// name is nil if selector selects the objects.
 	name      *Template
 	namespace *Template
@@ -67,7 +66,7 @@ func (k *Kind) readDependencies(entries []watches.Watch, report func(path string
 	}
 	for i, written := range k.DependsOn {
 		at := fmt.Sprintf("dependsOn[%d]", i)
-		d := dependency{dependencyKind: compile(at, at+".ready", written.DependencyKind), at: at, selector: written.Selector, labels: map[string]*Template{}}
+		d := dependency{dependencyKind: compile(at, at+".ready", written.DependencyKind), selector: written.Selector, labels: map[string]*Template{}}
 		parse := func(path, more, text string, check func(string) []string) *Template {
 			parsed, err := parseTemplate(at+path+more, text, optional(check))
 			report(at+path, err)

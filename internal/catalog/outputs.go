@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,10 +26,6 @@ func (o Outputs) Exist() bool { return len(o.Public)+len(o.Sensitive) > 0 }
 
 // readOutputs compiles the outputs, and decides which are sensitive.
 func (k *Kind) readOutputs(report func(path string, err error)) {
-	observed := make([]string, len(k.Observe))
-	for i, o := range k.Observe {
-		observed[i] = o.Name
-	}
 	written, at, marked := map[string]string{}, map[string]string{}, map[string]bool{}
 	for i, output := range k.Watch.Outputs {
 		// The parser of the file reports missing names and empty expressions.
@@ -37,7 +34,7 @@ func (k *Kind) readOutputs(report func(path string, err error)) {
 			marked[output.Name] = output.Sensitive
 		}
 	}
-	fields, mistakes := kindstatus.CompileOutputs(written, observed)
+	fields, mistakes := kindstatus.CompileOutputs(written, k.observeNames())
 	for _, mistake := range mistakes {
 		report(at[mistake.Field]+".value", fmt.Errorf("%s.value: %s", at[mistake.Field], mistake.Message))
 	}
@@ -62,12 +59,9 @@ func isSecret(name string) bool {
 
 // readsSecretValue reports whether an output may read a value that comes from a Secret.
 func (k *Kind) readsSecretValue(fields kindstatus.Fields, name string) bool {
-	for _, from := range k.ValuesFrom {
-		if from.Kind == watches.SourceSecret && fields.ReadsValue(name, targetOf(from)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(k.ValuesFrom, func(from watches.ValuesFrom) bool {
+		return from.Kind == watches.SourceSecret && fields.ReadsValue(name, targetOf(from))
+	})
 }
 
 // targetOf returns the path of the value that a source sets, up to the first list. It is

@@ -20,14 +20,10 @@ func (k *Kind) readStatus(report func(path string, err error)) {
 	var err error
 	k.Observes, err = observe(k.Observe)
 	report("", err)
-	names := make([]string, len(k.Observe))
-	for i, o := range k.Observe {
-		names[i] = o.Name
-	}
 	written := maps.Clone(k.Status)
 	// The parser of the file reports empty expressions.
 	maps.DeleteFunc(written, func(_, expression string) bool { return strings.TrimSpace(expression) == "" })
-	fields, mistakes := kindstatus.Compile(written, names)
+	fields, mistakes := kindstatus.Compile(written, k.observeNames())
 	for _, mistake := range mistakes {
 		report("status."+mistake.Field, fmt.Errorf("status.%w", mistake))
 	}
@@ -36,6 +32,15 @@ func (k *Kind) readStatus(report func(path string, err error)) {
 		k.Defaults, err = k.Chart.Values()
 		report("", err)
 	}
+}
+
+// observeNames returns the names of the entries of observe.
+func (k *Kind) observeNames() []string {
+	names := make([]string, len(k.Observe))
+	for i, o := range k.Observe {
+		names[i] = o.Name
+	}
+	return names
 }
 
 // Selection selects the observed objects of a custom resource.
