@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -84,11 +83,7 @@ func lintAll(charts []string, watchesFile string, analyzer *permissions.Analyzer
 			return nil, err
 		}
 		for _, kind := range kinds {
-			path := kind.Watch.Chart
-			if !filepath.IsAbs(path) {
-				path = filepath.Join(filepath.Dir(kind.File), path)
-			}
-			targets = append(targets, lint.Target{Path: path, Kind: kind})
+			targets = append(targets, lint.Target{Path: catalog.Beside(kind.File, kind.Watch.Chart), Kind: kind})
 		}
 	}
 	found := make([][]lint.Finding, len(targets))

@@ -77,11 +77,17 @@ func FromFile(name string) ([]Kind, error) {
 		return nil, fmt.Errorf("read the watches file: %w", err)
 	}
 	return FromText(name, data, func(chart string) (*chart.Chart, error) {
-		if !filepath.IsAbs(chart) {
-			chart = filepath.Join(filepath.Dir(name), chart)
-		}
-		return OpenChart(chart)
+		return OpenChart(Beside(name, chart))
 	})
+}
+
+// Beside returns the path of a chart, which is relative to the folder of its watches file unless
+// it is absolute.
+func Beside(watchesFile, chart string) string {
+	if filepath.IsAbs(chart) {
+		return chart
+	}
+	return filepath.Join(filepath.Dir(watchesFile), chart)
 }
 
 // OpenChart loads a chart from a folder or a .tgz on disk.

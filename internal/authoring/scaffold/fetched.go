@@ -3,7 +3,6 @@ package scaffold
 import (
 	"bytes"
 	"fmt"
-	"path/filepath"
 
 	"go.yaml.in/yaml/v3"
 
@@ -38,10 +37,7 @@ func (p Project) kinds(text []byte, at string, loaded *chart.Chart) ([]catalog.K
 		if loaded != nil && path == at {
 			return loaded, nil
 		}
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(filepath.Dir(p.Watches), path)
-		}
-		return catalog.OpenChart(path)
+		return catalog.OpenChart(catalog.Beside(p.Watches, path))
 	})
 }
 
