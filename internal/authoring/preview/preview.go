@@ -193,10 +193,8 @@ func NewAdmission(kind catalog.Kind) (*Admission, error) {
 	if a.schema, err = structural.NewStructural(&schema); err != nil {
 		return nil, err
 	}
-	if a.validator, _, err = schemavalidation.NewSchemaValidator(&schema); err != nil {
-		return nil, err
-	}
-	return a, nil
+	a.validator, _, err = schemavalidation.NewSchemaValidator(&schema)
+	return a, err
 }
 
 // Prune removes unknown fields from a custom resource and returns their paths. It also

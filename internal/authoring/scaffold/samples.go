@@ -75,10 +75,8 @@ metadata:
     app.kubernetes.io/name: %s
     app.kubernetes.io/managed-by: kustomize
 `, k.GVK().GroupVersion(), k.Kind.Kind, strings.ToLower(k.Kind.Kind), name)
-	if err := writeSpec(&text, spec, k.Chart.File("values.yaml")); err != nil {
-		return nil, err
-	}
-	return []byte(text.String()), nil
+	err = writeSpec(&text, spec, k.Chart.File("values.yaml"))
+	return []byte(text.String()), err
 }
 
 // writeSpec writes the fields of the spec and, as comments, the other lines of

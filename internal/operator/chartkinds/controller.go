@@ -276,7 +276,6 @@ func (c *Controller) work(ctx context.Context) {
 		case ctx.Err() != nil:
 		case apierrors.IsConflict(err):
 			// An event about the change follows.
-			// An event about the change follows.
 			c.queue.AddAfter(name, time.Second)
 		case err != nil:
 			c.Logger.Info("ChartKind not reconciled", "chartKind", name, "error", err.Error())

@@ -60,10 +60,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) (after time.Dur
 		// The kind is served within moments. The status would change twice.
 		return startPoll, nil
 	}
-	if err := c.report(ctx, ck, facts); err != nil {
-		return 0, err
-	}
-	return s.again(facts, c.Now()), nil
+	return s.again(facts, c.Now()), c.report(ctx, ck, facts)
 }
 
 // again returns when to reconcile the ChartKind again, 0 for never.

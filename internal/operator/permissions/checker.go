@@ -140,10 +140,8 @@ func (c *Checker) add(added *KindChecker) {
 	c.kinds = append(c.kinds, added)
 	have, unread := c.have, c.unread
 	c.mu.Unlock()
-	if len(have) > 0 || unread != "" {
-		if c.compare(added, have, unread) {
-			c.Check()
-		}
+	if (len(have) > 0 || unread != "") && c.compare(added, have, unread) {
+		c.Check()
 	}
 }
 
