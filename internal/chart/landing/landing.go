@@ -39,8 +39,8 @@ type Finder struct {
 	// Store keeps the landings. If it is nil, they are kept in memory.
 	Store Store
 
-	mu    sync.Mutex
-	known map[string]Landings
+	// known holds the Landings of charts.
+	known sync.Map
 }
 
 // stored are landings in the format of a Store.
@@ -57,10 +57,8 @@ func (f *Finder) Find(c *chart.Chart) (Landings, error) {
 		f = &Finder{}
 	}
 	key := "landing " + c.FilesDigest()
-	f.mu.Lock()
-	known := f.known[key]
-	f.mu.Unlock()
-	if known != nil {
+	loaded, _ := f.known.Load(key)
+	if known, ok := loaded.(Landings); ok {
 		return known, nil
 	}
 	found, ok := f.get(key)
@@ -72,12 +70,7 @@ func (f *Finder) Find(c *chart.Chart) (Landings, error) {
 		f.put(key, found)
 	}
 	landings := found.restored()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.known == nil {
-		f.known = map[string]Landings{}
-	}
-	f.known[key] = landings
+	f.known.Store(key, landings)
 	return landings, nil
 }
 

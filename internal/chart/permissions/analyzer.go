@@ -29,8 +29,8 @@ type Analyzer struct {
 	// and with all charts done at the end, even after an error.
 	Progress func(done, total int)
 
-	mu    sync.Mutex
-	known map[string]*facts
+	// known holds the *facts about charts.
+	known sync.Map
 }
 
 // analyze returns the facts about the charts of the kinds. A nil Analyzer keeps nothing.
@@ -101,10 +101,8 @@ func (a *Analyzer) of(kind catalog.Kind) (*facts, error) {
 
 // get returns stored facts, or nil.
 func (a *Analyzer) get(key string) *facts {
-	a.mu.Lock()
-	known := a.known[key]
-	a.mu.Unlock()
-	if known != nil || a.Store == nil {
+	loaded, _ := a.known.Load(key)
+	if known, ok := loaded.(*facts); ok || a.Store == nil {
 		return known
 	}
 	data, ok := a.Store.Get(key)
@@ -120,11 +118,6 @@ func (a *Analyzer) add(key string, data []byte) *facts {
 	if err := json.Unmarshal(data, &found); err != nil {
 		return nil
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.known == nil {
-		a.known = map[string]*facts{}
-	}
-	a.known[key] = &found
+	a.known.Store(key, &found)
 	return &found
 }
