@@ -10,15 +10,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/landing"
 )
 
-// Store keeps results of analyses between processes. It is safe for concurrent use.
-type Store interface {
-	// Get returns the data of a key, and false without data.
-	Get(key string) ([]byte, bool)
-	// Put stores data.
-	Put(key string, data []byte)
-}
+// Store keeps results of analyses between processes.
+type Store = landing.Store
 
 // Analyzer analyzes charts, several at once, and each only once. The zero value is ready
 // for use. It is safe for concurrent use.
