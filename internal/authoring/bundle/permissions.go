@@ -156,11 +156,8 @@ func (m *maker) clusterScoped() func(schema.GroupResource) bool {
 			m.problemf("%s: %w", kind.Kind, err)
 		}
 		for _, d := range definitions {
-			text := func(fields ...string) string {
-				value, _, _ := unstructured.NestedString(d.Object, append([]string{"spec"}, fields...)...)
-				return value
-			}
-			known[schema.GroupResource{Group: text("group"), Resource: text("names", "plural")}] = text("scope") == string(apiextensionsv1.ClusterScoped)
+			defined, plural, cluster := chart.DefinedKind(d.Unstructured)
+			known[schema.GroupResource{Group: defined.Group, Resource: plural}] = cluster
 		}
 	}
 	return func(resource schema.GroupResource) bool {
