@@ -203,16 +203,9 @@ func switchedOn(defaults map[string]any) map[string]any {
 func with(base map[string]any, markers []*marker, value func(*marker) any) map[string]any {
 	vals := values.Merge(map[string]any{}, base)
 	for _, m := range markers {
-		vals = values.Merge(vals, nest(m.path, value(m)))
+		vals = values.Merge(vals, values.Nest(m.path, value(m)))
 	}
 	return vals
-}
-
-func nest(path []string, value any) map[string]any {
-	for _, key := range slices.Backward(path[1:]) {
-		value = map[string]any{key: value}
-	}
-	return map[string]any{path[0]: value}
 }
 
 // landings returns the fields of the markers that were found.

@@ -97,7 +97,7 @@ func probes(loaded *chart.Chart) ([]probe, error) {
 				if len(all) == maxProbes {
 					return all, nil
 				}
-				all = append(all, probe{over(base.values, nest(leaf.path, value)), i, false})
+				all = append(all, probe{over(base.values, values.Nest(leaf.path, value)), i, false})
 			}
 		}
 	}
@@ -152,18 +152,10 @@ func (l *leaves) switched(to bool) map[string]any {
 	vals := map[string]any{}
 	for _, leaf := range l.list {
 		if slices.ContainsFunc(leaf.values, func(v any) bool { _, is := v.(bool); return is }) {
-			vals = over(vals, nest(leaf.path, to))
+			vals = over(vals, values.Nest(leaf.path, to))
 		}
 	}
 	return vals
-}
-
-// nest returns values with a value at a path.
-func nest(path []string, value any) map[string]any {
-	for _, key := range slices.Backward(path[1:]) {
-		value = map[string]any{key: value}
-	}
-	return map[string]any{path[0]: value}
 }
 
 // ofSchema adds the values that a schema lists, or only those of its enums.

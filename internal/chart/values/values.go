@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -56,6 +57,14 @@ func Merge(values, overrides map[string]any) map[string]any {
 		}
 	}
 	return values
+}
+
+// Nest returns values with a value at a path, which is not empty.
+func Nest(path []string, value any) map[string]any {
+	for _, key := range slices.Backward(path[1:]) {
+		value = map[string]any{key: value}
+	}
+	return map[string]any{path[0]: value}
 }
 
 // exact limits the integers that float64 represents exactly.
