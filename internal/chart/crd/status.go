@@ -1,10 +1,13 @@
 package crd
 
 import (
+	"reflect"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
 )
@@ -15,74 +18,9 @@ type props = map[string]apiextensionsv1.JSONSchemaProps
 // status returns the schema of api.Status with the kind's own fields. The schema
 // preserves unknown fields, because another operator may have written the status.
 func status(kind catalog.Kind) apiextensionsv1.JSONSchemaProps {
-	s := object("Observed state of the release. The operator computes it from the cluster and never reads it back, so clearing it has no effect.", props{
-		"observedGeneration": integer("Generation of the spec that the conditions refer to."),
-		"state":              text("State of the release in one or two words."),
-		"conditions":         conditions(),
-		"release": object("Newest revision of the Helm release.", props{
-			"name":         text("Name of the release, as printed by helm list."),
-			"namespace":    text("Namespace of the release."),
-			"revision":     integer("Number of the revision."),
-			"status":       text("Helm's status of the revision, such as deployed, failed or pending-upgrade."),
-			"chart":        text("Name and version of the chart, as printed by helm list."),
-			"chartVersion": text("Version of the chart."),
-			"appVersion":   text("Version of the application, from Chart.yaml."),
-			"lastDeployed": date("Time at which Helm created the revision."),
-		}),
-		"deployedRelease": object("Name of the release in the field that the operator-sdk uses.", props{
-			"name": text("Name of the release."),
-		}),
-		"update": object("Chart that the release will be upgraded to, if its chart has changed.", props{
-			"chart":        text("Name and version of the chart."),
-			"chartVersion": text("Version of the chart."),
-			"place":        integer("Position in the rollout queue, from 1."),
-			"of":           integer("Number of custom resources in the rollout."),
-		}),
-		"plan": object("Action that waits for an approval.", props{
-			"digest":  text("Value of chartwright.dev/approve that approves it."),
-			"summary": text("Operations that need the approval."),
-		}),
-		"rollback": object("Rollback that is in effect, if any.", props{
-			"to":    integer("Revision that the release was rolled back to."),
-			"from":  integer("Revision that the rollback replaced."),
-			"since": date("Time of the rollback."),
-		}),
-		"previous": integer("Revision that a rollback to previous selects, if the newest change has made no revision."),
-		"answered": object("Values of one-time request annotations that the operator has processed. The conditions report whether a request succeeded, failed or was refused.", props{
-			"rollbackTo":           text("Value of chartwright.dev/rollback-to."),
-			"reconcileRequestedAt": text("Value of chartwright.dev/reconcile-requested-at."),
-			"force":                text("Value of chartwright.dev/force."),
-			"test":                 text("Value of chartwright.dev/test."),
-		}),
-		"outputs":       outputs(kind),
-		"outputsSecret": text("Name of the Secret with the sensitive outputs."),
-		"dependencies": list("Objects that the custom resource depends on. They must be ready before an install or upgrade.", object("Object, or all objects that the selector matches.", props{
-			"apiVersion": text("API version of the object."),
-			"kind":       text("Kind of the object."),
-			"namespace":  text("Namespace of the object."),
-			"name":       text("Name of the object."),
-			"selector":   text("Label selector."),
-		})),
-		"resources": object("Readiness of the release's resources.", props{
-			"total": integer("Number of resources."),
-			"ready": integer("Number of ready resources."),
-			"notReady": list("The first ten resources that are not ready.", object("Resource that is not ready.", props{
-				"kind":      text("Kind of the resource."),
-				"namespace": text("Namespace of the resource."),
-				"name":      text("Name of the resource."),
-				"reason":    text("Why the resource is not ready, as one CamelCase word."),
-				"message":   text("Why the resource is not ready, as a sentence."),
-			})),
-		}),
-		"history": list("Stored revisions, newest first.", object("Stored revision of the release.", props{
-			"revision":     integer("Number of the revision."),
-			"status":       text("Helm's status of the revision."),
-			"chartVersion": text("Version of the chart."),
-			"appVersion":   text("Version of the application, from Chart.yaml."),
-			"lastDeployed": date("Time at which Helm created the revision."),
-			"description":  text("Helm's description of the revision."),
-		})),
-	})
+	fields := described(reflect.TypeFor[api.Status]())
+	fields["conditions"], fields["outputs"] = conditions(), outputs(kind)
+	s := object("Observed state of the release. The operator computes it from the cluster and never reads it back, so clearing it has no effect.", fields)
 	if !kind.Outputs.Exist() {
 		delete(s.Properties, "outputs")
 		delete(s.Properties, "outputsSecret")
@@ -90,6 +28,29 @@ func status(kind catalog.Kind) apiextensionsv1.JSONSchemaProps {
 	addFields(kind, &s)
 	s.XPreserveUnknownFields = new(true)
 	return s
+}
+
+// described returns the schemas of the fields of a struct in the status. The tags about and
+// item of a field are the descriptions of the field and of the items of a list.
+func described(of reflect.Type) props {
+	fields := props{}
+	for field := range of.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		about := field.Tag.Get("about")
+		switch t := field.Type; {
+		case t == reflect.TypeFor[*metav1.Time]():
+			fields[name] = date(about)
+		case t.Kind() == reflect.Pointer:
+			fields[name] = object(about, described(t.Elem()))
+		case t.Kind() == reflect.Slice:
+			fields[name] = list(about, object(field.Tag.Get("item"), described(t.Elem())))
+		case t.Kind() == reflect.Int64:
+			fields[name] = integer(about)
+		case t.Kind() == reflect.String:
+			fields[name] = text(about)
+		}
+	}
+	return fields
 }
 
 // conditions requires only type and status: the operator-sdk sometimes omits the
