@@ -56,14 +56,10 @@ func (c Chart) Pinned() string {
 
 // download is a chart that is not checked yet.
 type download struct {
-	archive    []byte
+	Chart
 	provenance []byte
 	// file is the name of the .tgz in the provenance file.
-	file               string
-	location, manifest string
-	reference          Reference
-	// unchanged: the digest is Options.Known, and nothing was downloaded.
-	unchanged bool
+	file string
 }
 
 // Fetch fetches a chart. Its errors are of the type *Error.
@@ -117,8 +113,8 @@ func fetch(ctx context.Context, r Reference, o Options) (Chart, error) {
 	if err != nil {
 		return Chart{}, err
 	}
-	if got.reference == (Reference{}) {
-		got.reference = r
+	if got.Reference == (Reference{}) {
+		got.Reference = r
 	}
 	return got.check(r, o)
 }
@@ -141,7 +137,7 @@ func openFolder(r Reference) (Chart, error) {
 
 // readArchive reads a .tgz and its provenance file.
 func readArchive(r Reference, o Options) (download, error) {
-	got := download{file: filepath.Base(r.Path), location: r.Path}
+	got := download{file: filepath.Base(r.Path), Chart: Chart{Location: r.Path}}
 	file, err := os.Open(r.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return got, problem(ReasonNotFound, "not found", forms, err)
@@ -150,10 +146,10 @@ func readArchive(r Reference, o Options) (download, error) {
 		return got, err
 	}
 	defer func() { _ = file.Close() }()
-	if got.archive, err = io.ReadAll(io.LimitReader(file, o.MaxBytes+1)); err != nil {
+	if got.Archive, err = io.ReadAll(io.LimitReader(file, o.MaxBytes+1)); err != nil {
 		return got, err
 	}
-	if int64(len(got.archive)) > o.MaxBytes {
+	if int64(len(got.Archive)) > o.MaxBytes {
 		size := &SizeError{Limit: o.MaxBytes}
 		return got, problem(ReasonTooLarge, size.Error(), raise("use a smaller chart", o.Settings.MaxBytes), size)
 	}
@@ -172,8 +168,8 @@ func (c *client) fetchURL(ctx context.Context, text string) (download, error) {
 	if err != nil {
 		return download{}, problem(ReasonInvalid, "the URL is not valid", forms, err)
 	}
-	got := download{file: path.Base(u.Path), location: redact(text)}
-	if got.archive, err = c.get(ctx, text); err != nil {
+	got := download{file: path.Base(u.Path), Chart: Chart{Location: redact(text)}}
+	if got.Archive, err = c.get(ctx, text); err != nil {
 		return got, c.explain(u.Host, err)
 	}
 	if c.options.Keyring != "" {
@@ -190,22 +186,19 @@ func (c *client) fetchURL(ctx context.Context, text string) (download, error) {
 
 // check checks the digest, the content and the signature of a download.
 func (d download) check(r Reference, o Options) (Chart, error) {
-	fetched := Chart{
-		Archive: d.archive, Digest: digest(d.archive), Manifest: d.manifest,
-		Location: d.location, Reference: d.reference,
-	}
+	fetched := d.Chart
 	fetched.Reference.Digest = ""
-	if d.unchanged {
-		fetched.Digest, fetched.Unchanged = "", true
-		if d.manifest == "" {
+	if fetched.Unchanged {
+		if fetched.Manifest == "" {
 			fetched.Digest = o.Known
 		}
 		return fetched, nil
 	}
+	fetched.Digest = digest(fetched.Archive)
 	if r.Digest != "" && r.OCI == "" && r.Digest != fetched.Digest {
-		return fetched, wrongDigest(d.location, fetched.Digest, r.Digest, o)
+		return fetched, wrongDigest(d.Location, fetched.Digest, r.Digest, o)
 	}
-	metadata, err := readMetadata(d.archive)
+	metadata, err := readMetadata(d.Archive)
 	if err != nil {
 		return fetched, err
 	}
@@ -295,7 +288,7 @@ func (d download) verify(o Options) (string, error) {
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	archive := filepath.Join(folder, filepath.Base(d.file))
-	err = os.WriteFile(archive, d.archive, 0o600)
+	err = os.WriteFile(archive, d.Archive, 0o600)
 	if err == nil {
 		err = os.WriteFile(archive+".prov", d.provenance, 0o600)
 	}

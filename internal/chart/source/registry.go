@@ -27,7 +27,7 @@ func (c *client) fetchOCI(ctx context.Context, r Reference) (download, error) {
 		return download{}, err
 	}
 	if manifest == c.options.Known {
-		return download{unchanged: true, manifest: manifest, location: located(r, tag)}, nil
+		return download{Chart: Chart{Unchanged: true, Manifest: manifest, Location: located(r, tag)}}, nil
 	}
 	if err := c.options.BeforeDownload(ctx); err != nil {
 		return download{}, c.explain(host, err)
@@ -42,12 +42,12 @@ func (c *client) fetchOCI(ctx context.Context, r Reference) (download, error) {
 		return download{}, c.explainPull(host, manifest, err)
 	}
 	got := download{
-		archive: result.Chart.Data, provenance: result.Prov.Data, manifest: manifest,
+		Chart: Chart{Archive: result.Chart.Data, Manifest: manifest}, provenance: result.Prov.Data,
 		file: result.Chart.Meta.Name + "-" + result.Chart.Meta.Version + ".tgz",
 	}
-	got.location = located(r, cmp.Or(tag, result.Chart.Meta.Version))
+	got.Location = located(r, cmp.Or(tag, result.Chart.Meta.Version))
 	if c.options.Keyring != "" && len(got.provenance) == 0 {
-		return got, missingProvenance("in "+got.location, nil)
+		return got, missingProvenance("in "+got.Location, nil)
 	}
 	return got, nil
 }

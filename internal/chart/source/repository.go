@@ -121,18 +121,18 @@ func (c *client) fetchIndexed(ctx context.Context, r Reference) (download, error
 		if r.Digest != "" && r.Digest != want {
 			return download{}, wrongDigest(redact(location), want, r.Digest, c.options)
 		}
-		return download{unchanged: true, location: redact(location), reference: r}, nil
+		return download{Chart: Chart{Unchanged: true, Location: redact(location), Reference: r}}, nil
 	}
 	if err := c.checkDowngrade(r.Repo, location); err != nil {
 		return download{}, err
 	}
 	got, err := c.fetchListed(ctx, location)
-	got.reference = r
+	got.Reference = r
 	if err != nil {
 		return got, err
 	}
-	if sha256Digest.MatchString(want) && r.Digest == "" && digest(got.archive) != want {
-		return got, problem(ReasonDigest, fmt.Sprintf("%s has the digest %s, but the index of the repository has %s", got.location, digest(got.archive), want),
+	if sha256Digest.MatchString(want) && r.Digest == "" && digest(got.Archive) != want {
+		return got, problem(ReasonDigest, fmt.Sprintf("%s has the digest %s, but the index of the repository has %s", got.Location, digest(got.Archive), want),
 			"try again; if it does not help, ask the owner of the repository to update the index", nil)
 	}
 	return got, nil
@@ -164,7 +164,7 @@ func (c *client) fetchListed(ctx context.Context, location string) (download, er
 			other.options.Username, other.options.Password = "", ""
 		}
 		got, err := other.fetchOCI(ctx, r)
-		got.manifest = ""
+		got.Manifest = ""
 		return got, err
 	}
 	if err := (Reference{URL: location}).Validate(); err != nil {
