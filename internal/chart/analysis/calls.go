@@ -200,7 +200,7 @@ func (r *callReader) list(list *parse.ListNode, around guard) {
 			r.add("template", []parse.Node{&parse.StringNode{Text: n.Name}}, n.Pos, around, "")
 			r.pipe(n.Pipe, around)
 		default:
-			if branch := branchOf(node); branch != nil {
+			if branch := BranchOf(node); branch != nil {
 				r.branch(branch, around)
 			}
 		}

@@ -178,7 +178,7 @@ func (r *documentReader) list(list *parse.ListNode, at scope) {
 		case *parse.TemplateNode:
 			r.include(n.Name, n, at)
 		default:
-			if branch := branchOf(node); branch != nil {
+			if branch := BranchOf(node); branch != nil {
 				r.branch(branch, node, at)
 			}
 		}

@@ -251,7 +251,7 @@ func (e *Evaluator) output(list *parse.ListNode, at scope) Texts {
 		case *parse.TemplateNode:
 			all = all.then(e.include([]value{{Texts: known(n.Name)}}, at).Texts)
 		default:
-			if branch := branchOf(node); branch != nil {
+			if branch := BranchOf(node); branch != nil {
 				all = all.then(e.output(branch.List, e.into(node, at)).or(e.output(branch.ElseList, at)))
 			}
 		}

@@ -86,7 +86,7 @@ func Walk(node parse.Node, visit func(parse.Node) bool) {
 	case *parse.ChainNode:
 		Walk(n.Node, visit)
 	default:
-		if branch := branchOf(node); branch != nil {
+		if branch := BranchOf(node); branch != nil {
 			Walk(branch.Pipe, visit)
 			Walk(branch.List, visit)
 			Walk(branch.ElseList, visit)
@@ -112,8 +112,8 @@ func isNil(node parse.Node) bool {
 	return node == nil
 }
 
-// branchOf returns the common part of if, with and range, and nil for other nodes.
-func branchOf(node parse.Node) *parse.BranchNode {
+// BranchOf returns the common part of if, with and range, and nil for other nodes.
+func BranchOf(node parse.Node) *parse.BranchNode {
 	switch n := node.(type) {
 	case *parse.IfNode:
 		return &n.BranchNode

@@ -150,11 +150,7 @@ func (i *instrumenter) weighing(node parse.Node, at int) *parse.CommandNode {
 	default:
 		from = &parse.DotNode{NodeType: parse.NodeDot, Pos: node.Position()}
 	}
-	command := i.command(weighFunction, node.Position(), from)
-	for _, name := range analysis.Fields(node)[:at] {
-		command.Args = append(command.Args, &parse.StringNode{NodeType: parse.NodeString, Pos: node.Position(), Quoted: strconv.Quote(name), Text: name})
-	}
-	return command
+	return i.fields(weighFunction, from, analysis.Fields(node)[:at])
 }
 
 // Makes reports whether a method of a value in templates creates a large result, which is
@@ -217,4 +213,13 @@ func (i *instrumenter) commandOf(operand parse.Node) *parse.CommandNode {
 
 func (i *instrumenter) pipeOf(commands ...*parse.CommandNode) *parse.PipeNode {
 	return &parse.PipeNode{NodeType: parse.NodePipe, Pos: commands[0].Pos, Cmds: commands}
+}
+
+// fields returns a call of a function with a value and the names of fields.
+func (i *instrumenter) fields(function string, from parse.Node, names []string) *parse.CommandNode {
+	command := i.command(function, from.Position(), from)
+	for _, name := range names {
+		command.Args = append(command.Args, &parse.StringNode{NodeType: parse.NodeString, Pos: from.Position(), Quoted: strconv.Quote(name), Text: name})
+	}
+	return command
 }

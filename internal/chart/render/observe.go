@@ -2,8 +2,9 @@ package render
 
 import (
 	"slices"
-	"strconv"
 	"text/template/parse"
+
+	"github.com/chartwright/chartwright/internal/chart/analysis"
 )
 
 // Names of the functions that are inserted into traced templates. See Trace.functions.
@@ -35,14 +36,14 @@ func (o *observer) list(list *parse.ListNode) {
 		switch n := node.(type) {
 		case *parse.ActionNode:
 			pipe = n.Pipe
-		case *parse.IfNode:
-			pipe = o.branch(&n.BranchNode)
-		case *parse.WithNode:
-			pipe = o.branch(&n.BranchNode)
-		case *parse.RangeNode:
-			pipe = o.branch(&n.BranchNode)
 		case *parse.TemplateNode:
 			pipe = n.Pipe
+		default:
+			if branch := analysis.BranchOf(node); branch != nil {
+				o.list(branch.List)
+				o.list(branch.ElseList)
+				pipe = branch.Pipe
+			}
 		}
 		if pipe != nil {
 			for _, read := range o.pipe(pipe, nil) {
@@ -52,12 +53,6 @@ func (o *observer) list(list *parse.ListNode) {
 		nodes = append(nodes, node)
 	}
 	list.Nodes = nodes
-}
-
-func (o *observer) branch(n *parse.BranchNode) *parse.PipeNode {
-	o.list(n.List)
-	o.list(n.ElseList)
-	return n.Pipe
 }
 
 // pipe adds calls for the fields that a pipeline reads, and inserts calls where the value
@@ -122,15 +117,6 @@ func computed(argument parse.Node) bool {
 		return false
 	}
 	return true
-}
-
-// fields returns a call of a function with a value and the names of fields.
-func (o *observer) fields(function string, from parse.Node, names []string) *parse.CommandNode {
-	command := o.command(function, from.Position(), from)
-	for _, name := range names {
-		command.Args = append(command.Args, &parse.StringNode{NodeType: parse.NodeString, Pos: from.Position(), Quoted: strconv.Quote(name), Text: name})
-	}
-	return command
 }
 
 func (o *observer) dot(pos parse.Pos) parse.Node {
