@@ -15,67 +15,58 @@ import (
 	"github.com/chartwright/chartwright/internal/chartkind"
 )
 
-// Credentials are what a Secret has for one host.
-type Credentials struct {
-	Username, Password string
-	// DockerConfig is a config.json with credentials of registries by host.
-	DockerConfig []byte
-	// CA has certificates in PEM.
-	CA []byte
-}
-
 // secretKeyCA is the key of a Secret with the certificates of the host's issuer.
 const secretKeyCA = "ca.crt"
 
-// credentials reads the Secret of a ChartKind. Each read is a request, so that no Secret
-// stays in memory.
-func (c *Controller) credentials(ctx context.Context, from chartkind.Chart) (Credentials, error) {
+// credentials returns options with the credentials in the Secret of a ChartKind. Each read is
+// a request, so that no Secret stays in memory.
+func (c *Controller) credentials(ctx context.Context, from chartkind.Chart) (source.Options, error) {
 	if from.SecretRef == nil {
-		return Credentials{}, nil
+		return source.Options{}, nil
 	}
 	name := from.SecretRef.Name
 	secret, err := c.Secrets.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apply.AnswerOf(err) == apply.Gone:
-		return Credentials{}, fmt.Errorf("spec.chart.secretRef: no Secret %s in the namespace %s of the operator: create it there", name, c.Namespace)
+		return source.Options{}, fmt.Errorf("spec.chart.secretRef: no Secret %s in the namespace %s of the operator: create it there", name, c.Namespace)
 	case err != nil:
-		return Credentials{}, fmt.Errorf("spec.chart.secretRef: read the Secret %s in the namespace %s of the operator: %w", name, c.Namespace, err)
+		return source.Options{}, fmt.Errorf("spec.chart.secretRef: read the Secret %s in the namespace %s of the operator: %w", name, c.Namespace, err)
 	}
 	found, err := credentialsFor(secret, from.Reference().Host())
 	if err != nil {
-		return Credentials{}, fmt.Errorf("spec.chart.secretRef: Secret %s/%s: %w", c.Namespace, name, err)
+		return source.Options{}, fmt.Errorf("spec.chart.secretRef: Secret %s/%s: %w", c.Namespace, name, err)
 	}
 	return found, nil
 }
 
 // credentialsFor returns the credentials of a Secret for a host. A Secret is bound to
 // hosts, so that a ChartKind cannot send the credentials to a host of its choice.
-func credentialsFor(secret *corev1.Secret, host string) (Credentials, error) {
-	found := Credentials{CA: secret.Data[secretKeyCA]}
+func credentialsFor(secret *corev1.Secret, host string) (source.Options, error) {
+	found := source.Options{CA: secret.Data[secretKeyCA]}
 	bound, isBound := secret.Annotations[chartkind.AnnotationHost]
 	switch {
 	case isBound && !strings.EqualFold(bound, host):
-		return Credentials{}, fmt.Errorf("the annotation %s has the host %s, and the chart is from %s: use a Secret for this host", chartkind.AnnotationHost, bound, host)
+		return source.Options{}, fmt.Errorf("the annotation %s has the host %s, and the chart is from %s: use a Secret for this host", chartkind.AnnotationHost, bound, host)
 	case !isBound && secret.Type != corev1.SecretTypeDockerConfigJson:
-		return Credentials{}, fmt.Errorf("the annotation %s is missing: set it to the host that may receive the credentials, for example %s", chartkind.AnnotationHost, host)
+		return source.Options{}, fmt.Errorf("the annotation %s is missing: set it to the host that may receive the credentials, for example %s", chartkind.AnnotationHost, host)
 	}
 	switch secret.Type {
 	case corev1.SecretTypeBasicAuth:
 		found.Username, found.Password = string(secret.Data[corev1.BasicAuthUsernameKey]), string(secret.Data[corev1.BasicAuthPasswordKey])
 		if found.Username == "" {
-			return Credentials{}, errors.New("the key username is missing")
+			return source.Options{}, errors.New("the key username is missing")
 		}
 	case corev1.SecretTypeDockerConfigJson:
 		found.DockerConfig = secret.Data[corev1.DockerConfigJsonKey]
 	default:
-		return Credentials{}, fmt.Errorf("its type is %s: expected %s or %s", secret.Type, corev1.SecretTypeBasicAuth, corev1.SecretTypeDockerConfigJson)
+		return source.Options{}, fmt.Errorf("its type is %s: expected %s or %s", secret.Type, corev1.SecretTypeBasicAuth, corev1.SecretTypeDockerConfigJson)
 	}
 	return found, nil
 }
 
 // redact removes the password from a text. Errors of package source contain none; this
 // also covers what a server repeats in its response.
-func (c Credentials) redact(text string) string {
+func redact(c source.Options, text string) string {
 	// The header of basic authentication has user name and password in base64.
 	for _, secret := range []string{base64.StdEncoding.EncodeToString([]byte(c.Username + ":" + c.Password)), c.Password} {
 		// A shorter text is part of common words.
@@ -87,13 +78,13 @@ func (c Credentials) redact(text string) string {
 }
 
 // redactError removes the credentials from an error of package source.
-func (c Credentials) redactError(err error) error {
-	text := c.redact(err.Error())
+func redactError(c source.Options, err error) error {
+	text := redact(c, err.Error())
 	if text == err.Error() {
 		return err
 	}
 	if problem, ok := errors.AsType[*source.Error](err); ok {
-		return &source.Error{Reference: problem.Reference, Reason: problem.Reason, Message: c.redact(problem.Message), Advice: c.redact(problem.Advice)}
+		return &source.Error{Reference: problem.Reference, Reason: problem.Reason, Message: redact(c, problem.Message), Advice: redact(c, problem.Advice)}
 	}
 	return errors.New(text)
 }

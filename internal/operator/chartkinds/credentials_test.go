@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/chartwright/chartwright/internal/chart/source"
 	"github.com/chartwright/chartwright/internal/chartkind"
 )
 
@@ -56,11 +57,11 @@ func TestCredentialsFor_OnlyForBoundHost(t *testing.T) {
 }
 
 func TestCredentials_Redact(t *testing.T) {
-	c := Credentials{Username: "user", Password: "canary-password"}
-	if got := c.redact("server says: user user:canary-password (dXNlcjpjYW5hcnktcGFzc3dvcmQ=) is wrong"); got != "server says: user user:[redacted] ([redacted]) is wrong" {
+	c := source.Options{Username: "user", Password: "canary-password"}
+	if got := redact(c, "server says: user user:canary-password (dXNlcjpjYW5hcnktcGFzc3dvcmQ=) is wrong"); got != "server says: user user:[redacted] ([redacted]) is wrong" {
 		t.Errorf("redacted: %s", got)
 	}
-	if got := (Credentials{Username: "user", Password: "a"}).redact("a chart of user"); got != "a chart of user" {
+	if got := redact(source.Options{Username: "user", Password: "a"}, "a chart of user"); got != "a chart of user" {
 		t.Errorf("a short password changes other words: %s", got)
 	}
 }

@@ -254,20 +254,18 @@ func (c *Controller) fetch(ctx context.Context, ck chartkind.ChartKind, known st
 	if err != nil {
 		return source.Chart{}, err
 	}
-	credentials, err := c.credentials(ctx, from)
+	options, err := c.credentials(ctx, from)
 	if err != nil {
 		return source.Chart{}, err
 	}
-	result, err := c.Fetch(ctx, from.Reference(), source.Options{
-		Username: credentials.Username, Password: credentials.Password, DockerConfig: credentials.DockerConfig, CA: credentials.CA,
-		PlainHTTP: plain, Keyring: c.Keyring.Path, PublicOnly: true, AllowHosts: c.allowedHosts(),
-		Known: known, BeforeDownload: beforeDownload,
-		MaxBytes: maxArchive, MaxIndexBytes: maxIndex, MaxRedirects: maxRedirects, Timeout: pullTimeout, Settings: settings,
-	})
-	if err == nil {
-		return result, nil
+	options.PlainHTTP, options.Keyring, options.PublicOnly, options.AllowHosts = plain, c.Keyring.Path, true, c.allowedHosts()
+	options.Known, options.BeforeDownload, options.Settings = known, beforeDownload, settings
+	options.MaxBytes, options.MaxIndexBytes, options.MaxRedirects, options.Timeout = maxArchive, maxIndex, maxRedirects, pullTimeout
+	result, err := c.Fetch(ctx, from.Reference(), options)
+	if err != nil {
+		return source.Chart{}, redactError(options, err)
 	}
-	return source.Chart{}, credentials.redactError(err)
+	return result, nil
 }
 
 // plainHTTP reports whether the host of a chart may be used without TLS. It returns an
