@@ -138,16 +138,11 @@ func (c *Cache) touch(archive string) {
 // evict deletes the least recently used archives until there is space for a new one, and
 // then the entries without an archive.
 func (c *Cache) evict(space int64, keep string) error {
-	type stored struct {
-		name string
-		size int64
-		used time.Time
-	}
 	list, err := os.ReadDir(filepath.Join(c.dir, archives))
 	if err != nil {
 		return fmt.Errorf("read the cache of charts: %w", err)
 	}
-	var all []stored
+	var all []fs.FileInfo
 	total := space
 	for _, file := range list {
 		info, err := file.Info()
@@ -155,19 +150,19 @@ func (c *Cache) evict(space int64, keep string) error {
 			// Another process has deleted it, or writes it.
 			continue
 		}
-		all = append(all, stored{file.Name(), info.Size(), info.ModTime()})
+		all = append(all, info)
 		total += info.Size()
 	}
-	slices.SortFunc(all, func(a, b stored) int { return a.used.Compare(b.used) })
+	slices.SortFunc(all, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 	deleted := false
 	for _, oldest := range all {
 		if total <= c.limit {
 			break
 		}
-		if err := os.Remove(filepath.Join(c.dir, archives, oldest.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(filepath.Join(c.dir, archives, oldest.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("delete from the cache of charts: %w", err)
 		}
-		total -= oldest.size
+		total -= oldest.Size()
 		deleted = true
 	}
 	if deleted {
