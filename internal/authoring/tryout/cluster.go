@@ -43,15 +43,8 @@ func findLocalCluster(folder string) (localCluster, error) {
 	return localCluster{}, fmt.Errorf(`%w: run "make cluster-binaries" in a clone of Chartwright, or use a cluster that you may change, such as one of kind: set --context`, ErrNoCluster)
 }
 
-func (c localCluster) kubeconfig() string { return filepath.Join(c.folder, "kubeconfig") }
-
-// start starts the cluster and returns when it is ready.
-func (c localCluster) start(ctx context.Context) error { return c.run(ctx, "up") }
-
-// stop stops the cluster. It succeeds if the cluster does not run.
-func (c localCluster) stop(ctx context.Context) error { return c.run(ctx, "down") }
-
-// run calls the program, and returns its output as an error if it fails.
+// run calls the program, and returns its output as an error if it fails. The verb up starts the
+// cluster, and returns when it is ready. The verb down succeeds, too, if the cluster does not run.
 func (c localCluster) run(ctx context.Context, verb string) error {
 	cmd := exec.CommandContext(ctx, c.program, verb, "--dir", c.folder)
 	var output bytes.Buffer

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,14 +47,14 @@ func (t Try) open(ctx context.Context, folder string) (*target, error) {
 			t.sayf("Stopping the cluster ...\n")
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 			defer cancel()
-			return local.stop(ctx)
+			return local.run(ctx, "down")
 		}
 		t.sayf("Starting a local Kubernetes with simulated nodes (no container runs) ...\n")
-		if err := local.start(ctx); err != nil {
+		if err := local.run(ctx, "up"); err != nil {
 			_ = c.close()
 			return nil, err
 		}
-		c.kubeconfig = local.kubeconfig()
+		c.kubeconfig = filepath.Join(local.folder, "kubeconfig")
 	}
 	if err := c.connect(); err != nil {
 		_ = c.close()
