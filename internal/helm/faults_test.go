@@ -126,7 +126,7 @@ func rowsOf(verb string, points []point) []row {
 	// Some requests are sent at the same time, in any order.
 	for _, at := range slices.SortedFunc(slices.Values(points), func(a, b point) int { return strings.Compare(a.String(), b.String()) }) {
 		for _, f := range faults {
-			if f.name == "404 object" && (verb == "adoption" || existing.MatchString(at.request)) {
+			if f.name == "404 object" && (verb == "adoption" || verb == "uninstall" || existing.MatchString(at.request)) {
 				// The API server never answers this if the object exists.
 				continue
 			}
