@@ -415,7 +415,7 @@ func (k *kubeClient) remove(o apply.Object, state apply.State, policy metav1.Del
 			return err
 		}
 		if why := k.foreign(live); why != nil {
-			k.inventory.Remove(state)
+			k.inventory.Put(apply.StateOf(state.GroupKind(), live))
 			k.reportUnowned(o, why.Error())
 			return nil
 		}

@@ -139,7 +139,13 @@ func (x *Index) labeled(uid types.UID) (owned, claimed []apply.State) {
 func (x *Index) Put(s apply.State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.deletedSince(s) && x.put(&s) && s.Managed && s.Owner != "" {
+	if x.deletedSince(s) || !x.put(&s) {
+		return
+	}
+	if !s.Deleting {
+		x.objects[s.Key].removed = ""
+	}
+	if s.Managed && s.Owner != "" {
 		x.owner(s.Owner).addObject(s.Key)
 	}
 }
@@ -150,14 +156,16 @@ func (x *Index) Observe(s apply.State) { x.observe(&s, nil) }
 
 // Remove removes an object that this process has just deleted. If the watch has already
 // reported a deletion timestamp, the object may have finalizers: it stays in the index
-// until the watch reports its deletion.
+// until the watch reports its deletion. Its health is kept: if an object stays that must not be
+// changed, and is applied again, no watch delivers it again.
 func (x *Index) Remove(s apply.State) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if o := x.objects[s.Key]; o != nil && o.live != nil && o.live.UID == s.UID {
 		o.removed = s.UID
 		if !o.live.Deleting {
-			x.drop(s.Key, o)
+			x.detach(o.live)
+			o.live = nil
 		}
 	}
 }
@@ -218,6 +226,10 @@ func (x *Index) shareState(s *apply.State) {
 // It reports whether the health has changed.
 func (x *Index) putHealth(s *apply.State, health *Health) bool {
 	o := x.objects[s.Key]
+	if o != nil && o.live == nil && o.removed == s.UID {
+		o.health = health
+		return false
+	}
 	if o == nil || o.live == nil || o.live.UID != s.UID || api.IsNewer(o.live.ResourceVersion, s.ResourceVersion) {
 		return false
 	}
@@ -235,7 +247,7 @@ func (x *Index) observeDeletion(s *apply.State, certain bool) {
 	protected, followed := false, x.isFollowed(s)
 	if o := x.objects[s.Key]; o != nil {
 		if o.removed == s.UID {
-			o.removed = ""
+			o.removed, o.health = "", nil
 		}
 		protected = o.live != nil && o.live.Protected
 		if o.live != nil && o.live.UID == s.UID && (certain || !older(s.ResourceVersion, o.live.ResourceVersion)) {
@@ -294,9 +306,9 @@ func (x *Index) put(s *apply.State) bool {
 			o.health = health
 		}
 	}
-	if o.removed != s.UID {
+	if o.removed != "" && o.removed != s.UID {
 		// A successor exists, so the removed object no longer does.
-		o.removed = ""
+		o.removed, o.health = "", nil
 	}
 	o.live = s
 	if s.Owner != "" {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -235,6 +236,30 @@ func TestIndex_DropsDeletedObjects(t *testing.T) {
 	l.Forget(other)
 	if len(l.objects) > 0 || len(l.owners) > 0 {
 		t.Errorf("the index holds %d objects and %d owners", len(l.objects), len(l.owners))
+	}
+}
+
+// TestIndex_RemovedObjectThatStays: an uninstall may leave an object without a change. If another
+// release, or the next one, applies it, the watch delivers nothing.
+func TestIndex_RemovedObjectThatStays(t *testing.T) {
+	l := newRecordingIndex()
+	a := applied("a")
+	l.observe(new(a), &Health{Message: "old"})
+	l.Remove(a)
+	if _, known := l.Get(a.Key); known {
+		t.Error("it is still known")
+	}
+	l.observe(new(but(a, 11)), &Health{Message: "new"})
+	if _, known := l.Get(a.Key); known {
+		t.Error("an event makes it known again")
+	}
+	l.Put(but(a, 11))
+	if health, _ := l.healthOf(a.Key, time.Now()); health.Message != "new" {
+		t.Errorf("the health is %+v", health)
+	}
+	l.observe(new(but(a, 12)), &Health{Message: "newer"})
+	if live, _ := l.Get(a.Key); live.ResourceVersion != "12" {
+		t.Errorf("the version is %s", live.ResourceVersion)
 	}
 }
 
