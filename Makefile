@@ -212,7 +212,7 @@ SOAK_DECKS ?= 4
 SOAK_TIME  ?= 30m
 
 # End-to-end tests that take too long for "make check", or make fewer attempts there.
-LONG_TESTS := TestDrift_CorrectionSpeed|TestPlan_EqualsAction|TestKill_.*|TestLostResponses_.*|TestFailures_LeakNoResources|TestRollout_AThousandReleases
+LONG_TESTS := TestDrift_CorrectionSpeed|TestPlan_EqualsAction|TestKill_AtEachWrite|TestKill_AtEachWriteOfUpgradeWithHook|TestLostResponses_AtEachWrite|TestLostResponses_AtEachWriteOfUpgradeWithHook|TestFailures_LeakNoResources|TestRollout_AThousandReleases
 
 soak: build cluster-binaries ## Run random actions and faults for a long time, and long tests: SOAK_SEEDS, SOAK_DECKS, SOAK_TIME.
 	@cd test && CHARTWRIGHT_LONG=1 CHARTWRIGHT_SOAK_SEEDS=$(SOAK_SEEDS) CHARTWRIGHT_SOAK_DECKS=$(SOAK_DECKS) CHARTWRIGHT_SOAK_TIME=$(SOAK_TIME) \

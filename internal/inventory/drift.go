@@ -268,7 +268,7 @@ func (x *Index) compare(expected *apply.State) (Drift, bool) {
 		return Drift{}, false
 	case live == nil:
 		return Drift{Key: expected.Key, Gone: true}, true
-	case live.Ignored, live.Matches(*expected) && !(live.Protected && live.Referred):
+	case live.Ignored, live.Matches(*expected) && (!live.Protected || !live.Referred):
 		return Drift{}, false
 	case live.UID == expected.UID && older(live.ResourceVersion, expected.ResourceVersion):
 		return Drift{}, false

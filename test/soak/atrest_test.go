@@ -52,7 +52,7 @@ func (s *subject) looksRight(ctx context.Context, cr *unstructured.Unstructured,
 	if s.refused && !isTrue(status, "RollbackRefused") && !isTrue(status, "InvalidAnnotations") {
 		return errors.New("the invalid request is not refused")
 	}
-	if !s.answered(cr) {
+	if !s.answered(cr, status) {
 		return errors.New("the rollback request is not processed")
 	}
 	holds := isTrue(status, "Held")
@@ -128,7 +128,7 @@ func (s *subject) looksRefused(ctx context.Context, cr *unstructured.Unstructure
 // answered reports whether the operator has processed the last request.
 // Annotations do not change the generation, so a release may look idle before
 // its action has started.
-func (s *subject) answered(cr *unstructured.Unstructured) bool {
+func (s *subject) answered(cr *unstructured.Unstructured, status api.Status) bool {
 	asked := annotations.Parse(cr.GetAnnotations()).Rollback
 	if s.asked == 0 || asked == nil || asked.Malformed() {
 		return true
@@ -138,6 +138,10 @@ func (s *subject) answered(cr *unstructured.Unstructured) bool {
 		// If helm uninstall has deleted the records, a refused spec prevents a
 		// new one.
 		return true
+	}
+	// The record has the answer before the status shows the hold.
+	if status.Answered == nil || status.Answered.RollbackTo != asked.Value {
+		return false
 	}
 	for i := range records {
 		if strings.HasPrefix(values.DigestOf(asked.Value), records[i].Labels[api.LabelRollbackRequest]) && records[i].Labels[api.LabelRollbackRequest] != "" {

@@ -61,6 +61,10 @@ func (s *subject) rollBack() string {
 	target := past[s.world.rng.IntN(len(past))]
 	value := s.request(strconv.Itoa(target.Version))
 	s.hold, s.manifest = held, target.Manifest
+	if records := s.env.Records(s.name); len(records) > 0 && records[len(records)-1].Labels["status"] == api.StatusUninstalling {
+		// The operator first completes what an interrupted helm uninstall has begun.
+		s.hold = either
+	}
 	return value
 }
 

@@ -139,6 +139,9 @@ func Refused(v *Snapshot) string {
 		return ""
 	case asked.Malformed():
 		return fmt.Sprintf(`rollback-to is %q: expected a revision, "previous" or "none", optionally with "@" and any text to repeat a request`, CutTo(asked.Value, 64))
+	case len(v.History) == 0 && v.Observation.Request != nil && !asked.None && v.failing() != nil:
+		// No record stores the answer.
+		return "No revision is stored"
 	case !v.Marks.Refused || v.Marks.Rollback != Token(asked.Value):
 		return ""
 	case v.Marks.Untrusted && asked.Previous:
