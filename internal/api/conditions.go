@@ -199,7 +199,6 @@ const (
 	EventRepairFailed       = ReasonRepairFailed
 	EventObjectAdjusted     = "ObjectAdjusted"
 	EventCRDMissing         = "CRDMissing"
-	EventUnwatched          = ConditionUnwatched
 	EventRecordSetAside     = "RecordSetAside"
 	EventRecordUntrusted    = ReasonRecordUntrusted
 	EventUninstallFailed    = ReasonUninstallFailed
@@ -209,7 +208,6 @@ const (
 	EventOverrideValuesUsed = "OverrideValuesInUse"
 	EventRolledBack         = "RolledBack"
 	EventRollbackFailed     = ReasonRollbackFailed
-	EventRollbackRefused    = ConditionRollbackRefused
 	EventRollbackSkipped    = "RollbackSkipped"
 	EventResumed            = "Resumed"
 	EventPaused             = ConditionPaused
@@ -223,7 +221,6 @@ const (
 	EventForced             = "Forced"
 	EventApproved           = "Approved"
 	EventDataAtRisk         = "DataAtRisk"
-	EventInvalidAnnotations = ConditionInvalidAnnotations
 	EventReady              = ConditionReady
 	EventRolloutStopped     = ReasonRolloutStopped
 )

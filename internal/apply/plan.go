@@ -6,7 +6,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Verb is what a write does to an object.
@@ -26,8 +25,6 @@ const (
 type Write struct {
 	Verb Verb
 	Key
-	// UID is that of the live object, empty if it does not exist or cannot be read.
-	UID types.UID
 	// Before and After are the object before and after the write, nil if it does not exist
 	// then.
 	Before, After *unstructured.Unstructured
@@ -46,16 +43,8 @@ func (c Client) planned(ctx context.Context, verb Verb, o Object, after *unstruc
 	if err != nil && !apierrors.IsForbidden(err) {
 		return true, err
 	}
-	c.Plan(newWrite(verb, o, before, after, err))
+	c.Plan(Write{Verb: verb, Key: KeyOf(o), Before: before, After: after, Unknown: err})
 	return true, nil
-}
-
-func newWrite(verb Verb, o Object, before, after *unstructured.Unstructured, unknown error) Write {
-	write := Write{Verb: verb, Key: KeyOf(o), Before: before, After: after, Unknown: unknown}
-	if before != nil {
-		write.UID = before.GetUID()
-	}
-	return write
 }
 
 // planApply reports what an apply would write, and returns the metadata of the result. A
@@ -86,7 +75,7 @@ func (c Client) planApply(ctx context.Context, o Object, options Options) (*meta
 	if before == nil && unknown == nil {
 		verb = Create
 	}
-	c.Plan(newWrite(verb, o, before, after, unknown))
+	c.Plan(Write{Verb: verb, Key: KeyOf(o), Before: before, After: after, Unknown: unknown})
 	return MetadataOf(after), nil
 }
 

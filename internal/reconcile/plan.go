@@ -23,8 +23,6 @@ type Planned struct {
 	Paused bool
 
 	Release types.NamespacedName
-	// Base is the newest stored revision, or 0.
-	Base int
 	// Chart is the digest of the chart that would be deployed, and BaseChart that of the
 	// newest revision.
 	Chart, BaseChart string
@@ -66,7 +64,7 @@ func (r *Reconciler) PlanNext(ctx context.Context, planner Planner, cr *unstruct
 		d = plan.Decision{State: d.Pending.State, Step: d.Pending.Step}
 	}
 	if len(v.History) > 0 {
-		planned.Base, planned.BaseChart = v.History[0].Revision, v.History[0].ChartDigest
+		planned.BaseChart = v.History[0].ChartDigest
 	}
 	act := planner.PlanUpgrade
 	switch {
