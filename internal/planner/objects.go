@@ -80,21 +80,13 @@ func (o *objects) list(ctx context.Context, kind schema.GroupVersionKind, namesp
 	return once()
 }
 
-// pageSize limits the objects in one response.
-const pageSize = 1000
-
 func (o *objects) read(ctx context.Context, mapping *meta.RESTMapping, namespace string) error {
-	options := metav1.ListOptions{LabelSelector: o.selector, Limit: pageSize}
-	for {
-		page, err := o.metadata.Resource(mapping.Resource).Namespace(namespace).List(ctx, options)
-		if err != nil {
-			return fmt.Errorf("list %s: %w", mapping.Resource.GroupResource(), err)
-		}
-		for i := range page.Items {
-			o.Observe(apply.StateOf(mapping.GroupVersionKind.GroupKind(), &page.Items[i]))
-		}
-		if options.Continue = page.Continue; options.Continue == "" {
-			return nil
-		}
+	from, options := o.metadata.Resource(mapping.Resource).Namespace(namespace), metav1.ListOptions{LabelSelector: o.selector}
+	err := apply.EachListed(ctx, from, options, func(object *metav1.PartialObjectMetadata) {
+		o.Observe(apply.StateOf(mapping.GroupVersionKind.GroupKind(), object))
+	})
+	if err != nil {
+		return fmt.Errorf("list %s: %w", mapping.Resource.GroupResource(), err)
 	}
+	return nil
 }

@@ -12,9 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
@@ -135,28 +133,10 @@ func (p *Planner) readRecords(ctx context.Context, scope Scope) error {
 }
 
 func (p *Planner) listRecords(ctx context.Context, namespace string, names []string) error {
-	selector := labels.SelectorFromSet(labels.Set{release.LabelOwner: release.OwnerHelm})
-	if len(names) > 0 {
-		named, err := labels.NewRequirement(release.LabelName, selection.In, names)
-		if err != nil {
-			return err
-		}
-		selector = selector.Add(*named)
+	if err := release.List(ctx, p.metadata, namespace, names, p.index.Put); err != nil {
+		return fmt.Errorf("%w: %w", ErrRecords, err)
 	}
-	options := metav1.ListOptions{LabelSelector: selector.String(), FieldSelector: "type=" + release.SecretType, Limit: pageSize}
-	handler := p.index.Handler()
-	for {
-		page, err := p.metadata.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace).List(ctx, options)
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrRecords, err)
-		}
-		for i := range page.Items {
-			handler.OnAdd(&page.Items[i], true)
-		}
-		if options.Continue = page.Continue; options.Continue == "" {
-			return nil
-		}
-	}
+	return nil
 }
 
 // ErrRecords reports that the release records cannot be listed.

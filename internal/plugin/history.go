@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/client-go/metadata"
@@ -235,21 +234,12 @@ func (s *session) history(ctx context.Context, of *api.ReleaseStatus) ([]release
 	if err != nil {
 		return nil, err
 	}
-	list, err := client.Resource(secretResource).Namespace(of.Namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: labels.Set{release.LabelOwner: release.OwnerHelm, release.LabelName: of.Name}.String(),
-		FieldSelector: "type=" + release.SecretType,
-	})
-	if err != nil {
+	var found []release.Record
+	if err := release.List(ctx, client, of.Namespace, []string{of.Name}, func(record release.Record) { found = append(found, record) }); err != nil {
 		return nil, permission{
 			verb: "list", resource: secretResource.GroupResource(), namespace: of.Namespace,
 			purpose: fmt.Sprintf("to read the records of release %s", of.Name),
 		}.explain(err)
-	}
-	var found []release.Record
-	for i := range list.Items {
-		if record, ok := release.FromMeta(&list.Items[i]); ok {
-			found = append(found, record)
-		}
 	}
 	slices.SortFunc(found, func(a, b release.Record) int { return b.Revision - a.Revision })
 	return found, nil

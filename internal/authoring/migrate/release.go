@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -28,21 +27,13 @@ var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 func (k *kindCheck) readRecords(ctx context.Context) (*release.Index, error) {
 	index := release.NewIndex(nil)
 	for _, namespace := range k.namespaces {
-		list, err := k.objects.Metadata.Resource(secrets).Namespace(namespace).List(ctx, metav1.ListOptions{
-			LabelSelector: labels.Set{release.LabelOwner: release.OwnerHelm}.String(),
-			FieldSelector: "type=" + release.SecretType,
-		})
+		err := release.List(ctx, k.objects.Metadata, namespace, nil, index.Put)
 		if apierrors.IsForbidden(err) {
 			k.forbidden(secrets.GroupResource(), "list", "to read the release records"+in(namespace))
 			return nil, nil
 		}
 		if err != nil {
 			return nil, err
-		}
-		for i := range list.Items {
-			if record, ok := release.FromMeta(&list.Items[i]); ok {
-				index.Put(record)
-			}
 		}
 	}
 	return index, nil
