@@ -17,14 +17,6 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// leftOutput is the output of list --left with -o json and yaml.
-type leftOutput struct {
-	// Items are sorted by namespace, kind and name.
-	Items []leftItem `json:"items"`
-	// Missing says what could not be listed.
-	Missing []string `json:"missing,omitempty"`
-}
-
 // leftItem is an object that stayed when its custom resource was deleted.
 type leftItem struct {
 	objectRef
@@ -59,7 +51,7 @@ func (s *session) listLeft(ctx context.Context, args []string, all bool) error {
 		})
 	}
 	objects, missing := s.listAll(ctx, kinds, selectLeft)
-	out := leftOutput{Items: leftItems(objects), Missing: missing}
+	out := listOutput[leftItem]{Items: leftItems(objects), Missing: missing}
 	return s.printWithNotes(missing, out, func() string { return leftTable(out.Items, all, time.Now()) })
 }
 

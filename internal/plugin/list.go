@@ -20,10 +20,10 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// listOutput is the output of list with -o json and yaml.
-type listOutput struct {
+// listOutput is the output of list and of list --left with -o json and yaml.
+type listOutput[T any] struct {
 	// Items are sorted by namespace, kind and name.
-	Items []listItem `json:"items"`
+	Items []T `json:"items"`
 	// Missing says what could not be listed.
 	Missing []string `json:"missing,omitempty"`
 }
@@ -85,7 +85,7 @@ Required permissions: list on the kinds. Without KIND, kinds that you cannot lis
 are skipped, and a note states how many.`,
 		Example: example("kubectl chartwright list", "kubectl chartwright list podset -A", "kubectl chartwright list -A -o json", "kubectl chartwright list --left -A"),
 	}, &all, func(crs []unstructured.Unstructured, missing []string) error {
-		out := listOutput{Items: make([]listItem, len(crs)), Missing: missing}
+		out := listOutput[listItem]{Items: make([]listItem, len(crs)), Missing: missing}
 		for i := range crs {
 			out.Items[i] = itemOf(&crs[i])
 		}

@@ -58,25 +58,6 @@ func (s *session) planned(ctx context.Context, t target, file string) (*unstruct
 
 // readEdit reads a file with a custom resource or only its spec.
 func readEdit(data []byte, kind schema.GroupKind, name string) (*unstructured.Unstructured, error) {
-	spec, err := readSpec(data, kind, name)
-	if err != nil {
-		return nil, err
-	}
-	cr := &unstructured.Unstructured{Object: map[string]any{"spec": values.Normalize(spec)}}
-	content, err := preview.DecodeStrict(data)
-	if err != nil {
-		return nil, err
-	}
-	if object, ok := content.(map[string]any); ok && object["kind"] != nil {
-		whole := unstructured.Unstructured{Object: object}
-		cr.SetAnnotations(whole.GetAnnotations())
-		cr.SetLabels(whole.GetLabels())
-	}
-	return cr, nil
-}
-
-// readSpec reads the chart values from a file with a custom resource or only its spec.
-func readSpec(data []byte, kind schema.GroupKind, name string) (map[string]any, error) {
 	if countDocuments(data) > 1 {
 		return nil, errors.New("found several documents: expected one custom resource or its spec")
 	}
@@ -88,21 +69,28 @@ func readSpec(data []byte, kind schema.GroupKind, name string) (map[string]any, 
 	if !ok && content != nil {
 		return nil, errors.New("expected a custom resource or its spec")
 	}
-	cr := unstructured.Unstructured{Object: object}
-	if spec, ok := object["spec"].(map[string]any); ok && len(object) == 1 {
+	whole, edited := unstructured.Unstructured{Object: object}, &unstructured.Unstructured{Object: map[string]any{}}
+	if object["kind"] != nil {
+		edited.SetAnnotations(whole.GetAnnotations())
+		edited.SetLabels(whole.GetLabels())
+	}
+	_, hasSpec := object["spec"].(map[string]any)
+	switch {
+	case hasSpec && len(object) == 1:
 		// A custom resource with only the field spec.
-		object = spec
+	case whole.GetAPIVersion() == "" || whole.GetKind() == "":
+		object = map[string]any{"spec": object}
+	case whole.GroupVersionKind().GroupKind() != kind:
+		return nil, fmt.Errorf("found kind %s: expected %s", whole.GroupVersionKind().GroupKind(), kind)
+	case whole.GetName() != "" && whole.GetName() != name:
+		return nil, fmt.Errorf("found %s %s: expected %s", kind.Kind, whole.GetName(), name)
 	}
-	if cr.GetAPIVersion() == "" || cr.GetKind() == "" {
-		return values.FromSpec(map[string]any{"spec": object})
+	spec, err := values.FromSpec(object)
+	if err != nil {
+		return nil, err
 	}
-	if found := cr.GroupVersionKind().GroupKind(); found != kind {
-		return nil, fmt.Errorf("found kind %s: expected %s", found, kind)
-	}
-	if found := cr.GetName(); found != "" && found != name {
-		return nil, fmt.Errorf("found %s %s: expected %s", kind.Kind, found, name)
-	}
-	return values.FromSpec(object)
+	edited.Object["spec"] = values.Normalize(spec)
+	return edited, nil
 }
 
 // countDocuments returns the number of YAML documents that are not empty.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-func TestReadSpec(t *testing.T) {
+func TestReadEdit(t *testing.T) {
 	kind := schema.GroupKind{Group: "app.example.com", Kind: "PodSet"}
 	const head = "apiVersion: app.example.com/v1\nkind: PodSet\n"
 	for _, test := range []struct {
@@ -31,12 +31,15 @@ func TestReadSpec(t *testing.T) {
 		{"duplicate key", "a: b\na: c\n", nil, `"a" already set`},
 		{"spec is a number", head + "spec: 3\n", nil, "want an object"},
 	} {
-		got, err := readSpec([]byte(test.text), kind, "web")
+		edited, err := readEdit([]byte(test.text), kind, "web")
 		if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s: %v", test.name, err)
 			continue
 		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
+		if err != nil {
+			continue
+		}
+		if diff := cmp.Diff(map[string]any{"spec": test.want}, edited.Object); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
 	}

@@ -84,19 +84,11 @@ func planOf(ctx context.Context, p *planner.Planner, of kindPlanOutput, cr *unst
 
 // listManaged lists the custom resources of a kind that Chartwright manages.
 func (t target) listManaged(ctx context.Context) ([]unstructured.Unstructured, error) {
-	var found []unstructured.Unstructured
-	options := metav1.ListOptions{Limit: 500}
-	for {
-		page, err := t.client.List(ctx, options)
-		if err != nil {
-			return nil, t.need("list", "to plan all custom resources").explain(err)
-		}
-		found = append(found, page.Items...)
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			break
-		}
+	list, err := t.client.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, t.need("list", "to plan all custom resources").explain(err)
 	}
-	return slices.DeleteFunc(found, func(cr unstructured.Unstructured) bool { return !managed(&cr) }), nil
+	return slices.DeleteFunc(list.Items, func(cr unstructured.Unstructured) bool { return !managed(&cr) }), nil
 }
 
 // shownNames is the number of custom resources that a line of the summary names.

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/auth/rbac/validation"
@@ -84,18 +83,13 @@ func canList(rules []authorizationv1.ResourceRule, group, resource string) bool 
 
 // list returns the objects of a kind with the owner label.
 func (x *objectSearch) list(ctx context.Context, kind metav1.APIResource) ([]unstructured.Unstructured, error) {
-	namespace := metav1.NamespaceAll
-	if kind.Namespaced {
-		namespace = x.status.Release.Namespace
-	}
-	resource := schema.GroupVersionResource{Group: kind.Group, Version: kind.Version, Resource: kind.Name}
-	list, err := x.dynamic.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.Set{api.LabelOwnerUID: string(x.cr.GetUID())}.String()})
+	list, err := x.listKind(ctx, kind, x.status.Release.Namespace, api.LabelOwnerUID+"="+string(x.cr.GetUID()))
 	switch {
-	case apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+	case apierrors.IsForbidden(err), unlistable(err):
 		// The review covers the namespace; cluster-scoped kinds can still be forbidden.
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("list %s: %w", resource.GroupResource(), err)
+		return nil, fmt.Errorf("list %s: %w", schema.GroupResource{Group: kind.Group, Resource: kind.Name}, err)
 	}
 	return list.Items, nil
 }

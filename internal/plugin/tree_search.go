@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -132,18 +133,20 @@ func (x *treeSearch) addMissing(what string) {
 // listManaged lists the custom resources of kinds, in all namespaces if the user can.
 func (x *treeSearch) listManaged(ctx context.Context, kinds []metav1.APIResource) {
 	lists := make([][]unstructured.Unstructured, len(kinds))
-	limited, forbidden := make([]bool, len(kinds)), make([]bool, len(kinds))
+	var limited, forbidden atomic.Int32
 	concurrently(len(kinds), func(i int) {
 		list, err := x.listKind(ctx, kinds[i], metav1.NamespaceAll, "")
 		if apierrors.IsForbidden(err) && kinds[i].Namespaced {
 			list, err = x.listKind(ctx, kinds[i], x.namespace, "")
-			limited[i] = err == nil
+			if err == nil {
+				limited.Add(1)
+			}
 		}
 		switch {
 		case err == nil:
 			lists[i] = list.Items
 		case apierrors.IsForbidden(err):
-			forbidden[i] = true
+			forbidden.Add(1)
 		case !unlistable(err):
 			x.addMissing(cannotList(kinds[i], err))
 		}
@@ -155,22 +158,12 @@ func (x *treeSearch) listManaged(ctx context.Context, kinds []metav1.APIResource
 			}
 		}
 	}
-	if n := count(limited); n > 0 {
+	if n := limited.Load(); n > 0 {
 		x.addMissing(fmt.Sprintf("%d kinds were listed only in namespace %s, because you cannot list them in all namespaces", n, x.namespace))
 	}
-	if n := count(forbidden); n > 0 {
-		x.addMissing(skippedKinds(n))
+	if n := forbidden.Load(); n > 0 {
+		x.addMissing(skippedKinds(int(n)))
 	}
-}
-
-func count(set []bool) int {
-	n := 0
-	for _, is := range set {
-		if is {
-			n++
-		}
-	}
-	return n
 }
 
 // readDependencies reads what the root depends on, directly and indirectly, level by level.
