@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/release"
 )
@@ -97,24 +98,11 @@ func placeOf(path string) (place, bool) {
 		return place{}, false
 	}
 	parts := strings.Split(strings.Trim(path, "/"), "/")
-	if slices.ContainsFunc(parts, func(s string) bool { return s == "" || s == "." || s == ".." }) {
+	gv, namespace, rest := apply.SplitPath(path)
+	if len(rest) == 0 || slices.ContainsFunc(parts, func(s string) bool { return s == "" || s == "." || s == ".." }) {
 		return place{}, false
 	}
-	var p place
-	switch parts[0] {
-	case "api":
-		parts = parts[2:]
-	case "apis":
-		p.group, parts = parts[1], parts[3:]
-	default:
-		return p, false
-	}
-	if parts[0] == "namespaces" && len(parts) > 2 {
-		p.namespace, parts = parts[1], parts[2:]
-	}
-	p.resource = parts[0]
-	p.name = strings.Join(parts[1:], "/")
-	return p, true
+	return place{gv.Group, rest[0], namespace, strings.Join(rest[1:], "/")}, true
 }
 
 // places returns the places of the objects and hooks of a revision.

@@ -157,7 +157,7 @@ func (w *Watches) replaceInformers(ctx context.Context, watched *watch, in []nam
 			w.index.clearHealth(list.before)
 		}
 		var err error
-		list.synced, err = startInformer(ctx, at, w.index.HealthConfig.watchedType(gvk), list.seen.handler(w.index.handler()))
+		list.synced, err = StartInformer(ctx, at.cache, w.index.HealthConfig.watchedType(gvk), list.seen.handler(w.index.handler()))
 		w.mu.Lock()
 		if err == nil {
 			watched.synced[at] = list.synced

@@ -219,21 +219,11 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) { re
 
 // resourceOf returns the resource that a request path lists, and false for other paths.
 func resourceOf(path string) (schema.GroupVersionResource, bool) {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	var resource schema.GroupVersionResource
-	switch {
-	case len(parts) > 2 && parts[0] == "api":
-		resource.Version, parts = parts[1], parts[2:]
-	case len(parts) > 3 && parts[0] == "apis":
-		resource.Group, resource.Version, parts = parts[1], parts[2], parts[3:]
-	default:
-		return resource, false
+	gv, _, rest := apply.SplitPath(path)
+	if len(rest) != 1 {
+		return schema.GroupVersionResource{}, false
 	}
-	if len(parts) == 3 && parts[0] == "namespaces" {
-		parts = parts[2:]
-	}
-	resource.Resource = parts[0]
-	return resource, len(parts) == 1
+	return gv.WithResource(rest[0]), true
 }
 
 // recordResponse records the status code of a list or watch request.

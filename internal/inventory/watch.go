@@ -93,7 +93,7 @@ func (w *Watches) start(watched *watch) {
 			break
 		}
 		var checker toolscache.DoneChecker
-		if checker, err = startInformer(context.Background(), at, w.index.HealthConfig.watchedType(gvk), w.index.handler()); err == nil {
+		if checker, err = StartInformer(context.Background(), at.cache, w.index.HealthConfig.watchedType(gvk), w.index.handler()); err == nil {
 			checkers[at] = checker
 		}
 	}
@@ -132,9 +132,10 @@ func (w *Watches) missing(watched *watch) []namespaceCache {
 	return missing
 }
 
-// startInformer starts the watch of the objects of a type in one cache.
-func startInformer(ctx context.Context, at namespaceCache, object client.Object, handler toolscache.ResourceEventHandler) (toolscache.DoneChecker, error) {
-	informer, err := at.cache.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+// StartInformer starts the watch of the objects of a type in a cache. The checker is done when the
+// handler has received all existing objects.
+func StartInformer(ctx context.Context, in cache.Cache, object client.Object, handler toolscache.ResourceEventHandler) (toolscache.DoneChecker, error) {
+	informer, err := in.GetInformer(ctx, object, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
 	}

@@ -83,12 +83,10 @@ func runController(ctx context.Context, c controller.Controller, elected <-chan 
 			return err
 		}
 	}
-	select {
-	case <-elected:
-		return c.Start(ctx)
-	case <-ctx.Done():
+	if !receive(ctx, elected) {
 		return nil
 	}
+	return c.Start(ctx)
 }
 
 // listen enqueues the custom resources of a filled cache. It does not use source.Kind,
@@ -109,12 +107,10 @@ func (s *servedKind) listen(ctx context.Context, filled cache.Cache) error {
 // failed: the API server would drop status fields that an old CRD lacks.
 func afterCRDs(reconciler ctrlreconcile.Reconciler, tried <-chan struct{}) ctrlreconcile.Func {
 	return func(ctx context.Context, request ctrlreconcile.Request) (ctrlreconcile.Result, error) {
-		select {
-		case <-tried:
-			return reconciler.Reconcile(ctx, request)
-		case <-ctx.Done():
+		if !receive(ctx, tried) {
 			return ctrlreconcile.Result{}, ctx.Err()
 		}
+		return reconciler.Reconcile(ctx, request)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/inputs/dependencies"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
+	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/operator/permissions"
 	"github.com/chartwright/chartwright/internal/operator/readiness"
 	"github.com/chartwright/chartwright/internal/release"
@@ -38,24 +39,18 @@ type dependencyWatches struct {
 
 func newDependencyWatches(caches informers, store *dependencies.Store, kindsOf func(catalog.Kind) []schema.GroupVersionKind) *dependencyWatches {
 	describe := func(kind schema.GroupVersionKind) sharedWatch {
-		w := sharedWatch{kind: kind, feed: store.Feed(kind), forbidden: func(mapping *meta.RESTMapping) string {
+		w := sharedWatch{kind: kind, feed: store.Feed(kind), object: &unstructured.Unstructured{}, forbidden: func(mapping *meta.RESTMapping) string {
 			return reasonForbidden + ": add to the rules of the operator's role: " + permissions.WatchRule(mapping.Resource)
 		}}
 		if kind == valuesfrom.SecretKind {
 			// The content of Secrets is never read.
-			object := &metav1.PartialObjectMetadata{}
-			object.SetGroupVersionKind(kind)
-			w.object = object
+			w.object = &metav1.PartialObjectMetadata{}
 			w.options = func(options *cache.Options) error {
 				// Release records are numerous, and no dependencies.
 				options.DefaultFieldSelector = fields.OneTermNotEqualSelector("type", release.SecretType)
 				return nil
 			}
-			return w
 		}
-		object := &unstructured.Unstructured{}
-		object.SetGroupVersionKind(kind)
-		w.object = object
 		return w
 	}
 	return &dependencyWatches{
@@ -118,17 +113,11 @@ func (d *dependencyWatches) feedServed(ctx context.Context, kind catalog.Kind, f
 	for _, from := range filled {
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(kind.GVK())
-		informer, err := from.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+		listed, err := inventory.StartInformer(ctx, from, object, to.Handler())
 		if err != nil {
 			return fmt.Errorf("watch the dependents of %s: %w", kind.Kind, err)
 		}
-		registration, err := informer.AddEventHandler(to.Handler())
-		if err != nil {
-			return fmt.Errorf("watch the dependents of %s: %w", kind.Kind, err)
-		}
-		select {
-		case <-registration.HasSyncedChecker().Done():
-		case <-ctx.Done():
+		if !receive(ctx, listed.Done()) {
 			return ctx.Err()
 		}
 		list := &unstructured.UnstructuredList{}

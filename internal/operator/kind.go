@@ -117,20 +117,14 @@ func (k *KindManager) startKind(ctx context.Context, state *kindState, mapping *
 		if s.reconciler != nil {
 			k.reconcilers.remove(s.reconciler)
 		}
-		select {
-		case k.ended <- s:
-		case <-ctx.Done():
-		}
+		send(ctx, k.ended, s)
 	})
 }
 
 // watchScope waits for a scope, and fills a cache with its custom resources.
 func (s *servedKind) watchScope(ctx context.Context, scope *namespaceScope, events chan<- scopeEvent) {
 	report := func(filled cache.Cache, reason string) {
-		select {
-		case events <- scopeEvent{scope: scope.name, cache: filled, reason: reason}:
-		case <-ctx.Done():
-		}
+		send(ctx, events, scopeEvent{scope: scope.name, cache: filled, reason: reason})
 	}
 	if scope.await(ctx, func() { report(nil, reasonForbidden) }) != nil {
 		return
@@ -150,9 +144,7 @@ func (s *servedKind) watchScope(ctx context.Context, scope *namespaceScope, even
 		}
 		s.logger.Error(err, "kind not watched", "namespace", scope.name)
 		report(nil, err.Error())
-		select {
-		case <-time.After(backoff.Step()):
-		case <-ctx.Done():
+		if !receive(ctx, time.After(backoff.Step())) {
 			return
 		}
 	}

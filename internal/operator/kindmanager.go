@@ -163,11 +163,7 @@ func (k *KindManager) retryUnserved() {
 // release record can be signed.
 func (k *KindManager) awaitInputs(ctx context.Context) {
 	for _, needed := range []<-chan struct{}{k.crds.Known(), k.signingKey.Loaded(), k.loaded, k.chartKinds} {
-		select {
-		case <-needed:
-		case <-ctx.Done():
-			return
-		}
+		receive(ctx, needed)
 	}
 }
 

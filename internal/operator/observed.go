@@ -20,10 +20,8 @@ type observedWatches struct {
 
 func newObservedWatches(caches informers, store *observed.Store) *observedWatches {
 	describe := func(w observed.Watch) sharedWatch {
-		object := &unstructured.Unstructured{}
-		object.SetGroupVersionKind(w.GroupVersionKind)
 		return sharedWatch{
-			kind: w.GroupVersionKind, feed: store.Feed(w), object: object,
+			kind: w.GroupVersionKind, feed: store.Feed(w), object: &unstructured.Unstructured{},
 			options: func(options *cache.Options) (err error) {
 				options.DefaultLabelSelector, err = w.Selector()
 				return err

@@ -86,19 +86,8 @@ func mayBeServed(gk schema.GroupKind) bool {
 // awaitUnserved requests another lookup of a removed kind when the API server no longer
 // serves it. The definition of the kind may be gone for good, or have another version.
 func (s *servedKind) awaitUnserved(ctx context.Context) {
-	select {
-	case <-s.unserved:
-	case <-ctx.Done():
-		return
-	}
-	select {
-	case <-time.After(crdSettleDelay):
-	case <-ctx.Done():
-		return
-	}
-	select {
-	case s.manager.unserved <- s:
-	case <-ctx.Done():
+	if receive(ctx, s.unserved) && receive(ctx, time.After(crdSettleDelay)) {
+		send(ctx, s.manager.unserved, s)
 	}
 }
 
@@ -122,22 +111,14 @@ func (s *servedKind) drain(ctx context.Context) {
 		case err != nil:
 			s.logger.Error(err, "failed to count the custom resources of a removed kind")
 		case left == 0:
-			select {
-			case s.manager.emptied <- s:
-			case <-ctx.Done():
-			}
+			send(ctx, s.manager.emptied, s)
 			return
 		default:
 			s.manager.readiness.SetState(s.gk, readiness.Removed, fmt.Sprintf(
 				"custom resources left: %d. Delete them, or define the kind again", left))
 		}
-		select {
-		case <-s.changed:
-		case <-ctx.Done():
-		}
-		select {
-		case <-time.After(drainInterval):
-		case <-ctx.Done():
+		if receive(ctx, s.changed) {
+			receive(ctx, time.After(drainInterval))
 		}
 	}
 }

@@ -28,6 +28,25 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
+// receive waits for a value, or for the end of the channel. It returns false if the context ends
+// first.
+func receive[T any](ctx context.Context, from <-chan T) bool {
+	select {
+	case <-from:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// send sends a value, unless the context ends first.
+func send[T any](ctx context.Context, to chan<- T, value T) {
+	select {
+	case to <- value:
+	case <-ctx.Done():
+	}
+}
+
 // namespaceScope is a namespace that the operator watches, or all namespaces. Each scope
 // has its own watches, so that a forbidden, deleted or missing namespace does not delay the
 // others.
@@ -65,12 +84,10 @@ func (s *namespaceScope) await(ctx context.Context, onForbidden func()) error {
 		}
 	case <-ctx.Done():
 	}
-	select {
-	case <-s.ready.done:
-		return nil
-	case <-ctx.Done():
+	if !receive(ctx, s.ready.done) {
 		return ctx.Err()
 	}
+	return nil
 }
 
 // scopes are the namespaces to watch.

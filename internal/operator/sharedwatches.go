@@ -44,7 +44,7 @@ type feed interface {
 type sharedWatch struct {
 	kind schema.GroupVersionKind
 	feed feed
-	// object is the type of the objects in the cache.
+	// object is the Go type of the objects in the cache.
 	object client.Object
 	// options completes the options of the cache. It may be nil.
 	options func(*cache.Options) error
@@ -167,6 +167,7 @@ func (s *sharedWatches[K]) watch(key K) runningWatch {
 	ctx, stop := context.WithCancel(s.until)
 	settled := newLatch()
 	w := s.describe(key)
+	w.object.GetObjectKind().SetGroupVersionKind(w.kind)
 	s.tasks.Go(func() {
 		defer settled.set()
 		mapping, err := s.mapping(ctx, w, settled)
@@ -216,9 +217,7 @@ func (s *sharedWatches[K]) mapping(ctx context.Context, w sharedWatch, settled l
 		}
 		s.fail(w, err.Error())
 		settled.set()
-		select {
-		case <-time.After(discoveryPeriod):
-		case <-ctx.Done():
+		if !receive(ctx, time.After(discoveryPeriod)) {
 			return nil, err
 		}
 	}
@@ -259,13 +258,11 @@ func (s *sharedWatches[K]) watchScope(ctx context.Context, scope *namespaceScope
 	if err != nil {
 		return err
 	}
-	select {
-	case <-started.synced:
-		listed.Store(true)
-		return nil
-	case <-ctx.Done():
+	if !receive(ctx, started.synced) {
 		return ctx.Err()
 	}
+	listed.Store(true)
+	return nil
 }
 
 // outage detects the end of the failures of a watch, about which no event reports.

@@ -44,11 +44,9 @@ type sourceWatch struct {
 
 func newSourceWatches(caches informers, store *valuesfrom.Store) *sourceWatches {
 	describe := func(kind schema.GroupVersionKind) sharedWatch {
-		object := &metav1.PartialObjectMetadata{}
-		object.SetGroupVersionKind(kind)
 		feed := store.Feed(kind)
 		return sharedWatch{
-			kind: kind, feed: feed, object: object,
+			kind: kind, feed: feed, object: &metav1.PartialObjectMetadata{},
 			check: func(mapping *meta.RESTMapping) error {
 				feed.Scoped(mapping.Scope.Name() == meta.RESTScopeNameRoot)
 				return nil
@@ -106,9 +104,7 @@ func (w *sourceWatches) start(ctx context.Context, scope *namespaceScope, kinds 
 		if err != nil {
 			return err
 		}
-		select {
-		case <-settled:
-		case <-ctx.Done():
+		if !receive(ctx, settled) {
 			return ctx.Err()
 		}
 	}
@@ -150,10 +146,8 @@ func (w *sourceWatches) watch(of sourceWatch) (<-chan struct{}, error) {
 		w.logger.Info("sources of values not watched", "kind", of.kind.Kind, "namespace", of.scope.name, "reason", reason)
 		// Kinds without such sources can be served.
 		settled.set()
-		select {
-		case <-started.synced:
+		if receive(w.until, started.synced) {
 			feed.Synced()
-		case <-w.until.Done():
 		}
 	})
 	return settled.done, nil

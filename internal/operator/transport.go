@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
+	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/operator/leader"
 )
 
@@ -147,18 +147,9 @@ func (w *warnings) isNew(found warning) bool {
 
 // resourceIn returns the resource in the path of a request, empty if there is none.
 func resourceIn(path string) schema.GroupResource {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	group := ""
-	switch {
-	case len(parts) > 2 && parts[0] == "api":
-		parts = parts[2:]
-	case len(parts) > 3 && parts[0] == "apis":
-		group, parts = parts[1], parts[3:]
-	default:
+	gv, _, rest := apply.SplitPath(path)
+	if len(rest) == 0 {
 		return schema.GroupResource{}
 	}
-	if len(parts) > 2 && parts[0] == "namespaces" {
-		parts = parts[2:]
-	}
-	return schema.GroupResource{Group: group, Resource: parts[0]}
+	return gv.WithResource(rest[0]).GroupResource()
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/operator/permissions"
 	"github.com/chartwright/chartwright/internal/release"
 )
@@ -133,15 +134,11 @@ func (i informers) watch(ctx context.Context, object client.Object, options cach
 	if err != nil {
 		return watching{}, err
 	}
-	informer, err := started.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	listed, err := inventory.StartInformer(ctx, started, object, handler)
 	if err != nil {
 		return watching{}, err
 	}
-	registration, err := informer.AddEventHandler(handler)
-	if err != nil {
-		return watching{}, err
-	}
-	return watching{synced: registration.HasSyncedChecker().Done(), failed: failed}, nil
+	return watching{synced: listed.Done(), failed: failed}, nil
 }
 
 // watchMetadata starts an informer for the metadata of a kind.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -86,6 +87,21 @@ func (s *session) printWithNotes(missing []string, value any, table func() strin
 		s.note("Note: %s", what)
 	}
 	return s.print(value, table)
+}
+
+// missingParts collects the notes about parts that are not shown.
+type missingParts struct {
+	mu      sync.Mutex
+	missing []string
+}
+
+// addMissing adds a note, once.
+func (m *missingParts) addMissing(what string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !slices.Contains(m.missing, what) {
+		m.missing = append(m.missing, what)
+	}
 }
 
 // table formats rows as aligned columns. If one cell of a column is colored, all must

@@ -25,13 +25,10 @@ import (
 // objectSearch finds the objects of a release and their health.
 type objectSearch struct {
 	*session
+	missingParts
 
 	cr     *unstructured.Unstructured
 	status api.Status
-
-	mu sync.Mutex
-	// missing lists parts that are not shown.
-	missing []string
 }
 
 // maxConcurrent limits concurrent requests. maxDiagnosed limits the search for causes,
@@ -57,14 +54,6 @@ func (x *objectSearch) objects(ctx context.Context) ([]objectOutput, error) {
 	x.explain(ctx, all)
 	sortObjects(all)
 	return all, nil
-}
-
-func (x *objectSearch) addMissing(what string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if !slices.Contains(x.missing, what) {
-		x.missing = append(x.missing, what)
-	}
 }
 
 // read reads the objects of a revision.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +23,7 @@ const maxTreeNodes = 200
 // found by the status of the custom resources that the user can list.
 type treeSearch struct {
 	*session
+	missingParts
 
 	root objectRef
 	// kinds are the kinds of the cluster.
@@ -36,9 +36,6 @@ type treeSearch struct {
 	selected map[dependencyRef][]objectRef
 	// unread are the dependencies without objects that could be read, and why.
 	unread map[dependencyRef]treeNode
-
-	mu      sync.Mutex
-	missing []string
 }
 
 // treeObject is an object, and what it depends on according to its status.
@@ -119,15 +116,6 @@ func (x *treeSearch) dependencyOf(d api.DependencyStatus) dependencyRef {
 		ref.Namespace = ""
 	}
 	return ref
-}
-
-// addMissing adds a note about a hidden part, once.
-func (x *treeSearch) addMissing(what string) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if !slices.Contains(x.missing, what) {
-		x.missing = append(x.missing, what)
-	}
 }
 
 // listManaged lists the custom resources of kinds, in all namespaces if the user can.

@@ -207,13 +207,9 @@ func (r *Reconciler) updateOutputsSecret(ctx context.Context, v *snapshot, known
 	case len(r.Kind.Outputs.Sensitive) > 0:
 		return r.publishOutputs(ctx, v, known)
 	case reported != "":
-		return r.Outputs.Withdraw(ctx, r.ownerOfOutputs(v), types.NamespacedName{Namespace: outputsNamespace(v), Name: reported})
+		return r.Outputs.Withdraw(ctx, r.owner(v), types.NamespacedName{Namespace: outputsNamespace(v), Name: reported})
 	}
 	return nil
-}
-
-func (r *Reconciler) ownerOfOutputs(v *snapshot) apply.Owner {
-	return apply.Owner{GVK: r.Kind.GVK(), Namespace: v.CR.GetNamespace(), Name: v.CR.GetName(), UID: v.CR.GetUID(), Operator: r.Operator}
 }
 
 // outputsNamespace returns the namespace of the Secret with the sensitive outputs.
@@ -252,7 +248,7 @@ func (r *Reconciler) publishOutputs(ctx context.Context, v *snapshot, known *pub
 		v.Outputs.Secret = secret.Name
 		return nil
 	}
-	written, err := r.Outputs.Publish(ctx, r.ownerOfOutputs(v), secret, keep)
+	written, err := r.Outputs.Publish(ctx, r.owner(v), secret, keep)
 	if err != nil {
 		return err
 	}

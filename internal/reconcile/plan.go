@@ -35,18 +35,12 @@ type Planned struct {
 // ErrInvalid marks a custom resource that the operator refuses.
 var ErrInvalid = errors.New("invalid custom resource")
 
-// Planner computes the next action without carrying it out.
-type Planner interface {
-	PlanUpgrade(ctx context.Context, request helm.Request) (*helm.Plan, error)
-	PlanMove(ctx context.Context, request helm.Request) (*helm.Plan, error)
-}
-
 // PlanNext returns what Reconcile would do about a custom resource now. It does not write
 // anything. The backoff after failures and the queue of a rollout are not taken into account.
 //
 // The error wraps ErrInvalid if the operator would refuse the custom resource. Otherwise it
 // is that of the upgrade, as text without secrets.
-func (r *Reconciler) PlanNext(ctx context.Context, planner Planner, cr *unstructured.Unstructured) (*Planned, error) {
+func (r *Reconciler) PlanNext(ctx context.Context, planner *helm.Client, cr *unstructured.Unstructured) (*Planned, error) {
 	v, err := r.observe(ctx, client.ObjectKeyFromObject(cr), cr)
 	if err != nil {
 		return nil, err

@@ -161,7 +161,7 @@ func (r *Reconciler) refuseNamespace(v *snapshot, namespace string) *plan.Proble
 		"releaseNamespace is %s, a namespace of the cluster or of the operator: choose another, or add %[1]s to allow.systemNamespaces in the watches file", namespace)}
 }
 
-// owner returns the owner of the release's objects and records.
+// owner returns the owner of the release's objects and records, and of the Secret with outputs.
 func (r *Reconciler) owner(v *snapshot) apply.Owner {
 	return apply.Owner{
 		GVK:       r.Kind.GVK(),
