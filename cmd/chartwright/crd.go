@@ -14,7 +14,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/chartwright/chartwright/internal/authoring/migrate"
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart/compat"
 	"github.com/chartwright/chartwright/internal/chart/crd"
@@ -193,7 +193,7 @@ func diffCRDs(cmd *cobra.Command, old string, definitions []*apiextensionsv1.Cus
 		return err
 	}
 	if breaking > 0 {
-		return fmt.Errorf("%s existing custom resources", migrate.Counted(breaking, "change breaks", "changes break"))
+		return fmt.Errorf("%s existing custom resources", api.Counted(breaking, "change breaks", "changes break"))
 	}
 	return nil
 }
@@ -235,7 +235,7 @@ func summary(d crd.Difference) string {
 	case crd.Gone:
 		return fmt.Sprintf("kind %s is not in the watches file: its custom resources would not be reconciled", d.Kind)
 	case crd.Changed:
-		return migrate.Counted(d.Breaking(), "breaking change", "breaking changes")
+		return api.Counted(d.Breaking(), "breaking change", "breaking changes")
 	default:
 		return "no relevant changes"
 	}

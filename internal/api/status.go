@@ -146,15 +146,6 @@ type ResourcesStatus struct {
 	NotReady []ObjectStatus `json:"notReady,omitempty" about:"The first ten resources that are not ready." item:"Resource that is not ready."`
 }
 
-// Truncate shortens a text to a number of bytes. The result is valid UTF-8, and ends in an
-// ellipsis if something was cut off.
-func Truncate(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
-}
-
 // NotReadyLimit is the maximum length of ResourcesStatus.NotReady.
 const NotReadyLimit = 10
 

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/chartwright/chartwright/internal/api"
 )
 
 // Conditions of a ChartKind.
@@ -41,23 +43,22 @@ const (
 	ReasonDigestMismatch     = "DigestMismatch"
 	ReasonProvenanceInvalid  = "ProvenanceInvalid"
 
-	ReasonEstablished    = "Established"
-	ReasonCRDMissing     = "CRDMissing"
-	ReasonCRDForeign     = "CRDForeign"
-	ReasonCRDBreaks      = "CRDBreaksCustomResources"
-	ReasonCRDFailed      = "CRDNotInstalled"
-	ReasonComplete       = "Complete"
-	ReasonRulesMissing   = "RulesMissing"
-	ReasonUnknown        = "Unknown"
-	ReasonServing        = "Serving"
-	ReasonStarting       = "Starting"
-	ReasonNotServed      = "NotServed"
-	ReasonInvalidSpec    = "InvalidSpec"
-	ReasonNotAllowed     = "NotAllowed"
-	ReasonInvalidChart   = "InvalidChart"
-	ReasonKindConflict   = "KindConflict"
-	ReasonTerminating    = "Terminating"
-	ReasonStoppedServing = "StoppedServing"
+	ReasonEstablished  = "Established"
+	ReasonCRDMissing   = "CRDMissing"
+	ReasonCRDForeign   = "CRDForeign"
+	ReasonCRDBreaks    = "CRDBreaksCustomResources"
+	ReasonCRDFailed    = "CRDNotInstalled"
+	ReasonComplete     = "Complete"
+	ReasonRulesMissing = "RulesMissing"
+	ReasonUnknown      = "Unknown"
+	ReasonServing      = "Serving"
+	ReasonStarting     = "Starting"
+	ReasonNotServed    = "NotServed"
+	ReasonInvalidSpec  = "InvalidSpec"
+	ReasonNotAllowed   = "NotAllowed"
+	ReasonInvalidChart = "InvalidChart"
+	ReasonKindConflict = "KindConflict"
+	ReasonTerminating  = "Terminating"
 )
 
 // Finding is what is known about one condition. The zero Finding is Unknown.
@@ -178,7 +179,7 @@ func (f Facts) Status(before Status, generation int64, now metav1.Time) Status {
 		finding := condition.finding
 		meta.SetStatusCondition(&conditions, metav1.Condition{
 			Type: condition.kind, Status: cmp.Or(finding.Status, metav1.ConditionUnknown), Reason: cmp.Or(finding.Reason, ReasonUnknown),
-			Message: shorten(finding.Message), ObservedGeneration: generation, LastTransitionTime: now,
+			Message: api.Truncate(finding.Message, maxMessage), ObservedGeneration: generation, LastTransitionTime: now,
 		})
 	}
 	return Status{ObservedGeneration: generation, Conditions: conditions, Chart: f.Chart}
@@ -186,13 +187,6 @@ func (f Facts) Status(before Status, generation int64, now metav1.Time) Status {
 
 // maxMessage is the API server's limit for the message of a condition, in bytes.
 const maxMessage = 32768
-
-func shorten(text string) string {
-	if len(text) <= maxMessage {
-		return text
-	}
-	return text[:maxMessage-len("…")] + "…"
-}
 
 // Transition is a change of a condition.
 type Transition struct {

@@ -41,7 +41,7 @@ func (r *run) approveMove(history []release.Record) error {
 // the namespace does not exist, or the chart cannot be rendered.
 func (r *run) mayMove() error {
 	if !r.CreateNamespace {
-		missing, err := r.terminating(r.MoveTo)
+		missing, err := r.client.Terminating(r.kube.ctx, r.MoveTo)
 		if err != nil {
 			return err
 		}

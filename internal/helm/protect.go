@@ -116,11 +116,11 @@ func (r *run) refuseProtected(rls *helmrelease.Release) error {
 // anyTerminating reports whether the namespace of the release or of the custom resource is
 // being deleted.
 func (r *run) anyTerminating() (bool, error) {
-	terminating, err := r.terminating(r.Namespace)
+	terminating, err := r.client.Terminating(r.kube.ctx, r.Namespace)
 	if terminating || err != nil || r.Owner.Namespace == "" || r.Owner.Namespace == r.Namespace {
 		return terminating, err
 	}
-	return r.terminating(r.Owner.Namespace)
+	return r.client.Terminating(r.kube.ctx, r.Owner.Namespace)
 }
 
 // protectedObjects returns the protected objects that the uninstall would delete. An
@@ -167,11 +167,6 @@ func (r *run) protectedObjects(rls *helmrelease.Release) (map[apply.Key]types.UI
 		}
 	}
 	return found, nil
-}
-
-// terminating is Client.Terminating.
-func (r *run) terminating(namespace string) (bool, error) {
-	return r.client.Terminating(r.kube.ctx, namespace)
 }
 
 // Terminating reports whether a namespace is being deleted or does not exist. The API server

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/planner"
 )
@@ -26,9 +26,6 @@ type kindPlanOutput struct {
 	PodsRestarted int64              `json:"podsRestarted"`
 	Plans         []planOutput       `json:"plans"`
 }
-
-// plansAtOnce is the number of custom resources that are planned at the same time.
-const plansAtOnce = 8
 
 // planKind plans all custom resources of a kind.
 func (s *session) planKind(ctx context.Context, t target, f planFlags) error {
@@ -48,16 +45,7 @@ func (s *session) planKind(ctx context.Context, t target, f planFlags) error {
 		Kind: t.resource().String(), Chart: kind.Chart.Name() + "-" + kind.Chart.Version(),
 		Results: map[planResult]int{}, Plans: make([]planOutput, len(crs)),
 	}
-	var group errgroup.Group
-	group.SetLimit(plansAtOnce)
-	for i := range crs {
-		group.Go(func() error {
-			out.Plans[i] = planOf(ctx, p, out, &crs[i])
-			return nil
-		})
-	}
-	// The functions return no errors.
-	_ = group.Wait()
+	concurrently(len(crs), func(i int) { out.Plans[i] = planOf(ctx, p, out, &crs[i]) })
 	for _, plan := range out.Plans {
 		out.Results[plan.Result]++
 		out.PodsRestarted += plan.PodsRestarted
@@ -103,21 +91,16 @@ func (p painter) kindPlan(out kindPlanOutput) string {
 		groups[summary] = append(groups[summary], join("/", plan.Namespace, plan.Name))
 	}
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s, %s: %s", out.Chart, countOf(int64(len(out.Plans)), "custom resource", "custom resources"), resultCounts(out.Results))
+	fmt.Fprintf(&text, "%s, %s: %s", out.Chart, api.Counted(len(out.Plans), "custom resource", "custom resources"), resultCounts(out.Results))
 	if out.PodsRestarted > 0 {
-		fmt.Fprintf(&text, "; %s", countOf(out.PodsRestarted, "pod restarts", "pods restart"))
+		fmt.Fprintf(&text, "; %s", api.Counted(out.PodsRestarted, "pod restarts", "pods restart"))
 	}
 	text.WriteString(".\n")
 	order := func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(groups[a]), len(groups[b])), strings.Compare(a, b))
 	}
 	for _, summary := range slices.SortedFunc(maps.Keys(groups), order) {
-		names := groups[summary]
-		more := ""
-		if len(names) > shownNames {
-			more = fmt.Sprintf(" and %d more", len(names)-shownNames)
-		}
-		fmt.Fprintf(&text, "\n%s%s:\n%s", strings.Join(names[:min(shownNames, len(names))], ", "), more, summary)
+		fmt.Fprintf(&text, "\n%s:\n%s", api.First(groups[summary], shownNames), summary)
 	}
 	return text.String()
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/guard"
 	"github.com/chartwright/chartwright/internal/planner"
@@ -199,7 +200,7 @@ func (p painter) writeChange(line func(string, ...any), c plannedChange, usual s
 	colors := map[apply.Verb]paint{apply.Create: green, apply.Change: yellow, apply.Recreate: red, apply.Remove: red}
 	notes := ""
 	if c.PodsRestarted > 0 {
-		notes = fmt.Sprintf(", %s", countOf(c.PodsRestarted, "pod restarts", "pods restart"))
+		notes = fmt.Sprintf(", %s", api.Counted(c.PodsRestarted, "pod restarts", "pods restart"))
 	}
 	if c.DataAtRisk != "" {
 		notes += ", " + p.paint("data at risk", red) + ": " + c.DataAtRisk
@@ -250,14 +251,7 @@ func totals(out planOutput) string {
 	}
 	text := strings.Join(parts, ", ") + "."
 	if out.PodsRestarted > 0 {
-		text += fmt.Sprintf(" %s.", countOf(out.PodsRestarted, "pod restarts", "pods restart"))
+		text += fmt.Sprintf(" %s.", api.Counted(out.PodsRestarted, "pod restarts", "pods restart"))
 	}
 	return text
-}
-
-func countOf(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

@@ -139,7 +139,7 @@ func (r rolloutOutput) table(p painter) string {
 	var failed strings.Builder
 	for _, m := range r.Resources {
 		if m.Phase == phaseFailed {
-			fmt.Fprintf(&failed, "%s %s: %s\n", p.paint("failed", red), m.name(), m.Message)
+			fmt.Fprintf(&failed, "%s %s: %s\n", p.paint("failed", red), join("/", m.Namespace, m.Name), m.Message)
 		}
 	}
 	text += "\n" + table(rows...)

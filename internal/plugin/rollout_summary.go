@@ -76,13 +76,6 @@ type rolloutMember struct {
 	Message string `json:"message,omitempty"`
 }
 
-func (m rolloutMember) name() string {
-	if m.Namespace == "" {
-		return m.Name
-	}
-	return m.Namespace + "/" + m.Name
-}
-
 // memberOf returns the phase of a custom resource in a rollout. Paused and held custom
 // resources take no part in it. A waiting one can be ready at the same time and counts
 // as waiting.

@@ -20,10 +20,8 @@ import (
 
 // statusOutput is the output of status with -o json and yaml.
 type statusOutput struct {
-	Group     string `json:"group"`
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
+	objectRef
+
 	// Ready and Message are those of the condition Ready, State is the column STATUS of
 	// kubectl get.
 	Ready   metav1.ConditionStatus `json:"ready"`
@@ -102,10 +100,9 @@ missing, a note names it, and everything else is shown.`,
 
 // status collects the state of a custom resource, its release and its objects.
 func (s *session) status(ctx context.Context, cr *unstructured.Unstructured) (statusOutput, error) {
-	status, gk := shownStatus(cr), cr.GroupVersionKind().GroupKind()
+	status := shownStatus(cr)
 	out := statusOutput{
-		Group: gk.Group, Kind: gk.Kind, Namespace: cr.GetNamespace(), Name: cr.GetName(),
-		Ready: metav1.ConditionUnknown, State: status.State, Conditions: conditionsOf(status),
+		objectRef: refOf(cr), Ready: metav1.ConditionUnknown, State: status.State, Conditions: conditionsOf(status),
 		Release: status.Release, Rollback: status.Rollback, Update: status.Update, Objects: []objectOutput{},
 	}
 	if ready := meta.FindStatusCondition(status.Conditions, api.ConditionReady); ready != nil {
@@ -125,8 +122,7 @@ func (s *session) status(ctx context.Context, cr *unstructured.Unstructured) (st
 		}
 	}
 	if out.Ready != metav1.ConditionTrue {
-		key := apply.Key{Group: gk.Group, Kind: gk.Kind, Namespace: cr.GetNamespace(), Name: cr.GetName()}
-		cause := search.cause(ctx, key, cr.GetUID())
+		cause := search.cause(ctx, apply.Key(out.objectRef), cr.GetUID())
 		out.Warning = oneLine(join("; ", cause.Event, cause.Message))
 	}
 	out.Missing = append(out.Missing, search.missing...)

@@ -18,7 +18,7 @@ func TestStatusTree(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	at := metav1.NewTime(now.Add(-3 * time.Minute))
 	out := statusOutput{
-		Kind: "PodSet", Namespace: "shop", Name: "web", Ready: metav1.ConditionFalse, State: "Held (rev 2)", Message: "1 of 4 objects are ready", Warning: "UpgradeFailed: no",
+		objectRef: objectRef{Kind: "PodSet", Namespace: "shop", Name: "web"}, Ready: metav1.ConditionFalse, State: "Held (rev 2)", Message: "1 of 4 objects are ready", Warning: "UpgradeFailed: no",
 		Conditions: []metav1.Condition{{Type: "Held", Status: "True", Reason: "RolledBack", Message: "Revision 2\nis held"}},
 		Release:    &api.ReleaseStatus{Name: "web", Namespace: "shop", Revision: 4, Status: "deployed", Chart: "podset-1.0.0", AppVersion: "9", LastDeployed: &at},
 		Objects: []objectOutput{

@@ -13,7 +13,7 @@ import (
 
 func statusTree(out statusOutput, now time.Time) branch {
 	root := branch{
-		name:  apply.Key{Kind: out.Kind, Namespace: out.Namespace, Name: out.Name}.String(),
+		name:  apply.Key(out.objectRef).String(),
 		state: string(out.Ready), paint: paintOf(out.Ready), text: join(": ", out.State, out.Message),
 	}
 	root.add("last warning", out.Warning)

@@ -163,11 +163,7 @@ func (r *Reconciler) leftBehind(v *snapshot) error {
 		return nil
 	}
 	slices.Sort(left)
-	more := ""
-	if len(left) > namedLeftovers {
-		left, more = left[:namedLeftovers], fmt.Sprintf(" and %d more", len(left)-namedLeftovers)
-	}
-	return fmt.Errorf("%w: %s%s", helm.ErrLeftBehind, strings.Join(left, ", "), more)
+	return fmt.Errorf("%w: %s", helm.ErrLeftBehind, api.First(left, namedLeftovers))
 }
 
 // reportRepairs counts corrected objects, and emits one event about them.

@@ -296,12 +296,12 @@ func note(message string, err error) string {
 	if len(message)+len(heading)+len(log) <= status.MaxNote {
 		return message + heading + log
 	}
-	message = status.CutTo(message, status.MaxNote/2)
+	message = api.Truncate(message, status.MaxNote/2)
 	room := status.MaxNote - len(message) - len(heading)
 	lines := failed.Log
 	for len(lines) > 1 && len(log) > room {
 		lines = lines[1:]
 		log = strings.Join(lines, "\n")
 	}
-	return message + heading + status.CutTo(log, room)
+	return message + heading + api.Truncate(log, room)
 }

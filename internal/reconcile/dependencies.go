@@ -287,17 +287,9 @@ func inUseMessage(blocking []dependencies.Dependent, namespace string) string {
 		}
 	}
 	if len(live) == 0 {
-		return "Waits for custom resources that depend on this one: " + some(others)
+		return "Waits for custom resources that depend on this one: " + api.First(others, maxNamed)
 	}
-	return fmt.Sprintf("In use by %s: delete what depends on this custom resource first, or set the annotation %s to %q", some(live), api.AnnotationDeletionOrder, api.DeletionOrderIgnore)
-}
-
-// some joins the first of some texts, and counts the others.
-func some(texts []string) string {
-	if more := len(texts) - maxNamed; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(texts[:maxNamed], ", "), more)
-	}
-	return strings.Join(texts, ", ")
+	return fmt.Sprintf("In use by %s: delete what depends on this custom resource first, or set the annotation %s to %q", api.First(live, maxNamed), api.AnnotationDeletionOrder, api.DeletionOrderIgnore)
 }
 
 // describe returns the kind and the name of an object, with its namespace if it is another

@@ -243,5 +243,5 @@ const noteUnclear = ". The spec was edited at about the time of the request, per
 // noteOvertaken is the note of the event of a skipped request.
 func noteOvertaken(v *snapshot) string {
 	return fmt.Sprintf("rollback-to=%s is skipped, because the spec was edited after the request. To roll back anyway, repeat the request with another token, such as %s@again",
-		status.CutTo(v.Requests.Rollback.Value, 64), strings.TrimSpace(strings.SplitN(v.Requests.Rollback.Value, "@", 2)[0]))
+		api.Truncate(v.Requests.Rollback.Value, 64), strings.TrimSpace(strings.SplitN(v.Requests.Rollback.Value, "@", 2)[0]))
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/authoring/lint"
 	"github.com/chartwright/chartwright/internal/authoring/scaffold"
 	"github.com/chartwright/chartwright/internal/catalog"
@@ -35,7 +36,7 @@ func (p *Project) watchesFindings(f *finder) {
 		}
 	}
 	if len(p.kinds) > 0 {
-		f.addf(Works, watchesFile, "%s can be loaded, with %s", Counted(len(p.kinds), "kind", "kinds"), Counted(len(p.kinds), "chart", "charts"))
+		f.addf(Works, watchesFile, "%s can be loaded, with %s", api.Counted(len(p.kinds), "kind", "kinds"), api.Counted(len(p.kinds), "chart", "charts"))
 	}
 }
 
@@ -142,7 +143,7 @@ func (p *Project) chartFindings(f *finder, kind catalog.Kind) error {
 		}
 	}
 	if warnings > 0 {
-		f.addf(ToDo, path.Clean(kind.Watch.Chart), "%s of chartwright lint", Counted(warnings, "warning", "warnings")).
+		f.addf(ToDo, path.Clean(kind.Watch.Chart), "%s of chartwright lint", api.Counted(warnings, "warning", "warnings")).
 			Do = "run chartwright lint before or after the migration"
 	}
 	if kind.Chart.Features.Lookup && kind.ReconcilePeriod == nil {
@@ -210,7 +211,7 @@ func (p *Project) roleFindings(f *finder) {
 	}
 	generate := "or generate the whole role: chartwright rbac --output-file " + roleFile
 	if missing > 0 {
-		found := f.addf(ToDo, roleFile, "%s of the %d that the operator and the charts need are missing or incomplete", Counted(len(report.Rules)-whole, "rule", "rules"), len(report.Rules))
+		found := f.addf(ToDo, roleFile, "%s of the %d that the operator and the charts need are missing or incomplete", api.Counted(len(report.Rules)-whole, "rule", "rules"), len(report.Rules))
 		found.Do, found.Lines = "add these rules; "+generate, lines.String()
 	} else {
 		f.addf(Works, roleFile, "the role has all permissions that the operator and the charts need").Do = "keep it, " + generate + " (without wildcards)"

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/chartwright/chartwright/internal/api"
 )
 
 // Verdict is the meaning of a finding for the migration.
@@ -78,10 +80,10 @@ func Count(findings []Finding, verdict Verdict) int {
 func Blockers(findings []Finding) error {
 	var counts []string
 	if n := Count(findings, Breaks); n > 0 {
-		counts = append(counts, Counted(n, "breaking finding", "breaking findings"))
+		counts = append(counts, api.Counted(n, "breaking finding", "breaking findings"))
 	}
 	if n := Count(findings, Unknown); n > 0 {
-		counts = append(counts, Counted(n, "incomplete check", "incomplete checks"))
+		counts = append(counts, api.Counted(n, "incomplete check", "incomplete checks"))
 	}
 	if len(counts) == 0 {
 		return nil
@@ -187,7 +189,7 @@ func (f Finding) write(text *strings.Builder) {
 	}
 	fmt.Fprintf(text, "  - %s%s\n", where, f.What)
 	if len(f.Resources) > 0 {
-		fmt.Fprintf(text, "    custom resources: %s\n", named(f.Resources))
+		fmt.Fprintf(text, "    custom resources: %s\n", api.First(f.Resources, maxNamed))
 	}
 	if f.Do != "" {
 		fmt.Fprintf(text, "    do: %s\n", f.Do)
@@ -195,20 +197,4 @@ func (f Finding) write(text *strings.Builder) {
 	for line := range strings.Lines(f.Lines) {
 		text.WriteString("      " + strings.TrimRight(line, "\n") + "\n")
 	}
-}
-
-// named lists the first custom resources, and the number of the others.
-func named(resources []string) string {
-	if len(resources) <= maxNamed {
-		return strings.Join(resources, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(resources[:maxNamed], ", "), len(resources)-maxNamed)
-}
-
-// Counted returns a number with a noun in singular or plural.
-func Counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart/values"
@@ -133,7 +134,7 @@ func (k *kindCheck) run(ctx context.Context) error {
 		}
 	}
 	if adoptable > 0 {
-		k.addf(Works, "", "%d of %s in the cluster can be adopted without loss", adoptable, Counted(len(resources), "custom resource", "custom resources"))
+		k.addf(Works, "", "%d of %s in the cluster can be adopted without loss", adoptable, api.Counted(len(resources), "custom resource", "custom resources"))
 	}
 	return k.project.allowFindings(&k.finder, k.kind, given)
 }

@@ -69,10 +69,7 @@ const maxEvent = 1024
 
 // event emits an event on a ChartKind.
 func (c *Controller) event(ck chartkind.ChartKind, kind, reason, text string) {
-	if len(text) > maxEvent {
-		text = strings.ToValidUTF8(text[:maxEvent-len("…")], "") + "…"
-	}
 	c.Recorder.Event(&corev1.ObjectReference{
 		APIVersion: chartkind.GVK.GroupVersion().String(), Kind: chartkind.GVK.Kind, Name: ck.Name, UID: ck.UID,
-	}, kind, reason, strings.TrimSuffix(text, ": "))
+	}, kind, reason, strings.TrimSuffix(api.Truncate(text, maxEvent), ": "))
 }

@@ -27,7 +27,7 @@ func setOperatorSDKConditions(conditions *[]metav1.Condition, generation int64, 
 	}
 	set := func(kind string, state metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(conditions, metav1.Condition{
-			Type: kind, Status: state, Reason: reason, Message: CutTo(message, maxCondition), ObservedGeneration: generation,
+			Type: kind, Status: state, Reason: reason, Message: api.Truncate(message, maxCondition), ObservedGeneration: generation,
 		})
 	}
 	set(api.ConditionInitialized, metav1.ConditionTrue, "", "")

@@ -109,7 +109,7 @@ func failed(f *Failure, d plan.Decision) summary {
 	}
 	if !f.Stalled && !f.At.IsZero() && d.State != plan.StatePaused {
 		next := ". Next attempt at " + f.Next().UTC().Format(time.RFC3339)
-		s.message = CutTo(strings.TrimSuffix(f.Message, "."), maxCondition-len(next)) + next
+		s.message = api.Truncate(strings.TrimSuffix(f.Message, "."), maxCondition-len(next)) + next
 	}
 	return s
 }
@@ -135,7 +135,7 @@ func unread(v *Snapshot) summary {
 	return summary{
 		status: metav1.ConditionUnknown, reason: api.ReasonInputsUnread, reconciling: true,
 		message: fmt.Sprintf("It is unknown whether release %s follows the spec: %s. The operator tries again every %s",
-			v.Release.Name, CutTo(strings.TrimSuffix(v.Observation.Invalid.Message, "."), MaxNote/2), ReadAgain),
+			v.Release.Name, api.Truncate(strings.TrimSuffix(v.Observation.Invalid.Message, "."), MaxNote/2), ReadAgain),
 	}
 }
 

@@ -150,7 +150,7 @@ func TestReadiness_WaitsNameNextAction(t *testing.T) {
 	} {
 		s := readiness(test.v, plan.Next(test.v.Observation))
 		if len(s.message) > maxCondition || !strings.HasSuffix(s.message, test.want) || test.v != long && s.message != test.want {
-			t.Errorf("%s: %q, want %q", test.name, CutTo(s.message, 200), test.want)
+			t.Errorf("%s: %q, want %q", test.name, api.Truncate(s.message, 200), test.want)
 		}
 	}
 }

@@ -138,7 +138,7 @@ func Refused(v *Snapshot) string {
 	case asked == nil:
 		return ""
 	case asked.Malformed():
-		return fmt.Sprintf(`rollback-to is %q: expected a revision, "previous" or "none", optionally with "@" and any text to repeat a request`, CutTo(asked.Value, 64))
+		return fmt.Sprintf(`rollback-to is %q: expected a revision, "previous" or "none", optionally with "@" and any text to repeat a request`, api.Truncate(asked.Value, 64))
 	case len(v.History) == 0 && v.Observation.Request != nil && !asked.None && v.failing() != nil:
 		// No record stores the answer.
 		return "No revision is stored"

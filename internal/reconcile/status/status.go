@@ -36,7 +36,7 @@ func Compute(v *Snapshot, d plan.Decision, conditions []metav1.Condition) api.St
 	}
 	set := func(kind string, state metav1.ConditionStatus, reason, message string) {
 		if kind != api.ConditionPermissionsMissing {
-			message = CutTo(message, maxCondition)
+			message = api.Truncate(message, maxCondition)
 		}
 		meta.SetStatusCondition(&s.Conditions, metav1.Condition{
 			Type: kind, Status: state, Reason: reason, Message: message, ObservedGeneration: s.ObservedGeneration,
@@ -74,7 +74,7 @@ func Compute(v *Snapshot, d plan.Decision, conditions []metav1.Condition) api.St
 	setWhile(len(v.Requests.Problems) > 0, api.ConditionInvalidAnnotations, api.ReasonInvalidValue, Cut(strings.Join(v.Requests.Problems, "; ")))
 	if v.RulesKnown {
 		setWhile(v.MissingRules != "", api.ConditionPermissionsMissing, api.ReasonForbidden,
-			CutTo("Add to the rules of the operator's role: "+v.MissingRules, maxRules))
+			api.Truncate("Add to the rules of the operator's role: "+v.MissingRules, maxRules))
 	}
 	meta.RemoveStatusCondition(&s.Conditions, formerPermissionsMissing)
 	setWhile(v.Unwatched != "", api.ConditionUnwatched, api.ReasonWatchFailed, v.Unwatched)
@@ -241,7 +241,7 @@ func resources(v *Snapshot) *api.ResourcesStatus {
 			break
 		}
 		s.NotReady = append(s.NotReady, api.ObjectStatus{
-			Kind: u.Kind, Namespace: u.Namespace, Name: u.Name, Reason: u.Reason, Message: CutTo(v.Secrets.Redact(u.Message), maxMessage),
+			Kind: u.Kind, Namespace: u.Namespace, Name: u.Name, Reason: u.Reason, Message: api.Truncate(v.Secrets.Redact(u.Message), maxMessage),
 		})
 	}
 	return s
@@ -251,15 +251,7 @@ func resources(v *Snapshot) *api.ResourcesStatus {
 const maxMessage = 256
 
 // Cut truncates a message to the maximum length of an event's note.
-func Cut(message string) string { return CutTo(message, MaxNote) }
-
-// CutTo truncates a message to a number of bytes.
-func CutTo(message string, limit int) string {
-	if len(message) > limit {
-		message = strings.ToValidUTF8(message[:limit-len("…")], "") + "…"
-	}
-	return message
-}
+func Cut(message string) string { return api.Truncate(message, MaxNote) }
 
 // MaxNote is the API server's limit of an event's note, in bytes.
 const MaxNote = 1024
