@@ -19,8 +19,9 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 )
 
-// neverRecreated are kinds whose objects contain data that would be lost.
-var neverRecreated = []schema.GroupKind{
+// DataKinds are kinds whose objects contain data that would be lost with them. Such objects are
+// never recreated.
+var DataKinds = []schema.GroupKind{
 	{Kind: "PersistentVolumeClaim"},
 	{Kind: "PersistentVolume"},
 	{Kind: "Namespace"},
@@ -29,10 +30,10 @@ var neverRecreated = []schema.GroupKind{
 
 // Unchangeable returns the live object if the API server rejected a change of it that it would
 // accept as a new object, and nil otherwise. It checks this by a dry run with another name. It
-// returns nil for objects of the kinds neverRecreated, for objects with the policy "keep", and
+// returns nil for objects of the kinds DataKinds, for objects with the policy "keep", and
 // if the rejection names no field: an admission policy may forbid all changes.
 func (c Client) Unchangeable(ctx context.Context, o Object, refusal error) (*unstructured.Unstructured, error) {
-	if len(refusedFields(refusal)) == 0 || slices.Contains(neverRecreated, o.GroupVersionKind().GroupKind()) {
+	if len(refusedFields(refusal)) == 0 || slices.Contains(DataKinds, o.GroupVersionKind().GroupKind()) {
 		return nil, nil
 	}
 	live, err := c.Read(ctx, o)

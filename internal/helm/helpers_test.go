@@ -105,3 +105,21 @@ func writes(requests []string) []string {
 		return strings.HasPrefix(r, http.MethodGet+" ") || strings.HasPrefix(r, dryRun+" ")
 	})
 }
+
+// Warn does nothing.
+func (NoOp) Warn(string, string) {}
+
+// HookStarted does nothing.
+func (NoOp) HookStarted(HookWait) func(bool) string { return func(bool) string { return "" } }
+
+// Redact returns the text.
+func (NoOp) Redact(text string) string { return text }
+
+// RedactParts returns the text.
+func (NoOp) RedactParts(text string) string { return text }
+
+// AddStoredValues does nothing.
+func (NoOp) AddStoredValues(map[string]any) {}
+
+// AddSecret does nothing.
+func (NoOp) AddSecret(map[string]any) {}

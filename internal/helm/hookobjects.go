@@ -31,15 +31,6 @@ import (
 // a custom resource is deleted, the operator deletes them after the delete hooks, which
 // may need them, and before the records, which list them.
 
-// holdsData lists the kinds of hook objects that are never deleted, because they hold
-// data.
-var holdsData = []schema.GroupKind{
-	{Kind: "PersistentVolumeClaim"},
-	{Kind: "PersistentVolume"},
-	{Kind: "Namespace"},
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},
-}
-
 var secretKind = schema.GroupKind{Kind: "Secret"}
 
 // runToCompletion lists the kinds of hooks for whose end Helm waits.
@@ -81,7 +72,7 @@ func (k *kubeClient) deleteHookObject(o apply.Object) error {
 	}
 	kind := o.GroupVersionKind().GroupKind()
 	why, err := k.staysBehind(o, k.stateOf(o, live))
-	if why == "" && slices.Contains(holdsData, kind) {
+	if why == "" && slices.Contains(apply.DataKinds, kind) {
 		why = "a hook has created it, and it may hold data"
 	}
 	switch {
@@ -204,7 +195,7 @@ func (k *kubeClient) hookStays(o apply.Object, live apply.State) bool {
 	if live.Protected {
 		why = guard.Protected
 	}
-	if why == "" || slices.Contains(runToCompletion, kind) || k.approves(live.Key, live.UID) || !k.enforces() && !slices.Contains(holdsData, kind) {
+	if why == "" || slices.Contains(runToCompletion, kind) || k.approves(live.Key, live.UID) || !k.enforces() && !slices.Contains(apply.DataKinds, kind) {
 		return false
 	}
 	k.reportUnowned(o, "a hook of this release has created it; "+why)

@@ -148,32 +148,10 @@ type SlotLender interface {
 	Release() (reacquire func())
 }
 
-// NoOp reports nothing, redacts nothing and holds no slot.
+// NoOp holds no slot.
 type NoOp struct{}
 
-var (
-	_ Notifier   = NoOp{}
-	_ Redactor   = NoOp{}
-	_ SlotLender = NoOp{}
-)
-
-// Warn does nothing.
-func (NoOp) Warn(string, string) {}
-
-// HookStarted does nothing.
-func (NoOp) HookStarted(HookWait) func(bool) string { return func(bool) string { return "" } }
-
-// Redact returns the text.
-func (NoOp) Redact(text string) string { return text }
-
-// RedactParts returns the text.
-func (NoOp) RedactParts(text string) string { return text }
-
-// AddStoredValues does nothing.
-func (NoOp) AddStoredValues(map[string]any) {}
-
-// AddSecret does nothing.
-func (NoOp) AddSecret(map[string]any) {}
+var _ SlotLender = NoOp{}
 
 // Release does nothing.
 func (NoOp) Release() func() { return func() {} }

@@ -23,6 +23,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart/source"
 	"github.com/chartwright/chartwright/internal/chartkind"
+	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/operator/chartcache"
 	"github.com/chartwright/chartwright/internal/operator/chartkinds"
 	"github.com/chartwright/chartwright/internal/operator/crdwatch"
@@ -103,8 +104,9 @@ func (c ChartKinds) validate() error {
 type liveKinds struct {
 	options     Options
 	clientset   kubernetes.Interface
+	objects     dynamic.Interface
 	recorder    record.EventRecorder
-	metrics     chartkinds.Metrics
+	metrics     *metrics.Metrics
 	set         *kindset.Set
 	readiness   *readiness.Checker
 	permissions *permissions.Checker
@@ -144,10 +146,6 @@ func (l liveKinds) config(mgr manager.Manager) (config chartkinds.Config, err er
 	if err != nil {
 		return config, fmt.Errorf("%w: set --chart-cache-dir to a folder that the operator can write", err)
 	}
-	objects, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return config, fmt.Errorf("set up the client of ChartKinds: %w", err)
-	}
 	metadataClient, err := metadata.NewForConfigAndClient(metadata.ConfigFor(mgr.GetConfig()), mgr.GetHTTPClient())
 	if err != nil {
 		return config, fmt.Errorf("set up the client of ChartKinds: %w", err)
@@ -156,7 +154,7 @@ func (l liveKinds) config(mgr manager.Manager) (config chartkinds.Config, err er
 	return chartkinds.Config{
 		Operator: l.options.Name, Namespace: namespace, Namespaces: l.options.Namespaces,
 		Allow: allow, Hosts: o.Hosts, Keyring: keyring, Cache: cache, Fetch: source.Fetch,
-		Client: objects, Metadata: metadataClient, Mapper: mgr.GetRESTMapper(), Secrets: l.clientset.CoreV1().Secrets(namespace),
+		Client: l.objects, Metadata: metadataClient, Mapper: mgr.GetRESTMapper(), Secrets: l.clientset.CoreV1().Secrets(namespace),
 		Recorder: l.recorder, Metrics: l.metrics, Logger: mgr.GetLogger(), Elected: mgr.Elected(), Kinds: l, Changes: l.set.Changes(), Now: time.Now,
 		InstallCRD: func(ctx context.Context, kind catalog.Kind, write bool) error {
 			done, err := crdwatch.Install(ctx, mgr.GetClient(), kind, l.options.Name, write)

@@ -179,7 +179,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	observes := newObservedWatches(caches, observed.NewStore(observe, served.forOne((*reconcile.Reconciler).ObservedChanged)))
 	// A change of a dependency has the effect of a change of a source of values.
 	dependent := newDependencyWatches(caches, dependencies.NewStore(served.forOne((*reconcile.Reconciler).DependencyChanged)), catalog.Kind.DependencyKinds)
-	live := liveKinds{options: options, clientset: clientset, recorder: recorder, metrics: counted, set: set, readiness: ready, permissions: checker}
+	live := liveKinds{options: options, clientset: clientset, objects: objects, recorder: recorder, metrics: counted, set: set, readiness: ready, permissions: checker}
 	var restored <-chan struct{}
 	if chartKinds, restored, err = live.newController(mgr); err != nil {
 		return err

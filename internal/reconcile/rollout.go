@@ -73,9 +73,6 @@ func (r *Reconciler) list(ctx context.Context, from client.Reader) (*unstructure
 	return list, nil
 }
 
-// UIDs lists the UIDs of the custom resources in the cache.
-func (r *Reconciler) UIDs(ctx context.Context) ([]types.UID, error) { return r.listUIDs(ctx, r.Reader) }
-
 // listUIDs lists the UIDs of the custom resources in a cache.
 func (r *Reconciler) listUIDs(ctx context.Context, from client.Reader) ([]types.UID, error) {
 	list, err := r.list(ctx, from)

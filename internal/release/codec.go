@@ -243,7 +243,7 @@ func (d *Driver) setAside(secret *corev1.Secret, cause error) error {
 	if r, ok := FromMeta(secret); ok {
 		d.Index.Remove(r)
 	}
-	d.Notifier.Warn(api.EventRecordSetAside, fmt.Sprintf("Release record %s cannot be decoded; it was moved to Secret %s, and the release continues without it", secret.Name, aside.Name))
+	d.Warn(api.EventRecordSetAside, fmt.Sprintf("Release record %s cannot be decoded; it was moved to Secret %s, and the release continues without it", secret.Name, aside.Name))
 	return fmt.Errorf("%w: %w", ErrStale, cause)
 }
 

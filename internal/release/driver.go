@@ -73,9 +73,12 @@ type DriverConfig struct {
 	Index     *Index
 	Stamp     Stamp
 	// Keys sign and verify records.
-	Keys     *signing.Keys
-	Redactor Redactor
-	Notifier Notifier
+	Keys *signing.Keys
+	// AddValues receives the values of the records that are read, before they are used,
+	// because some may be secret.
+	AddValues func(map[string]any)
+	// Warn emits an event about a record that was set aside.
+	Warn func(reason, message string)
 	// Inventory returns the inventory of the deployed revision.
 	Inventory func() Inventory
 	// Timeout limits the time in which failed writes of records are repeated.
@@ -87,17 +90,6 @@ type DriverConfig struct {
 	Trust bool
 	// NeverReady reports that the revision that becomes superseded was never ready.
 	NeverReady bool
-}
-
-// Redactor receives the values of the records that are read, before they are used,
-// because some may be secret.
-type Redactor interface {
-	AddStoredValues(values map[string]any)
-}
-
-// Notifier emits events about records that were set aside, with a reason and a message.
-type Notifier interface {
-	Warn(reason, message string)
 }
 
 // NewDriver returns the driver of one action. Its requests end with ctx.
@@ -143,7 +135,7 @@ func (d *Driver) Get(key string) (rls *helmrelease.Release, err error) {
 		return nil, d.setAside(secret, err)
 	}
 	if err == nil {
-		d.Redactor.AddStoredValues(rls.Config)
+		d.AddValues(rls.Config)
 		d.AllHooks = append(d.AllHooks, rls.Hooks...)
 		d.unverified[key] = d.verify(secret, rls)
 		if r, ok := FromMeta(secret); d.unverified[key] == nil {

@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/chartwright/chartwright/internal/api"
@@ -170,19 +169,14 @@ func (k *kindCheck) definition(ctx context.Context) error {
 func (k *kindCheck) list(ctx context.Context) ([]unstructured.Unstructured, error) {
 	var all []unstructured.Unstructured
 	for _, namespace := range k.namespaces {
-		pages := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
-			return k.objects.Dynamic.Resource(k.mapping.Resource).Namespace(namespace).List(ctx, options)
-		}))
-		err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
-			if cr, ok := item.(*unstructured.Unstructured); ok {
-				all = append(all, *cr)
-			}
-			return nil
-		})
-		if apierrors.IsForbidden(err) {
+		list, err := k.objects.Dynamic.Resource(k.mapping.Resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		switch {
+		case apierrors.IsForbidden(err):
 			k.forbidden(k.mapping.Resource.GroupResource(), "list", "to check the custom resources"+in(namespace))
-		} else if err != nil {
+		case err != nil:
 			return nil, err
+		default:
+			all = append(all, list.Items...)
 		}
 	}
 	return all, nil

@@ -189,14 +189,8 @@ func (s *Store) setRefused(o *Object, refusal inputs.Refusal) {
 // waiting returns the users of refused objects after an object in a namespace has become
 // smaller or was deleted.
 func (s *Store) waiting(namespace string) []types.UID {
-	buckets := map[bucket]bool{}
-	for _, b := range s.refused[namespace] {
-		buckets[b] = true
-	}
-	for _, b := range s.refused[""] {
-		buckets[b] = true
-	}
-	return s.users.Users(slices.Collect(maps.Keys(buckets))...)
+	buckets := slices.Collect(maps.Values(s.refused[namespace]))
+	return s.users.Users(slices.AppendSeq(buckets, maps.Values(s.refused[""]))...)
 }
 
 // maxReads limits the requests of one Select, which runs in a worker.

@@ -25,6 +25,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart/source"
 	"github.com/chartwright/chartwright/internal/chartkind"
+	"github.com/chartwright/chartwright/internal/metrics"
 	"github.com/chartwright/chartwright/internal/operator/chartcache"
 	"github.com/chartwright/chartwright/internal/operator/permissions"
 	"github.com/chartwright/chartwright/internal/operator/readiness"
@@ -68,13 +69,6 @@ type State struct {
 	Unknown string
 }
 
-// Metrics counts pulls and holds the state of each ChartKind.
-type Metrics interface {
-	ChartPulled(chartKind, outcome string)
-	SetChartKind(chartKind string, ready bool)
-	DeleteChartKind(chartKind string)
-}
-
 // Outcomes of a pull.
 const (
 	OutcomeNew       = "new"
@@ -106,7 +100,7 @@ type Config struct {
 	Mapper   meta.RESTMapper
 	Secrets  typedcorev1.SecretInterface
 	Recorder record.EventRecorder
-	Metrics  Metrics
+	Metrics  *metrics.Metrics
 	Logger   logr.Logger
 
 	// Elected is closed when the process becomes the leader.
