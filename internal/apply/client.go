@@ -154,7 +154,7 @@ func persist[T any](ctx context.Context, c Client, o Object, options Options, se
 		last = err
 		switch answer := o.answerOf(err); {
 		case answer == ConflictElsewhere:
-			if err := pause(ctx, rand.N(maxPause)); err != nil {
+			if err := Pause(ctx, rand.N(maxPause)); err != nil {
 				return nil, fmt.Errorf("apply %s: %w", Describe(o), err)
 			}
 			continue

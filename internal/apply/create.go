@@ -30,7 +30,7 @@ func (c Client) Create(ctx context.Context, o Object) (*unstructured.Unstructure
 	}
 	var until time.Time
 	limit := repeatsFor
-	for delay := minRepeatPause; ; delay = min(2*delay, maxRepeatPause) {
+	for delay := MinPause; ; delay = min(2*delay, MaxPause) {
 		created, err := c.createOnce(ctx, o)
 		if err == nil {
 			return created, nil
@@ -41,7 +41,7 @@ func (c Client) Create(ctx context.Context, o Object) (*unstructured.Unstructure
 		if until.IsZero() {
 			until = time.Now().Add(limit)
 		}
-		if !Retryable(err) || time.Now().Add(delay).After(until) || pause(ctx, delay) != nil {
+		if !Retryable(err) || time.Now().Add(delay).After(until) || Pause(ctx, delay) != nil {
 			return nil, fmt.Errorf("create %s: %w", Describe(o), err)
 		}
 	}

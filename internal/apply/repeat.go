@@ -23,10 +23,10 @@ const (
 	repeatsForPart = 5 * time.Second
 )
 
-// Bounds of the time between repetitions. It doubles from the first to the second.
+// Bounds of the time between repetitions, also of writes of release records. It doubles from the first to the second.
 const (
-	minRepeatPause = 50 * time.Millisecond
-	maxRepeatPause = 5 * time.Second
+	MinPause = 50 * time.Millisecond
+	MaxPause = 5 * time.Second
 )
 
 type repeated struct{}
@@ -63,7 +63,7 @@ func (t Repeats) RoundTrip(request *http.Request) (*http.Response, error) {
 		return t.Next.RoundTrip(request)
 	}
 	var until time.Time
-	for delay := minRepeatPause; ; delay = min(2*delay, maxRepeatPause) {
+	for delay := MinPause; ; delay = min(2*delay, MaxPause) {
 		response, err := t.Next.RoundTrip(request)
 		if !failed(response, err) || !repeatable(request, response, err) {
 			return response, err
@@ -86,7 +86,7 @@ func (t Repeats) RoundTrip(request *http.Request) (*http.Response, error) {
 		if response != nil {
 			_ = response.Body.Close()
 		}
-		if err := pause(request.Context(), after); err != nil {
+		if err := Pause(request.Context(), after); err != nil {
 			return nil, err
 		}
 		request = again
@@ -148,8 +148,8 @@ func retryAfter(response *http.Response) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// pause waits for a time. It returns the error of the context if that ends earlier.
-func pause(ctx context.Context, d time.Duration) error {
+// Pause waits for a time. It returns the error of the context if that ends earlier.
+func Pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil

@@ -242,15 +242,12 @@ func (crd chartCRD) explain(err error) error {
 // removedStored returns the versions that the chart removes although custom resources may
 // be stored in them.
 func (crd chartCRD) removedStored() []string {
-	from, err := decodeCRD(crd.live)
-	if err != nil {
-		return nil
-	}
+	stored, _, _ := unstructured.NestedStringSlice(crd.live.Object, "status", "storedVersions")
 	to, err := decodeCRD(crd.Unstructured)
 	if err != nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(from.Status.StoredVersions), func(stored string) bool {
+	return slices.DeleteFunc(stored, func(stored string) bool {
 		return slices.ContainsFunc(to.Spec.Versions, func(version apiextensionsv1.CustomResourceDefinitionVersion) bool { return version.Name == stored })
 	})
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/inputs/dependencies"
@@ -146,16 +145,9 @@ func (d *dependencyWatches) waits(kind catalog.Kind) {
 }
 
 // versionReader returns a function that reads the resourceVersion of an object.
-func versionReader(mgr manager.Manager) func(context.Context, schema.GroupVersionKind, types.NamespacedName) (string, error) {
-	client := sync.OnceValues(func() (metadata.Interface, error) {
-		return metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
-	})
+func versionReader(from metadata.Interface, mapper meta.RESTMapper) func(context.Context, schema.GroupVersionKind, types.NamespacedName) (string, error) {
 	return func(ctx context.Context, kind schema.GroupVersionKind, name types.NamespacedName) (string, error) {
-		from, err := client()
-		if err != nil {
-			return "", err
-		}
-		mapping, err := mgr.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+		mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 		if err != nil {
 			return "", err
 		}

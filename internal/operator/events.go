@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
@@ -70,10 +71,7 @@ func newNotices(recorder record.EventRecorder) notices {
 
 // namespace returns the operator's own namespace, empty outside a pod.
 func (n notices) namespace() string {
-	if n.pod == nil {
-		return ""
-	}
-	return n.pod.Namespace
+	return ptr.Deref(n.pod, corev1.ObjectReference{}).Namespace
 }
 
 // warn emits a warning event.

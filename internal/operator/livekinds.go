@@ -105,6 +105,7 @@ type liveKinds struct {
 	options     Options
 	clientset   kubernetes.Interface
 	objects     dynamic.Interface
+	metadata    metadata.Interface
 	recorder    record.EventRecorder
 	metrics     *metrics.Metrics
 	set         *kindset.Set
@@ -123,11 +124,11 @@ func (l liveKinds) newController(mgr manager.Manager) (*chartkinds.Controller, <
 		return nil, nil, err
 	}
 	controller := chartkinds.New(config)
-	loaded := controller.Loaded()
 	l.readiness.OnChange(controller.Enqueue)
 	if err := mgr.Add(everyReplica(controller.Start)); err != nil {
 		return nil, nil, err
 	}
+	loaded := controller.Loaded()
 	return controller, loaded, nil
 }
 
@@ -146,15 +147,11 @@ func (l liveKinds) config(mgr manager.Manager) (config chartkinds.Config, err er
 	if err != nil {
 		return config, fmt.Errorf("%w: set --chart-cache-dir to a folder that the operator can write", err)
 	}
-	metadataClient, err := metadata.NewForConfigAndClient(metadata.ConfigFor(mgr.GetConfig()), mgr.GetHTTPClient())
-	if err != nil {
-		return config, fmt.Errorf("set up the client of ChartKinds: %w", err)
-	}
 	namespace := l.options.signingKeySecret().Namespace
 	return chartkinds.Config{
 		Operator: l.options.Name, Namespace: namespace, Namespaces: l.options.Namespaces,
 		Allow: allow, Hosts: o.Hosts, Keyring: keyring, Cache: cache, Fetch: source.Fetch,
-		Client: l.objects, Metadata: metadataClient, Mapper: mgr.GetRESTMapper(), Secrets: l.clientset.CoreV1().Secrets(namespace),
+		Client: l.objects, Metadata: l.metadata, Mapper: mgr.GetRESTMapper(), Secrets: l.clientset.CoreV1().Secrets(namespace),
 		Recorder: l.recorder, Metrics: l.metrics, Logger: mgr.GetLogger(), Elected: mgr.Elected(), Kinds: l, Changes: l.set.Changes(), Now: time.Now,
 		InstallCRD: func(ctx context.Context, kind catalog.Kind, write bool) error {
 			done, err := crdwatch.Install(ctx, mgr.GetClient(), kind, l.options.Name, write)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,7 +83,7 @@ func New(config *rest.Config, options Options, registerer prometheus.Registerer,
 // addRunnables creates the parts of the operator and adds them to the manager.
 func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, registerer prometheus.Registerer, stop func()) error {
 	logger, mapper := mgr.GetLogger(), mgr.GetRESTMapper()
-	clientset, objects, err := newClients(mgr)
+	clientset, objects, onlyMetadata, err := newClients(mgr)
 	if err != nil {
 		return err
 	}
@@ -179,7 +180,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	observes := newObservedWatches(caches, observed.NewStore(observe, served.forOne((*reconcile.Reconciler).ObservedChanged)))
 	// A change of a dependency has the effect of a change of a source of values.
 	dependent := newDependencyWatches(caches, dependencies.NewStore(served.forOne((*reconcile.Reconciler).DependencyChanged)), catalog.Kind.DependencyKinds)
-	live := liveKinds{options: options, clientset: clientset, objects: objects, recorder: recorder, metrics: counted, set: set, readiness: ready, permissions: checker}
+	live := liveKinds{options: options, clientset: clientset, objects: objects, metadata: onlyMetadata, recorder: recorder, metrics: counted, set: set, readiness: ready, permissions: checker}
 	var restored <-chan struct{}
 	if chartKinds, restored, err = live.newController(mgr); err != nil {
 		return err
@@ -203,7 +204,7 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 			Observed:           observes.store,
 			Outputs:            outputsClient{mapper, clientset.CoreV1(), key.Secret},
 			Dependencies:       dependent.store,
-			Version:            versionReader(mgr),
+			Version:            versionReader(onlyMetadata, mapper),
 			Recorder:           recorder,
 			Metrics:            counted,
 			Why: func(ctx context.Context, object apply.Key, uid types.UID) (string, error) {
@@ -370,19 +371,23 @@ func newManager(config, lease *rest.Config, o Options, logger logr.Logger) (mana
 // newClients returns the clients for the built-in kinds and for other kinds. The first one
 // uses protobuf, which is much cheaper than JSON on both sides: release records are Secrets,
 // whose data JSON encodes as base64 once more.
-func newClients(mgr manager.Manager) (kubernetes.Interface, dynamic.Interface, error) {
+func newClients(mgr manager.Manager) (kubernetes.Interface, dynamic.Interface, metadata.Interface, error) {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	clientset, err := kubernetes.NewForConfigAndClient(config, mgr.GetHTTPClient())
 	if err != nil {
-		return nil, nil, fmt.Errorf("set up the client of the built-in kinds: %w", err)
+		return nil, nil, nil, fmt.Errorf("set up the client of the built-in kinds: %w", err)
 	}
 	objects, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
-		return nil, nil, fmt.Errorf("set up the client of other kinds: %w", err)
+		return nil, nil, nil, fmt.Errorf("set up the client of other kinds: %w", err)
 	}
-	return clientset, objects, nil
+	onlyMetadata, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("set up the client of metadata: %w", err)
+	}
+	return clientset, objects, onlyMetadata, nil
 }
 
 // decoderOf returns the decoder for the custom resources of a kind.

@@ -94,10 +94,8 @@ func New(ctx context.Context, config *rest.Config, mapper meta.RESTMapper, kind 
 	if err != nil {
 		return nil, err
 	}
-	if err := p.readRecords(ctx, scope); err != nil {
-		return nil, err
-	}
-	return p, nil
+	err = p.readRecords(ctx, scope)
+	return p, err
 }
 
 // readRecords reads the metadata of the release records of the custom resources.

@@ -166,20 +166,13 @@ func (p painter) plan(target string, out planOutput) string {
 		case a.Approved:
 			line("Plan %s is approved.", a.Digest)
 		default:
-			line("%s: after the change, run: %s approve %s --plan %s", p.paint("Approval required", yellow), commandLine, approveTarget(target, out.Namespace), a.Digest)
+			line("%s: after the change, run: %s approve %s --plan %s", p.paint("Approval required", yellow), commandLine, join(" -n ", target, out.Namespace), a.Digest)
 		}
 	}
 	if out.Paused {
 		line("The custom resource is paused: nothing happens until you resume it.")
 	}
 	return text.String()
-}
-
-func approveTarget(target, namespace string) string {
-	if namespace == "" {
-		return target
-	}
-	return target + " -n " + namespace
 }
 
 // nextStepText describes a plan without an action.

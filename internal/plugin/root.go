@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -170,14 +171,9 @@ func (s *session) completeNamespaces(cmd *cobra.Command, _ []string, typed strin
 
 // completeContexts completes --context.
 func (s *session) completeContexts(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	var names []string
-	if config, err := s.flags.ToRawKubeConfigLoader().RawConfig(); err == nil {
-		for name := range config.Contexts {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return startingWith(typed, names), cobra.ShellCompDirectiveNoFileComp
+	// Without a kubeconfig, there are no contexts.
+	config, _ := s.flags.ToRawKubeConfigLoader().RawConfig()
+	return startingWith(typed, slices.Sorted(maps.Keys(config.Contexts))), cobra.ShellCompDirectiveNoFileComp
 }
 
 // kindNames returns the names of kinds for completion. Without a connection it

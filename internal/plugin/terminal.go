@@ -55,7 +55,8 @@ func escaped(text []byte) (safe, rest []byte) {
 		case color >= 0:
 			size = len(colors[color])
 			safe = append(safe, text[:size]...)
-		case unsafeInTerminal(r):
+		// A control character (C0, C1, DEL), or one that changes the direction of text.
+		case unicode.IsControl(r) && r != '\n' && r != '\t', unicode.Is(unicode.Bidi_Control, r):
 			safe = fmt.Appendf(safe, `\u%04x`, r)
 		default:
 			safe = utf8.AppendRune(safe, r)
@@ -63,12 +64,6 @@ func escaped(text []byte) (safe, rest []byte) {
 		text = text[size:]
 	}
 	return safe, text
-}
-
-// unsafeInTerminal reports whether a character is a control character (C0, C1,
-// DEL) other than newline and tab, or changes the direction of text.
-func unsafeInTerminal(r rune) bool {
-	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
 }
 
 // Values of --color.

@@ -122,7 +122,8 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *
 		o.Newest = r.revision(v)
 	}
 	err := r.observeInputs(ctx, v)
-	unread, lasting := isTransient(err), false
+	// The values are not invalid if inputs could not be read at present.
+	unread, lasting := errors.Is(err, errSourceUnread) || errors.Is(err, errUndiscovered), false
 	r.memory.ifKnown(cr.GetUID(), func(m *remembered) { lasting = lasts(&m.unreadSince, unread, o.Now) })
 	switch {
 	case unread && !lasting:
@@ -145,12 +146,6 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *
 		v.MissingRules, v.RulesKnown = r.Permissions.Missing(v.Release.Namespace)
 	}
 	return v, nil
-}
-
-// isTransient reports whether the inputs could not be read at present. Such an error
-// does not make the values invalid.
-func isTransient(err error) bool {
-	return errors.Is(err, errSourceUnread) || errors.Is(err, errUndiscovered)
 }
 
 // invalid returns the problem of invalid inputs.

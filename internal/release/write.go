@@ -17,13 +17,6 @@ import (
 // outcome of an interrupted action is stored.
 const grace = 5 * time.Second
 
-// Bounds of the time between attempts to write a record. It doubles from the first to the
-// second.
-const (
-	minPause = 50 * time.Millisecond
-	maxPause = 5 * time.Second
-)
-
 // write sends a record until the API server has stored or rejected it. Without the repetition, a
 // short outage would fail the action, and the next attempt would run all hooks again. All
 // repetitions of an action take at most DriverConfig.Timeout. The error is ErrStale if another
@@ -34,7 +27,7 @@ const (
 // itself, so this holds for the first attempt, too.
 func (d *Driver) write(ctx context.Context, secret *corev1.Secret, send func(context.Context) (*corev1.Secret, error)) error {
 	failed := func(err error) error { return fmt.Errorf("store release record %s: %w", secret.Name, err) }
-	pause, exists := minPause, secret.ResourceVersion != ""
+	delay, exists := apply.MinPause, secret.ResourceVersion != ""
 	var outage error
 	for {
 		stored, err := send(ctx)
@@ -69,12 +62,10 @@ func (d *Driver) write(ctx context.Context, secret *corev1.Secret, send func(con
 		if time.Now().After(d.repeatUntil) {
 			return failed(outage)
 		}
-		select {
-		case <-time.After(pause):
-			pause = min(2*pause, maxPause)
-		case <-ctx.Done():
+		if apply.Pause(ctx, delay) != nil {
 			return failed(outage)
 		}
+		delay = min(2*delay, apply.MaxPause)
 	}
 }
 

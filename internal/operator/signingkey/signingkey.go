@@ -146,21 +146,18 @@ func (m *Manager) newInformer(refused chan<- error) (toolscache.SharedIndexInfor
 		default: // Start no longer waits for errors
 		}
 	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("watch the signing key: %w", err)
-	}
 	wake := func() {
 		select {
 		case m.changed <- struct{}{}:
 		default: // the next call of settle covers this change
 		}
 	}
-	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+	registration, handlerErr := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(any) { wake() },
 		UpdateFunc: func(any, any) { wake() },
 		DeleteFunc: func(any) { wake() },
 	})
-	if err != nil {
+	if err := errors.Join(err, handlerErr); err != nil {
 		return nil, nil, fmt.Errorf("watch the signing key: %w", err)
 	}
 	m.store = informer.GetStore()
