@@ -148,7 +148,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			r.leaveRollout(cr.GetUID())
 			return ctrl.Result{}, err
 		}
-		if r.managedElsewhere(v) {
+		if v.CR.GetNamespace() == "" && !r.watches(v.Release.Namespace) {
+			// Operators that watch single namespaces all receive every cluster-scoped custom
+			// resource, and another one manages this release.
 			r.leaveRollout(v.CR.GetUID())
 			return ctrl.Result{}, nil
 		}
@@ -170,13 +172,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return r.finish(ctx, v, decision)
 	}
 	return ctrl.Result{}, fmt.Errorf("internal error: more than %d steps in one reconciliation", maxSteps)
-}
-
-// managedElsewhere reports whether the release of a cluster-scoped custom resource
-// belongs in a namespace that this operator does not watch. Operators that watch
-// single namespaces all receive every cluster-scoped custom resource.
-func (r *Reconciler) managedElsewhere(v *snapshot) bool {
-	return v.CR.GetNamespace() == "" && !r.watches(v.Release.Namespace)
 }
 
 // watches reports whether the operator watches a namespace. It returns true for an
