@@ -3,6 +3,7 @@ package sources
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -48,7 +49,7 @@ func expectFailures(t *testing.T, s *server, failures map[string]failure) {
 				t.Fatal("want an error")
 			}
 			t.Log(err)
-			if got := source.ReasonOf(err); got != tt.reason {
+			if got := reasonOf(err); got != tt.reason {
 				t.Errorf("reason %s, want %s", got, tt.reason)
 			}
 			for _, want := range append(tt.want, "chart "+reference.String()+": ") {
@@ -63,6 +64,14 @@ func expectFailures(t *testing.T, s *server, failures map[string]failure) {
 			}
 		})
 	}
+}
+
+// reasonOf returns the reason of a failed fetch.
+func reasonOf(err error) source.Reason {
+	if found, ok := errors.AsType[*source.Error](err); ok {
+		return found.Reason
+	}
+	return ""
 }
 
 // cut answers requests for blobs or archives with the first bytes only. It announces the
@@ -247,7 +256,7 @@ func TestFetch_ErrorsOfFilesAndOptions(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := source.Fetch(ctx, source.Reference{OCI: s.host + "/x"}, source.Options{CA: s.ca}); source.ReasonOf(err) != source.ReasonTimeout {
+	if _, err := source.Fetch(ctx, source.Reference{OCI: s.host + "/x"}, source.Options{CA: s.ca}); reasonOf(err) != source.ReasonTimeout {
 		t.Errorf("canceled context: got %v", err)
 	}
 }

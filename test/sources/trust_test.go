@@ -106,7 +106,7 @@ func TestFetch_VerifiesProvenance(t *testing.T) {
 				t.Fatal(err)
 			case tt.want == "" && !strings.Contains(got.SignedBy, "Chart Author"):
 				t.Errorf("signed by %q, want the chart author", got.SignedBy)
-			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || source.ReasonOf(err) != source.ReasonSignature):
+			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want) || reasonOf(err) != source.ReasonSignature):
 				t.Errorf("got %v, want an error of the signature with %q", err, tt.want)
 			}
 		})
