@@ -416,6 +416,10 @@ func (k *kubeClient) remove(o apply.Object, state apply.State, policy metav1.Del
 		}
 		if why := k.foreign(live); why != nil {
 			k.inventory.Put(apply.StateOf(state.GroupKind(), live))
+			if _, managed := k.managed(state.Key); managed {
+				// It still has the label. Otherwise the sweep would delete it.
+				k.inventory.Remove(state)
+			}
 			k.reportUnowned(o, why.Error())
 			return nil
 		}

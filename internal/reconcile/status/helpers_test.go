@@ -109,6 +109,21 @@ func TestHookMessage(t *testing.T) {
 	}
 }
 
+// TestRefused_WithoutRecords: an uninstall may delete all revisions before a request is processed.
+// While the spec cannot be installed, no record stores the answer.
+func TestRefused_WithoutRecords(t *testing.T) {
+	v := viewOf(nil)
+	v.Requests.Rollback = &annotations.Rollback{Value: "16", Revision: 16}
+	v.Observation.Request = &plan.Request{Token: Token("16")}
+	if got := Refused(v); got != "" {
+		t.Errorf("before an attempt: %q", got)
+	}
+	v.Failure = &Failure{Failure: plan.Failure{Target: plan.Target(v.Observation)}, Reason: api.ReasonInvalidValues}
+	if got, want := Refused(v), "No revision is stored"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestRefusal_NamesTheUntrustedRecord: a restart loses the cause, which must not cause
 // another event.
 func TestRefusal_NamesTheUntrustedRecord(t *testing.T) {
