@@ -34,7 +34,7 @@ func TestCreate_RepeatsLostRequests(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			of := namespace(t)
 			hook := object(t, of, aSecret)
-			hook.Unstructured = apply.PrepareHook(parse(t, aSecret), of)
+			hook.Unstructured = apply.PrepareHook(parse(t, "{apiVersion: v1, kind: Secret, metadata: {name: a, annotations: {chartwright.dev/applied: rendered}}}"), of)
 			hook.SetNamespace(of.Namespace)
 			if test.exists {
 				if _, err := apiServer.client.Create(t.Context(), hook); err != nil {

@@ -86,6 +86,8 @@ func DigestOf(object *unstructured.Unstructured) (string, error) {
 // action and not to the release, so it gets another label and no ownerReference.
 func PrepareHook(object *unstructured.Unstructured, owner Owner) *unstructured.Unstructured {
 	object = object.DeepCopy()
+	// Client.Create recognizes its object by this annotation.
+	unstructured.RemoveNestedField(object.Object, "metadata", "annotations", api.AnnotationApplied)
 	mark(object, owner, api.LabelHookOwnerUID)
 	return object
 }

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Limits of the time in which a request is repeated after its first failure. The second is for
+// Limits of the time to repeat a request after its first failure. The second is for
 // responses that say that a part of the API server fails, such as a webhook or an aggregated API
 // server: other actions could run, and the status must name the cause soon.
 const (
@@ -38,7 +38,7 @@ func WithRepeats(ctx context.Context) context.Context {
 
 // Repeats is a transport that repeats the requests of an action while the API server is
 // overloaded or unreachable. Otherwise the action would fail, and the next attempt would run all
-// hooks again. It repeats discovery requests, too, for which client-go has no context.
+// hooks again. It also repeats discovery requests, because client-go gives them no context.
 //
 // A request that may have been processed is repeated only if it is a read, a dry run, a PATCH or
 // a DELETE: those of this program have a precondition, or the same result twice. Client.Create

@@ -94,7 +94,7 @@ func (v faultyVerb) run(t *testing.T, at *row) outcome {
 	return out
 }
 
-// unlabeled matches the rows in which the operator must not change the claim that an uninstall
+// unlabeled matches the rows that forbid the operator to change the claim that an uninstall
 // leaves: a missing permission does not block the deletion of a custom resource. An event reports
 // it.
 var unlabeled = regexp.MustCompile(`^uninstall, 403 (before|after) (GET|PATCH) /api/v1/namespaces/NS/persistentvolumeclaims/`)
@@ -169,7 +169,7 @@ func TestFaults_EachRequestFailsOnce(t *testing.T) {
 				broken := r.broken(wants[r.verb], got)
 				switch {
 				case !got.injected:
-					t.Log("the action has not sent the request")
+					t.Log("the action did not send the request")
 				case len(broken) > 0:
 					t.Error(strings.Join(broken, "\n"))
 				}

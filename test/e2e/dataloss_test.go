@@ -13,9 +13,18 @@ import (
 	"github.com/chartwright/chartwright/test/e2e/harness"
 )
 
-// The tests of this file try ways in which users and other clients may lose data.
+// The tests of this file try how users and other clients may lose data.
 
 var withClaim = map[string]any{"claims": []any{"a"}}
+
+// createWithClaim creates a custom resource, and returns it with its claim.
+func (l losses) createWithClaim() (web, claim *unstructured.Unstructured, uid types.UID) {
+	l.T().Helper()
+	web, claim = l.cr("web", withClaim), claimNamed("web-a")
+	l.Create(web)
+	l.WaitReady(web)
+	return web, claim, l.Get(claim).GetUID()
+}
 
 // expectUID checks that an object was neither deleted nor replaced.
 func expectUID(env *harness.Env, object *unstructured.Unstructured, uid types.UID) {
@@ -49,10 +58,7 @@ func copyWithManagers(env *harness.Env, object *unstructured.Unstructured, names
 func TestDataLoss_FinalizerRemoved(t *testing.T) {
 	t.Parallel()
 	l := useLosses(t, lossesKind)
-	web, claim := l.cr("web", withClaim), claimNamed("web-a")
-	l.Create(web)
-	l.WaitReady(web)
-	uid := l.Get(claim).GetUID()
+	web, claim, uid := l.createWithClaim()
 	l.Annotate(web, "pause", "including-deletion")
 	l.Delete(web)
 	l.Patch(web, `[{"op": "remove", "path": "/metadata/finalizers"}]`)
@@ -82,7 +88,7 @@ func TestDataLoss_ForegroundDeletion(t *testing.T) {
 	expectUID(l.Env, config, uid)
 }
 
-// A backup of a namespace is restored into another namespace, beside the original.
+// A backup of a namespace is restored into another namespace. The original still exists.
 func TestDataLoss_RestoredIntoOtherNamespace(t *testing.T) {
 	t.Parallel()
 	l := useLosses(t, lossesKind)
@@ -123,10 +129,7 @@ func TestDataLoss_RestoredIntoOtherNamespace(t *testing.T) {
 func TestDataLoss_RecreatedAtOnce(t *testing.T) {
 	t.Parallel()
 	l := useLosses(t, lossesKind)
-	web, claim := l.cr("web", withClaim), claimNamed("web-a")
-	l.Create(web)
-	l.WaitReady(web)
-	uid := l.Get(claim).GetUID()
+	web, claim, uid := l.createWithClaim()
 	l.Delete(web)
 	l.Wait("the name to be free", func(ctx context.Context) error {
 		_, err := l.At(web).Create(ctx, l.cr("web", map[string]any{"claims": []any{"b"}}), metav1.CreateOptions{})
