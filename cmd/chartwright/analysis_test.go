@@ -36,7 +36,7 @@ func TestNoCache(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("XDG_CACHE_HOME", folder)
 	results := func() int {
-		entries, err := filepath.Glob(filepath.Join(folder, "chartwright", "result-*"))
+		entries, err := filepath.Glob(filepath.Join(folder, "chartwright", "*", "*-a"))
 		if err != nil {
 			t.Fatal(err)
 		}

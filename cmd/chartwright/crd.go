@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -26,7 +25,6 @@ import (
 func newCRD() *cobra.Command {
 	var charts chartsFolder
 	var watchesFile, dir, old, output string
-	var check bool
 	var analysis analysisFlags
 	cmd := &cobra.Command{
 		Use:   "crd",
@@ -42,10 +40,7 @@ code is 1 if a change breaks existing custom resources.`,
   kubectl get crd -o yaml | chartwright crd --diff -`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case check && dir == "":
-				return errors.New("--check requires --output-dir")
-			case old != "" && dir != "":
+			if old != "" && dir != "" {
 				return errors.New("--diff and --output-dir cannot be combined")
 			}
 			kinds, err := loadAll(cmd, watchesFile, charts)
@@ -59,8 +54,6 @@ code is 1 if a change breaks existing custom resources.`,
 			switch {
 			case old != "":
 				return diffCRDs(cmd, old, definitions, output)
-			case check:
-				return checkCRDs(dir, definitions)
 			case dir != "":
 				return writeCRDs(cmd, dir, definitions)
 			default:
@@ -73,7 +66,6 @@ code is 1 if a change breaks existing custom resources.`,
 	charts.add(cmd)
 	flags.StringVar(&dir, "output-dir", "", "folder for the files (default: print the CRDs)")
 	analysis.add(cmd)
-	flags.BoolVar(&check, "check", false, "write nothing; fail if files in --output-dir are not up to date")
 	flags.StringVar(&old, "diff", "", "compare with the CRDs in a folder or file, - for standard input (default: none)")
 	plugin.ChoiceFlag(cmd, &output, "output", "o", "output format (default: yaml; with --diff: text)", "json", "yaml")
 	return cmd
@@ -141,30 +133,6 @@ func writeCRDs(cmd *cobra.Command, dir string, definitions []*apiextensionsv1.Cu
 	return err
 }
 
-func checkCRDs(dir string, definitions []*apiextensionsv1.CustomResourceDefinition) error {
-	var problems []string
-	for _, definition := range definitions {
-		stale, err := crd.Stale(dir, definition)
-		if err != nil {
-			return err
-		}
-		if stale {
-			problems = append(problems, filepath.Join(dir, crd.FileName(definition))+" is outdated: run 'make generate'")
-		}
-	}
-	left, err := crd.Leftovers(dir, definitions)
-	if err != nil {
-		return err
-	}
-	for _, file := range left {
-		problems = append(problems, file+": the watches file has no such kind: delete the file")
-	}
-	if len(problems) > 0 {
-		return fmt.Errorf("outdated CRDs:\n%s", strings.Join(problems, "\n"))
-	}
-	return nil
-}
-
 // diffCRDs compares CRDs with earlier ones from a folder, a file or standard input. It
 // returns an error if a change breaks existing custom resources.
 func diffCRDs(cmd *cobra.Command, old string, definitions []*apiextensionsv1.CustomResourceDefinition, output string) error {
@@ -208,12 +176,8 @@ func readCRDs(cmd *cobra.Command, old string) (found []*apiextensionsv1.CustomRe
 	if err != nil {
 		return nil, false, err
 	}
-	if info.IsDir() {
-		found, err = crd.ReadDir(old)
-		return found, true, err
-	}
-	found, err = crd.ReadFile(old)
-	return found, false, err
+	found, err = crd.ReadFiles(old)
+	return found, info.IsDir(), err
 }
 
 func printDiff(to io.Writer, differences []crd.Difference) error {

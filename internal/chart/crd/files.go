@@ -21,19 +21,20 @@ import (
 // manifests are the extensions of manifest files.
 var manifests = []string{".yaml", ".yml", ".json"}
 
-// ReadDir reads the CRDs in all manifests of a folder and ignores objects of other
-// kinds. It returns an error if the folder contains no CRD.
-func ReadDir(dir string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
+// ReadFiles reads the CRDs of a file, or of all manifests in a folder, and ignores objects
+// of other kinds. It returns an error if it finds no CRD.
+func ReadFiles(path string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	names := []string{path}
+	if entries, err := os.ReadDir(path); err == nil {
+		names = nil
+		for _, entry := range entries {
+			if !entry.IsDir() && slices.Contains(manifests, filepath.Ext(entry.Name())) {
+				names = append(names, filepath.Join(path, entry.Name()))
+			}
+		}
 	}
 	var all []*apiextensionsv1.CustomResourceDefinition
-	for _, entry := range entries {
-		if entry.IsDir() || !slices.Contains(manifests, filepath.Ext(entry.Name())) {
-			continue
-		}
-		name := filepath.Join(dir, entry.Name())
+	for _, name := range names {
 		data, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err
@@ -44,16 +45,7 @@ func ReadDir(dir string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		}
 		all = append(all, found...)
 	}
-	return someOf(all, dir)
-}
-
-// ReadFile reads the CRDs of one file.
-func ReadFile(name string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	return Read(bytes.NewReader(data), name)
+	return someOf(all, path)
 }
 
 // Read reads CRDs, or a list of them, as printed by kubectl get -o yaml or -o json.
@@ -155,24 +147,6 @@ func Write(dir string, definition *apiextensionsv1.CustomResourceDefinition) err
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, FileName(definition)), data, 0o644) //nolint:gosec // manifests are not secret
-}
-
-// Stale reports whether the file in a folder is missing or differs from what
-// Write would write.
-func Stale(dir string, definition *apiextensionsv1.CustomResourceDefinition) (bool, error) {
-	want, err := Marshal(definition)
-	if err != nil {
-		return false, err
-	}
-	have, err := os.ReadFile(filepath.Join(dir, FileName(definition)))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return true, nil
-	case err != nil:
-		return false, err
-	}
-	// Git may convert line endings on Windows.
-	return !bytes.Equal([]byte(strings.ReplaceAll(string(have), "\r\n", "\n")), want), nil
 }
 
 // Leftovers returns the generated CRD files in a folder that belong to none of the

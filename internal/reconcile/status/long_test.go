@@ -16,7 +16,7 @@ import (
 // chart in several conditions.
 func TestCompute_CutsLongErrors(t *testing.T) {
 	long := "execution error: " + strings.Repeat("ä", 40000)
-	definitions, err := crd.ReadDir("../../../config/crd/bases")
+	definitions, err := crd.ReadFiles("../../../config/crd/bases")
 	if err != nil {
 		t.Fatal(err)
 	}
