@@ -52,7 +52,7 @@ func (c *Client) MarkFailed(ctx context.Context, r Request, record release.Recor
 
 // Tidy corrects inconsistent records. Only the newest deployed revision keeps its
 // status, as after a successful action of Helm. A pending revision of this operator
-// below a newer one becomes failed.
+// below a newer one becomes failed, and one whose uninstall was interrupted superseded.
 func (c *Client) Tidy(ctx context.Context, r Request) error {
 	return c.run(ctx, r, func(run *run) error {
 		deployed := false
@@ -61,7 +61,7 @@ func (c *Client) Tidy(ctx context.Context, r Request) error {
 			switch {
 			case record.Status == api.StatusDeployed && !deployed:
 				deployed = true
-			case record.Status == api.StatusDeployed:
+			case record.Status == api.StatusDeployed, deployed && record.Status == api.StatusUninstalling:
 				err = run.setStatus(record, helmrelease.StatusSuperseded, "")
 			case i > 0 && record.Written() && api.Pending(record.Status):
 				err = run.setStatus(record, helmrelease.StatusFailed, "Interrupted: another revision was created concurrently")

@@ -34,7 +34,15 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 	history := c.config.Index.History(r.Namespace, r.Release)
 	found := slices.IndexFunc(history, func(record release.Record) bool { return record.Revision == revision })
 	if found < 0 {
-		return fmt.Errorf("%w: %d", errNoSuchRevision, revision)
+		// Another program has deleted the record. The revision that a rollback to it has
+		// deployed has the same content.
+		found = slices.IndexFunc(history, func(record release.Record) bool {
+			held := record.Marks.Held
+			return held != nil && held.Revision == revision && record.Written() && (record.WasDeployed() || record.Status == api.StatusUninstalling)
+		})
+	}
+	if found < 0 {
+		return fmt.Errorf("%w: %d. Edit the spec, or set %s to a stored revision or to \"none\"", errNoSuchRevision, revision, api.AnnotationRollbackTo)
 	}
 	target := history[found]
 	r.Digests = release.Digests{}
@@ -57,7 +65,7 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 		}
 		run.guardRollback(target)
 		rollback := action.NewRollback(run.config)
-		rollback.Version = revision
+		rollback.Version = target.Revision
 		rollback.Timeout = r.Timeout
 		rollback.DisableHooks = r.DisableHooks
 		err := rollback.Run(r.Release)

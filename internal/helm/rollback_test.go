@@ -101,6 +101,29 @@ func TestRollback(t *testing.T) {
 	}
 }
 
+// If the record of the held revision is gone, a repeated rollback uses the revision that the
+// first one has deployed.
+func TestRollback_HeldRevisionIsGone(t *testing.T) {
+	w := newWorld(t)
+	c := mapsChart().load(t)
+	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
+	w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))))
+	w.must(w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(1, 2)), 1))
+	// An interrupted "helm uninstall" deletes the oldest records first.
+	w.patchRecord("v3", `{"metadata": {"labels": {"status": "uninstalling"}}}`)
+	for _, record := range []string{"v1", "v2"} {
+		if err := w.plain.CoreV1().Secrets(w.namespace).Delete(t.Context(), "sh.helm.release.v1.web."+record, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.watch()
+	w.must(w.helm.Rollback(t.Context(), w.rollbackRequest(c, backTo(1, 2)), 1))
+	equal(t, "the objects", []string{"a=1"}, w.configMaps())
+	equal(t, "the newest revision", "v4 deployed", w.statuses()[0])
+	equal(t, "its inputs", "one", w.newest().InputDigest)
+	equal(t, "its marks", backTo(1, 2), w.newest().Marks)
+}
+
 // The inputs of the revision are unknown, so its digests are empty.
 func TestRollback_ToRevisionOfHelmCLI(t *testing.T) {
 	w := newWorld(t)

@@ -88,6 +88,14 @@ func TestTidy(t *testing.T) {
 		t.Errorf("with consistent records it sends %v", p.log())
 	}
 
+	// An interrupted uninstall stays one only while nothing newer is deployed.
+	w.patchRecord("v3", `{"metadata": {"labels": {"status": "uninstalling"}}}`)
+	w.must(w.helm.Tidy(t.Context(), r))
+	equal(t, "the interrupted uninstall", "v3 superseded", w.statuses()[2])
+	w.patchRecord("v5", `{"metadata": {"labels": {"status": "uninstalling"}}}`)
+	w.must(w.helm.Tidy(t.Context(), r))
+	equal(t, "the newest", "v5 uninstalling", w.statuses()[0])
+
 	// A newest pending revision is not changed.
 	w.patchRecord("v5", `{"metadata": {"labels": {"status": "pending-upgrade"}}}`)
 	w.must(w.helm.Tidy(t.Context(), r))

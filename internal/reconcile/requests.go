@@ -60,15 +60,15 @@ func (r *Reconciler) lastGood(v *snapshot) int {
 }
 
 // untidy reports whether the records are inconsistent: more than one revision is
-// deployed, or one of our revisions is pending although another program has created a
-// newer one.
+// deployed, one of our revisions is pending although another program has created a
+// newer one, or an uninstall was interrupted before a newer revision was deployed.
 func untidy(history []release.Record) bool {
 	deployed := 0
 	for i, record := range history {
 		if record.Status == api.StatusDeployed {
 			deployed++
 		}
-		if i > 0 && record.Written() && api.Pending(record.Status) {
+		if i > 0 && record.Written() && api.Pending(record.Status) || deployed > 0 && record.Status == api.StatusUninstalling {
 			return true
 		}
 	}

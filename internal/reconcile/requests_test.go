@@ -116,6 +116,9 @@ func TestUntidy(t *testing.T) {
 		{"two deployed, a failed revision between them", []string{dep, fai, dep}, true},
 		{"two deployed, the newest failed", []string{fai, dep, sup, dep}, true},
 		{"the newest is pending", []string{api.StatusPendingUpgrade, dep}, false},
+		{"the newest is being uninstalled", []string{api.StatusUninstalling, sup}, false},
+		{"none is deployed since an interrupted uninstall", []string{fai, api.StatusUninstalling}, false},
+		{"one is deployed since an interrupted uninstall", []string{fai, dep, api.StatusUninstalling}, true},
 		{"an earlier one is pending", []string{dep, api.StatusPendingUpgrade, sup}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
