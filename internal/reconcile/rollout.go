@@ -147,7 +147,9 @@ func (r *Reconciler) claimPosition(ctx context.Context, v *snapshot) error {
 		obstacle = api.ReasonApprovalRequired
 	}
 	blocked := obstacle != ""
-	r.wakeAll(queue.Upsert(uid, rollout.Member{Key: v.key, Position: position, Unhealthy: position == rollout.Waiting && !healthy(v), Blocked: blocked}))
+	r.wakeAll(queue.Upsert(uid, rollout.Member{
+		Key: v.key, Position: position, Unhealthy: position == rollout.Waiting && !healthy(v), Blocked: blocked, Edited: editedSince(v),
+	}))
 	if summary, changed := queue.Summary(); changed {
 		r.reportRollout(ctx, summary)
 	}
@@ -291,6 +293,12 @@ func positionAfterUpgrade(v *snapshot, fails bool) rollout.Position {
 	default:
 		return rollout.Moving
 	}
+}
+
+// editedSince reports whether the newest revision is a change after the upgrade to the kind's
+// chart, not the upgrade itself. Each change starts a new deadline.
+func editedSince(v *snapshot) bool {
+	return len(v.History) > 1 && v.History[1].ChartDigest == v.digests.Chart && v.History[1].Status == api.StatusSuperseded
 }
 
 // skipReason returns the reason of the condition UpdateAvailable for a skipped custom

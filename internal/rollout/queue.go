@@ -37,6 +37,9 @@ type Member struct {
 	// Blocked reports that it waits for an approval: it is Waiting, but others do not wait
 	// for it.
 	Blocked bool
+	// Edited reports that it was changed after its upgrade: it is Moving, but others do not
+	// wait for it.
+	Edited bool
 }
 
 // Verdict reports whether a waiting custom resource may be upgraded.
@@ -74,10 +77,14 @@ type Queue struct {
 	unseen  map[types.UID]bool
 	members map[types.UID]Member
 	counts  map[Position]int
-	// waiting are the waiting members in order, and admitted those of them that got
-	// the verdict Go.
-	waiting  []entry
-	admitted map[types.UID]bool
+	// waiting are the waiting members in order.
+	waiting []entry
+	// slots holds the namespaces of the members that count for MaxConcurrent, and held
+	// their number in each namespace: those that got the verdict Go, until they have moved
+	// or were edited, and those that were moving when the Queue got to know them. A member
+	// that moves because of a user's edit takes no slot from others.
+	slots map[types.UID]string
+	held  map[string]int
 	// failed counts the failed members of each namespace that has some.
 	failed map[string]int
 	// lastVerdict is the verdict at the last change, and stoppedIn holds the stopped
@@ -97,7 +104,8 @@ type entry struct {
 // Limits are the number of concurrent upgrades, and the number of failures that
 // stop the rollout.
 type Limits struct {
-	// MaxConcurrent is how many members may be Moving at a time, at least 1.
+	// MaxConcurrent is how many members the Queue moves at a time, at least 1. A namespace
+	// gets more than half only if no other needs it.
 	MaxConcurrent int
 	// StopAfterNamespaces is the number of namespaces with a failed upgrade at which
 	// the rollout stops in all namespaces, at least 1. Below it, the rollout stops
@@ -111,7 +119,7 @@ type Limits struct {
 func NewQueue(limits Limits, expected []types.UID) *Queue {
 	q := &Queue{
 		limits: limits, unseen: map[types.UID]bool{}, members: map[types.UID]Member{}, counts: map[Position]int{},
-		admitted: map[types.UID]bool{}, failed: map[string]int{}, stoppedIn: map[string]bool{},
+		slots: map[types.UID]string{}, held: map[string]int{}, failed: map[string]int{}, stoppedIn: map[string]bool{},
 	}
 	for _, uid := range expected {
 		q.unseen[uid] = true
@@ -145,7 +153,8 @@ func (q *Queue) Pause(paused bool) []types.NamespacedName {
 func (q *Queue) Upsert(uid types.UID, m Member) []types.NamespacedName {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if before, known := q.members[uid]; known && before == m {
+	before, known := q.members[uid]
+	if known && before == m {
 		return nil
 	}
 	q.drop(uid)
@@ -158,10 +167,28 @@ func (q *Queue) Upsert(uid types.UID, m Member) []types.NamespacedName {
 		e := entry{m, uid}
 		at, _ := slices.BinarySearchFunc(q.waiting, e, compare)
 		q.waiting = slices.Insert(q.waiting, at, e)
-	} else {
-		delete(q.admitted, uid)
+	} else if m.Position != Moving || m.Edited {
+		q.release(uid)
+	} else if !known {
+		q.take(uid, m.Key.Namespace)
 	}
 	return q.next()
+}
+
+func (q *Queue) take(uid types.UID, namespace string) {
+	q.slots[uid] = namespace
+	q.held[namespace]++
+}
+
+func (q *Queue) release(uid types.UID) {
+	namespace, has := q.slots[uid]
+	if !has {
+		return
+	}
+	delete(q.slots, uid)
+	if q.held[namespace]--; q.held[namespace] == 0 {
+		delete(q.held, namespace)
+	}
 }
 
 // Forget removes a custom resource, and returns the custom resources to reconcile.
@@ -169,11 +196,11 @@ func (q *Queue) Forget(uid types.UID) []types.NamespacedName {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.drop(uid)
-	delete(q.admitted, uid)
+	q.release(uid)
 	return q.next()
 }
 
-// drop removes a custom resource, but not its admission.
+// drop removes a custom resource, but not its slot.
 func (q *Queue) drop(uid types.UID) {
 	delete(q.unseen, uid)
 	m, known := q.members[uid]
@@ -200,24 +227,13 @@ func (q *Queue) Turn(uid types.UID) Turn {
 	defer q.mu.Unlock()
 	m := q.members[uid]
 	verdict := q.verdictIn(m.Key.Namespace)
-	if m.Position != Waiting || q.admitted[uid] {
+	if _, has := q.slots[uid]; has || m.Position != Waiting {
 		return Turn{Verdict: Go}
 	}
 	at, _ := slices.BinarySearchFunc(q.waiting, entry{m, uid}, compare)
-	if verdict == Wait {
-		room := q.room()
-		for _, other := range q.waiting[:at] {
-			if room <= 0 {
-				break
-			}
-			if q.eligible(other) {
-				room--
-			}
-		}
-		if room > 0 {
-			q.admitted[uid] = true
-			return Turn{Verdict: Go}
-		}
+	if verdict == Wait && q.choose()[uid] {
+		q.take(uid, m.Key.Namespace)
+		return Turn{Verdict: Go}
 	}
 	past := q.counts[Done] + q.counts[Moving] + q.counts[Failed]
 	return Turn{Verdict: verdict, Place: past + at + 1, Of: past + len(q.waiting)}
@@ -246,13 +262,32 @@ func (q *Queue) verdictIn(namespace string) Verdict {
 	return verdict
 }
 
-// eligible reports whether a waiting member may be admitted.
-func (q *Queue) eligible(e entry) bool {
-	return !q.admitted[e.uid] && q.verdictIn(e.Key.Namespace) == Wait
+// choose returns the waiting members that may get a slot now. The first pass gives no
+// namespace more than half of the slots, and the second one what is left.
+func (q *Queue) choose() map[types.UID]bool {
+	chosen := map[types.UID]bool{}
+	room, share := q.limits.MaxConcurrent-len(q.slots), (q.limits.MaxConcurrent+1)/2
+	held := maps.Clone(q.held)
+	var rest []types.UID
+	for _, e := range q.waiting {
+		if len(chosen) >= room {
+			return chosen
+		}
+		_, has := q.slots[e.uid]
+		switch {
+		case has || q.verdictIn(e.Key.Namespace) != Wait:
+		case held[e.Key.Namespace] < share:
+			chosen[e.uid] = true
+			held[e.Key.Namespace]++
+		default:
+			rest = append(rest, e.uid)
+		}
+	}
+	for _, uid := range rest[:min(len(rest), room-len(chosen))] {
+		chosen[uid] = true
+	}
+	return chosen
 }
-
-// room is how many more members may be admitted.
-func (q *Queue) room() int { return q.limits.MaxConcurrent - q.counts[Moving] - len(q.admitted) }
 
 // next returns the waiting members whose verdict has changed, and as many as may be
 // admitted now.
@@ -264,20 +299,13 @@ func (q *Queue) next() []types.NamespacedName {
 	if verdict == Unknown {
 		return nil
 	}
-	room := q.room()
+	chosen := q.choose()
+	if len(chosen) == 0 && !changed && len(changedIn) == 0 {
+		return nil
+	}
 	var keys []types.NamespacedName
 	for _, e := range q.waiting {
-		if room <= 0 && !changed && len(changedIn) == 0 {
-			break
-		}
-		if q.admitted[e.uid] {
-			continue
-		}
-		admit := room > 0 && q.eligible(e)
-		if admit {
-			room--
-		}
-		if admit || changed || changedIn[e.Key.Namespace] {
+		if _, has := q.slots[e.uid]; !has && (chosen[e.uid] || changed || changedIn[e.Key.Namespace]) {
 			keys = append(keys, e.Key)
 		}
 	}
@@ -324,7 +352,8 @@ func (q *Queue) Positions() map[Position]int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	counts := maps.Clone(q.counts)
-	counts[Waiting] -= len(q.admitted)
-	counts[Moving] += len(q.admitted)
+	admitted := len(q.waiting) - q.withoutSlot()
+	counts[Waiting] -= admitted
+	counts[Moving] += admitted
 	return counts
 }

@@ -250,6 +250,59 @@ func TestQueue_UnhealthyMembersComeLast(t *testing.T) {
 	expectTurn(t, q, "z", rollout.Turn{Verdict: rollout.Go})
 }
 
+// While another namespace needs them, a namespace gets at most half of the slots.
+func TestQueue_SharesSlotsBetweenNamespaces(t *testing.T) {
+	q := rollout.NewQueue(limits(4), nil)
+	for i := range 5 {
+		for _, namespace := range []string{"a", "b"} {
+			name := fmt.Sprintf("%s%d", namespace, i)
+			q.Upsert(uid(name), memberIn(namespace, name, rollout.Waiting))
+		}
+	}
+	ask := func(names ...string) (admitted []string) {
+		for _, name := range names {
+			if q.Turn(uid(name)).Verdict == rollout.Go {
+				admitted = append(admitted, name)
+			}
+		}
+		return admitted
+	}
+	expectNames(t, ask("a0", "a1", "a2", "a3", "b0", "b1", "b2"), "a0", "a1", "b0", "b1")
+	// All of a namespace have moved: the other one gets all slots.
+	for i := range 5 {
+		name := fmt.Sprintf("b%d", i)
+		q.Upsert(uid(name), memberIn("b", name, rollout.Done))
+	}
+	expectNames(t, ask("a2", "a3", "a4"), "a2", "a3")
+}
+
+// Whatever users edit, their custom resources do not delay the others.
+func TestQueue_EditsTakeNoSlot(t *testing.T) {
+	q := rollout.NewQueue(limits(1), nil)
+	put(q, rollout.Waiting, "a", "b", "c", "d")
+	// Edited before its turn.
+	put(q, rollout.Moving, "a")
+	expectTurn(t, q, "b", rollout.Turn{Verdict: rollout.Go})
+	put(q, rollout.Moving, "b")
+	expectTurn(t, q, "c", rollout.Turn{Verdict: rollout.Wait, Place: 3, Of: 4})
+	// Edited after its upgrade, before it is ready.
+	edited := member("b", rollout.Moving)
+	edited.Edited = true
+	var woken []string
+	for _, key := range q.Upsert(uid("b"), edited) {
+		woken = append(woken, key.Name)
+	}
+	expectNames(t, woken, "c")
+	expectTurn(t, q, "c", rollout.Turn{Verdict: rollout.Go})
+	expectTurn(t, q, "d", rollout.Turn{Verdict: rollout.Wait, Place: 4, Of: 4})
+
+	// After a restart, the Queue cannot know who moved a member.
+	q = rollout.NewQueue(limits(1), []types.UID{uid("a"), uid("b")})
+	put(q, rollout.Moving, "a")
+	put(q, rollout.Waiting, "b")
+	expectTurn(t, q, "b", rollout.Turn{Verdict: rollout.Wait, Place: 2, Of: 2})
+}
+
 // TestQueue_Properties simulates rollouts with events in random order, where only
 // the custom resources that the Queue returns are reconciled. The Queue never admits
 // more than the limit, admits none after a failure, and leaves none waiting once all
@@ -267,7 +320,9 @@ func TestQueue_Properties(t *testing.T) {
 		}
 		stopAfter := rapid.IntRange(1, 3).Draw(t, "stopAfter")
 		q := rollout.NewQueue(rollout.Limits{MaxConcurrent: most, StopAfterNamespaces: stopAfter}, expected)
-		admitted := map[string]bool{}
+		// Admitted members wait for their upgrade. They hold a slot until they have moved, as
+		// do those that were moving at first.
+		admitted, holds, seen := map[string]bool{}, map[string]bool{}, map[string]bool{}
 		var queue []string
 		reconcile := func(name string) {
 			position, there := positions[name]
@@ -277,29 +332,32 @@ func TestQueue_Properties(t *testing.T) {
 			for _, key := range q.Upsert(uid(name), memberIn(name[:1], name, position)) {
 				queue = append(queue, key.Name)
 			}
+			if position == rollout.Moving && !seen[name] {
+				holds[name] = true
+			}
+			seen[name] = true
 			if position != rollout.Waiting || admitted[name] {
 				return
 			}
-			underway := len(admitted)
-			failed, moving := map[string]bool{}, 0
+			failed := map[string]bool{}
 			for other, s := range positions {
 				if s == rollout.Failed {
 					failed[other[:1]] = true
 				}
-				if s == rollout.Moving {
-					moving++
-				}
 			}
 			if q.Turn(uid(name)).Verdict == rollout.Go {
-				if failed[name[:1]] || len(failed) >= stopAfter || moving+underway >= most {
-					t.Fatalf("%s is admitted while %d of %d are moving, failed in namespaces %v", name, moving+underway, most, failed)
+				if failed[name[:1]] || len(failed) >= stopAfter || len(holds) >= most {
+					t.Fatalf("%s is admitted while %v hold the %d slots, failed in namespaces %v", name, holds, most, failed)
 				}
-				admitted[name] = true
+				admitted[name], holds[name] = true, true
 			}
 		}
 		become := func(name string, position rollout.Position) {
 			positions[name] = position
 			delete(admitted, name)
+			if position != rollout.Moving {
+				delete(holds, name)
+			}
 			reconcile(name)
 		}
 		queue = append(queue, slices.Sorted(maps.Keys(positions))...)

@@ -54,7 +54,7 @@ func (q *Queue) Summary() (Summary, bool) {
 	q.reported = reached
 	switch {
 	case reached == nowhere && before != nowhere:
-		return Summary{Waiting: len(q.waiting) - len(q.admitted)}, true
+		return Summary{Waiting: q.withoutSlot()}, true
 	case reached <= before:
 		return Summary{}, false
 	}
@@ -74,14 +74,25 @@ func (q *Queue) Summary() (Summary, bool) {
 func (q *Queue) withheld(verdict Verdict) int {
 	switch {
 	case verdict == Stopped:
-		return len(q.waiting) - len(q.admitted)
+		return q.withoutSlot()
 	case len(q.failed) == 0:
 		return 0
 	}
 	count := 0
 	for _, e := range q.waiting {
-		if !q.admitted[e.uid] && q.verdictIn(e.Key.Namespace) == Stopped {
+		if _, has := q.slots[e.uid]; !has && q.verdictIn(e.Key.Namespace) == Stopped {
 			count++
+		}
+	}
+	return count
+}
+
+// withoutSlot counts the waiting members that have no slot.
+func (q *Queue) withoutSlot() int {
+	count := len(q.waiting)
+	for uid := range q.slots {
+		if q.members[uid].Position == Waiting {
+			count--
 		}
 	}
 	return count
