@@ -40,9 +40,6 @@ func (e *ApprovalError) Error() string {
 // Unwrap returns ErrApprovalRequired.
 func (e *ApprovalError) Unwrap() error { return ErrApprovalRequired }
 
-// actionUpgrade is the action of an upgrade's plan.
-const actionUpgrade = "upgrade"
-
 // approve returns an ApprovalError if the action needs an approval that it does not have.
 // It is called before anything is written. The records are those of the release without
 // the one that the action repeats. The manifests contain the objects of the new revision,
@@ -55,14 +52,13 @@ func (r *run) approve(action string, records []release.Record, manifests []*helm
 			break
 		}
 	}
-	guards := r.Guard.Mode != watches.GuardOff
-	if guards {
+	guards, always := r.Guard.Mode != watches.GuardOff, r.kube.approvesAll()
+	if guards || always && r.Force {
 		var err error
 		if plan.Operations, err = r.guardedOperations(records, manifests); err != nil {
 			return err
 		}
 	}
-	always := r.Approval == watches.ApprovalAlways && action == actionUpgrade
 	replaced, err := r.replacedCRDs(crds, guards && (r.kube.enforces() || always))
 	if err != nil {
 		return err
@@ -88,7 +84,7 @@ func (r *run) approve(action string, records []release.Record, manifests []*helm
 
 // approveRollback is approve for a rollback.
 func (r *run) approveRollback(target release.Record, records []release.Record) error {
-	if r.Automatic || r.Guard.Mode == watches.GuardOff {
+	if r.Automatic || r.Guard.Mode == watches.GuardOff && !r.kube.approvesAll() {
 		return nil
 	}
 	rls, err := r.driver.ReadAhead(target.Secret)

@@ -50,6 +50,11 @@ func (k *kubeClient) enforces() bool {
 	return (k.Guard.Mode == "" || k.Guard.Mode == watches.GuardEnforce) && k.Approval != watches.ApprovalNever
 }
 
+// approvesAll reports whether every change that a user requests needs an approval.
+func (k *kubeClient) approvesAll() bool {
+	return k.Approval == watches.ApprovalAlways && !k.Automatic
+}
+
 // guardedOperations returns the guarded operations of an upgrade or a rollback. Without
 // guarded objects in the release it makes no request, and parses only what Helm parses,
 // too.
@@ -161,7 +166,7 @@ func sortedKeys[V any](objects map[apply.Key]V) []apply.Key {
 
 // wantedObjects returns those of the named objects that manifests contain. It parses only
 // documents that may contain one. A forced action may recreate an object of which only the
-// new content is guarded, so it also returns these objects.
+// new content is guarded, so it also returns these objects, and all if each needs an approval.
 func (k *kubeClient) wantedObjects(manifests []*helmchart.File, named sets.Set[apply.Key]) (map[apply.Key]apply.Object, error) {
 	found := map[apply.Key]apply.Object{}
 	builder := k.builder.lenient()
@@ -183,7 +188,7 @@ func (k *kubeClient) wantedObjects(manifests []*helmchart.File, named sets.Set[a
 		}
 		for _, info := range list {
 			o := object(info)
-			if !isHook(info) && (named.Has(apply.KeyOf(o)) || k.Force && k.rules().Reason(o.Unstructured) != "") {
+			if !isHook(info) && (named.Has(apply.KeyOf(o)) || k.Force && (k.approvesAll() || k.rules().Reason(o.Unstructured) != "")) {
 				found[apply.KeyOf(o)] = o
 			}
 		}
@@ -278,7 +283,10 @@ func (k *kubeClient) recreationReason(o apply.Object, live *unstructured.Unstruc
 	if guard.HasClaims(o.Unstructured) {
 		return "its pods are deleted, and the new pods have claims"
 	}
-	return k.rules().Reason(o.Unstructured)
+	if why := k.rules().Reason(o.Unstructured); why != "" || !k.approvesAll() {
+		return why
+	}
+	return "the kind has approval: Always"
 }
 
 // scalingOf returns the scale-down of a StatefulSet that deletes claims, or nil.
@@ -343,9 +351,9 @@ func (k *kubeClient) leaves(o apply.Object, live *metav1.PartialObjectMetadata) 
 }
 
 // mayRecreate reports whether a forced action deletes a live object and creates it again. A
-// guarded object needs an approval.
+// guarded object needs an approval, and with approval: Always every object.
 func (k *kubeClient) mayRecreate(o apply.Object, live *unstructured.Unstructured) bool {
-	return !k.enforces() || k.approves(apply.KeyOf(o), live.GetUID()) || k.recreationReason(o, live) == ""
+	return !k.enforces() && !k.approvesAll() || k.approves(apply.KeyOf(o), live.GetUID()) || k.recreationReason(o, live) == ""
 }
 
 // keepReplicas returns a StatefulSet without a scale-down that deletes claims and is not

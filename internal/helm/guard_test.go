@@ -70,6 +70,49 @@ func TestGuard_UpgradeWaitsForApproval(t *testing.T) {
 	equal(t, "the approval on the record", digest, w.newest().Approved)
 }
 
+// With approval: Always, no change that a user requests happens without an approval, and the
+// plan names each object that is recreated.
+func TestApproval_AlwaysCoversRollbackAndForce(t *testing.T) {
+	for name, mode := range map[string]watches.GuardMode{"Enforce": watches.GuardEnforce, "Off": watches.GuardOff} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c := freezingChart().load(t)
+			var warnings []string
+			request := func(value string) Request {
+				r := w.forced(c, value, frozen(valuesOf("a="+value)), &warnings)
+				r.Guard.Mode, r.Approval = mode, watches.ApprovalAlways
+				return r
+			}
+			back := func(r Request) error { return w.helm.Rollback(w.Context(), r, 1) }
+			recreates := "recreate ConfigMap " + w.namespace + "/a (the kind has approval: Always)"
+			w.must(w.helm.Install(t.Context(), request("1")))
+
+			r := request("2")
+			r.Approve = w.waits("upgrade that would "+recreates, w.upgrade, r)
+			w.must(w.upgrade(r))
+			equal(t, "the objects after the upgrade", []string{"a=2"}, w.configMaps())
+
+			r = request("2")
+			r.Marks = backTo(1, 2)
+			r.Approve = w.waits("rollback to revision 1 that would "+recreates, back, r)
+			w.must(back(r))
+			equal(t, "the objects after the rollback", []string{"a=1"}, w.configMaps())
+			if len(warnings) != 2 {
+				t.Errorf("the warnings are %q", warnings)
+			}
+
+			// Nobody is there to approve an automatic rollback.
+			r = request("2")
+			r.Approve = w.waits(recreates, w.upgrade, r)
+			w.must(w.upgrade(r))
+			r = request("2")
+			r.Automatic, r.Marks = true, backTo(1, 4)
+			w.must(back(r))
+			equal(t, "the objects after the automatic rollback", []string{"a=1"}, w.configMaps())
+		})
+	}
+}
+
 func TestGuard_UserProtectsLiveObject(t *testing.T) {
 	for name, seen := range map[string]bool{"known": true, "annotation not observed": false} {
 		t.Run(name, func(t *testing.T) {

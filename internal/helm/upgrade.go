@@ -139,7 +139,7 @@ func (r *run) upgrade() error {
 	if err != nil {
 		return err
 	}
-	if err := r.approve(actionUpgrade, others, manifestsOf(rendered), crds); err != nil {
+	if err := r.approve("upgrade", others, manifestsOf(rendered), crds); err != nil {
 		return err
 	}
 	if err := r.applyCRDs(crds); err != nil {

@@ -17,8 +17,8 @@ func newApprove(s *session) *cobra.Command {
 		Use:   "approve KIND/NAME",
 		Short: "Approve the change that is waiting for approval",
 		Long: `Approve the change that is waiting for approval: for example an upgrade that deletes
-or recreates resources with data, any upgrade of a kind with approval: Always, or the
-deletion of a custom resource with its data.
+or recreates resources with data, any upgrade or rollback of a kind with
+approval: Always, or the deletion of a custom resource with its data.
 The command prints the plan and approves it. With --plan, it approves only the plan
 that you have reviewed. A changed plan needs another approval.
 

@@ -53,16 +53,16 @@ const (
 	GuardOff GuardMode = "Off"
 )
 
-// Approval is which upgrades need an approval.
+// Approval is which upgrades and rollbacks need an approval. Automatic rollbacks need none.
 type Approval string
 
 // Values of Approval.
 const (
-	// ApprovalNever: no upgrade waits, as with GuardWarn.
+	// ApprovalNever: none waits, as with GuardWarn.
 	ApprovalNever Approval = "Never"
-	// ApprovalData: upgrades that delete or replace guarded resources.
+	// ApprovalData: those that delete or replace guarded resources.
 	ApprovalData Approval = "Data"
-	// ApprovalAlways: every upgrade.
+	// ApprovalAlways: all, and each recreation of a resource by force.
 	ApprovalAlways Approval = "Always"
 )
 

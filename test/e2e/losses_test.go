@@ -442,5 +442,11 @@ func TestGuard_ModesAndApproval(t *testing.T) {
 		caller.does([]string{"approve", target, "--plan", plan.Digest, "--wait"}, "Revision 2")
 		expectData(t, l.Env, "web", "message", "two")
 		caller.ends(1, []string{"approve", target}, "no plan waits")
+
+		l.Annotate(web, api.AnnotationRollbackTo, "1")
+		plan = waitApproval(l.Env, web, "rollback to revision 1 without operations that can lose data")
+		expectData(t, l.Env, "web", "message", "two")
+		caller.does([]string{"approve", target, "--plan", plan.Digest, "--wait"}, "Revision 3")
+		expectData(t, l.Env, "web", "message", "one")
 	})
 }
