@@ -82,7 +82,7 @@ func TestPaintDiff_ColorsLines(t *testing.T) {
 		t.Errorf("without colors: %q", got)
 	}
 	const want = "\x1b[1m--- a\x1b[0m\n\x1b[1m+++ b\x1b[0m\n\x1b[36m@@ -1 +1 @@\x1b[0m\n same\n\x1b[31m-was\x1b[0m\n\x1b[32m+is\x1b[0m\n"
-	if got := (painter{on: true}).paintDiff(text); got != want {
+	if got, _ := escaped([]byte(painter{on: true}.paintDiff(text))); string(got) != want {
 		t.Errorf("with colors: %q", got)
 	}
 }

@@ -27,7 +27,7 @@ PodSet web  False  Progressing
 		want   string
 	}{
 		"plain":  {want: want},
-		"colors": {colors: true, want: strings.Replace(want, "False", "\x1b[31mFalse\x1b[0m", 1)},
+		"colors": {colors: true, want: strings.Replace(want, "False", string(red)+"False"+string(unpainted), 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := painter{test.colors}.tree(branch{name: "NAME", state: "READY", text: "TEXT"}, root)

@@ -14,8 +14,8 @@ import (
 
 // terminalWriter escapes control characters and characters that change the direction of
 // text, such as \u001b. Output can quote text from tenants, which must not move the
-// cursor, hide text or set the title of a terminal. Newlines, tabs and the colors of
-// paint are not escaped.
+// cursor, hide text, imitate colors or set the title of a terminal. Newlines and tabs are
+// not escaped, and the colors of paint become escape sequences.
 type terminalWriter struct {
 	to io.Writer
 	// rest is an incomplete character at the end of the last write.
@@ -42,7 +42,6 @@ func (w *terminalWriter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// colors are the only escape sequences that are not escaped.
 var colors = []paint{red, green, yellow, cyan, bold, unpainted}
 
 // escaped returns the text with escaped characters, and the incomplete character at its
@@ -54,7 +53,7 @@ func escaped(text []byte) (safe, rest []byte) {
 		switch {
 		case color >= 0:
 			size = len(colors[color])
-			safe = append(safe, text[:size]...)
+			safe = append(safe, "\x1b["+colors[color][len(painted):]...)
 		// A control character (C0, C1, DEL), or one that changes the direction of text.
 		case unicode.IsControl(r) && r != '\n' && r != '\t', unicode.Is(unicode.Bidi_Control, r):
 			safe = fmt.Appendf(safe, `\u%04x`, r)
@@ -73,18 +72,21 @@ const (
 	colorNever  = "never"
 )
 
-// paint is an ANSI escape sequence for a color.
+// paint is an ANSI escape sequence for a color, with painted in place of its start.
 type paint string
+
+// painted is no valid UTF-8, so no text of the API server contains it.
+const painted = "\xfe"
 
 const (
 	plain  paint = ""
-	red    paint = "\x1b[31m"
-	green  paint = "\x1b[32m"
-	yellow paint = "\x1b[33m"
-	cyan   paint = "\x1b[36m"
-	bold   paint = "\x1b[1m"
+	red    paint = painted + "31m"
+	green  paint = painted + "32m"
+	yellow paint = painted + "33m"
+	cyan   paint = painted + "36m"
+	bold   paint = painted + "1m"
 
-	unpainted paint = "\x1b[0m"
+	unpainted paint = painted + "0m"
 )
 
 // painter colors text if on is set.

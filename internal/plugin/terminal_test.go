@@ -10,13 +10,14 @@ import (
 func TestTerminalWriter_EscapesControlCharacters(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"plain text", "Ready: größer\ttext\n", "Ready: größer\ttext\n"},
-		{"colors of the plugin", string(red) + "failed" + string(unpainted), string(red) + "failed" + string(unpainted)},
+		{"colors of the plugin", string(red) + "failed" + string(unpainted), "\x1b[31mfailed\x1b[0m"},
+		{"colors of a tenant", "\x1b[32mTrue\x1b[0m", `\u001b[32mTrue\u001b[0m`},
 		{"window title", "\x1b]0;OWNED\x07", `\u001b]0;OWNED\u0007`},
 		{"clear screen", "\x1b[2J\x1b[8m", `\u001b[2J\u001b[8m`},
 		{"carriage return", "fine\rOWNED", `fine\u000dOWNED`},
 		{"C1 control sequence", "\u009b2J", `\u009b2J`},
 		{"change of direction", "a\u202eb\u2066c", `a\u202eb\u2066c`},
-		{"invalid UTF-8", "a\xffb", "a\uFFFDb"},
+		{"invalid UTF-8", "a\xffb\xfec", "a\uFFFDb\uFFFDc"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var whole, pieces bytes.Buffer
@@ -67,7 +68,7 @@ func TestColored_FlagTerminalAndNoColor(t *testing.T) {
 			t.Errorf("%s: %v", test.mode, got)
 		}
 	}
-	if got := (painter{true}).paint("web", red); got != "\x1b[31mweb\x1b[0m" {
+	if got := (painter{true}).paint("web", red); got != string(red)+"web"+string(unpainted) {
 		t.Errorf("%q", got)
 	}
 	if got := (painter{}).paint("web", red); got != "web" {
