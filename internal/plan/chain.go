@@ -167,8 +167,9 @@ func (o Observation) follows(change Change) bool {
 
 func deletionPaused(o Observation) bool { return o.Deleting && o.guarded() && o.PausedDeletion }
 
+// pauseDeletion observes again, because the pause ends when the namespace is deleted.
 func pauseDeletion(Observation) Decision {
-	return Decision{Step: StepWait, Pending: Pending{State: StateDeleting, Step: StepUninstall}}
+	return Decision{Step: StepWait, After: maxBackoff, Pending: Pending{State: StateDeleting, Step: StepUninstall}}
 }
 
 func isDeleted(o Observation) bool {

@@ -23,7 +23,7 @@ func deletionIsPaused(o *Observation) { o.Paused, o.PausedDeletion = true, true 
 
 func TestChain_DeletionPaused(t *testing.T) {
 	deployed := newest(1, api.StatusDeployed, desired)
-	keep := &Decision{State: StatePaused, Step: StepWait, Pending: Pending{StateDeleting, StepUninstall}}
+	keep := &Decision{State: StatePaused, Step: StepWait, After: maxBackoff, Pending: Pending{StateDeleting, StepUninstall}}
 	runCheck(t, "deletionPaused", []expect{
 		{"not deleted", guarded(deletionIsPaused, deployed), nil},
 		{"pause without deletions", guarded(beingDeleted, isPaused, deployed), nil},

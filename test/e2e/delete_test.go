@@ -59,5 +59,6 @@ func TestDelete_NamespaceWithResources(t *testing.T) {
 	kind := env.Use(plainKind)
 	env.Create(harness.MakeCR(kind, "a").Obj(), harness.MakeCR(kind, "b").Obj())
 	env.WaitReady(harness.MakeCR(kind, "a").Obj(), harness.MakeCR(kind, "b").Obj())
+	env.Annotate(harness.MakeCR(kind, "b").Obj(), "pause", "including-deletion")
 	env.Kubectl("delete", "namespace", env.Namespace, harness.Timeout)
 }
