@@ -101,7 +101,7 @@ func TestApproval_AlwaysCoversRollbackAndForce(t *testing.T) {
 				t.Errorf("the warnings are %q", warnings)
 			}
 
-			// Nobody is there to approve an automatic rollback.
+			// An automatic rollback waits for no approval.
 			r = request("2")
 			r.Approve = w.waits(recreates, w.upgrade, r)
 			w.must(w.upgrade(r))
