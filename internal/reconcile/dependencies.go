@@ -79,7 +79,7 @@ func (r *Reconciler) observeDependencies(ctx context.Context, v *snapshot) {
 	case verdict.Cycle != nil && (o.Invalid == nil || source != nil):
 		o.Invalid = &plan.Problem{Reason: api.ReasonDependencyCycle, Message: cycleMessage(verdict.Cycle)}
 	case verdict.Waits != nil:
-		o.Dependency = &plan.Obstacle{Message: v.Secrets.Redact(waitMessage(*verdict.Waits, user.Namespace)), After: verdict.Next}
+		o.Dependency = &plan.Obstacle{Message: v.Redact(waitMessage(*verdict.Waits, user.Namespace)), After: verdict.Next}
 	case source != nil:
 		o.Dependency = &plan.Obstacle{Message: fmt.Sprintf("Waits for %s: %s", describe(*source, "", user.Namespace), o.Invalid.Message)}
 	}

@@ -88,6 +88,14 @@ func TestStatusFields_ReadTheSnapshot(t *testing.T) {
 		t.Errorf("selected %+v", fake.asked)
 	}
 
+	// Authors find no secret by writing guesses.
+	v.CR.Object["spec"] = map[string]any{"word": "canari canary canarz"}
+	v.values = map[string]any{"word": "canari canary canarz"}
+	r.computeFields(t.Context(), v)
+	if got := v.Fields.Values["word"]; got != "canari canary canarz" {
+		t.Errorf("what the author has written became %v", got)
+	}
+
 	v.values = nil
 	r.computeFields(t.Context(), v)
 	if _, computed := v.Fields.Values["count"]; computed || v.Fields.Values["where"] == nil {

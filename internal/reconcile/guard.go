@@ -21,7 +21,7 @@ func (r *Reconciler) explainGuard(v *snapshot, a action, err error) status.Failu
 	guarded := map[apply.Key]types.UID{}
 	if waiting, ok := errors.AsType[*helm.ApprovalError](err); ok {
 		f.Waits = true
-		f.Plan = &api.PlanStatus{Digest: waiting.Plan.Digest(), Summary: status.Cut(v.Secrets.Redact(waiting.Plan.Summary()))}
+		f.Plan = &api.PlanStatus{Digest: waiting.Plan.Digest(), Summary: status.Cut(v.Redact(waiting.Plan.Summary()))}
 		for _, operation := range waiting.Plan.Operations {
 			guarded[operation.Key] = operation.UID
 		}

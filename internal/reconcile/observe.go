@@ -130,7 +130,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *
 		return nil, err
 	case unread && o.Invalid == nil:
 		v.Unread = true
-		o.Invalid = &plan.Problem{Reason: api.ReasonInputsUnread, Message: v.Secrets.Redact(apply.Explain(err))}
+		o.Invalid = &plan.Problem{Reason: api.ReasonInputsUnread, Message: v.Redact(apply.Explain(err))}
 	case err != nil && o.Invalid == nil:
 		o.Invalid = invalid(err)
 		v.missing = missingSource(err)

@@ -46,7 +46,7 @@ func (r *Reconciler) PlanNext(ctx context.Context, planner *helm.Client, cr *uns
 		return nil, err
 	}
 	if problem := v.Observation.Invalid; problem != nil {
-		return nil, fmt.Errorf("%w: %s: %s", ErrInvalid, problem.Reason, v.Secrets.Redact(problem.Message))
+		return nil, fmt.Errorf("%w: %s: %s", ErrInvalid, problem.Reason, v.Redact(problem.Message))
 	}
 	o := v.Observation
 	// The operator adds it before the action.

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/api/annotations"
 	"github.com/chartwright/chartwright/internal/customresource"
@@ -141,6 +142,7 @@ func (v *snapshot) steered(step plan.Step) annotations.Action {
 type redactor struct {
 	// stored returns the secrets in stored values; nil if the action renders the chart.
 	stored func(map[string]any) valuesfrom.Secrets
+	cr     *unstructured.Unstructured
 
 	mu      sync.Mutex
 	secrets valuesfrom.Secrets
@@ -148,7 +150,7 @@ type redactor struct {
 
 // redactorFor returns the redactor of one action on a custom resource.
 func (r *Reconciler) redactorFor(v *snapshot, step plan.Step) *redactor {
-	redactor := &redactor{secrets: v.Secrets}
+	redactor := &redactor{secrets: v.Secrets, cr: v.CR}
 	renders := step == plan.StepInstall || step == plan.StepUpgrade
 	if len(r.Kind.Sources) > 0 && !renders {
 		redactor.stored = func(values map[string]any) valuesfrom.Secrets {
@@ -184,7 +186,9 @@ func (h *redactor) known() valuesfrom.Secrets {
 }
 
 // Redact removes secret values from a text.
-func (h *redactor) Redact(text string) string { return h.known().Redact(text) }
+func (h *redactor) Redact(text string) string {
+	return h.known().RedactExcept(text, func() []string { return customresource.Texts(h.cr) })
+}
 
 // RedactParts also removes parts of secret values.
 func (h *redactor) RedactParts(text string) string { return h.known().RedactParts(text) }

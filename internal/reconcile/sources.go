@@ -168,7 +168,7 @@ func (r *Reconciler) computeFields(ctx context.Context, v *snapshot) {
 
 // expressionInput returns what expressions about the release read.
 func (r *Reconciler) expressionInput(ctx context.Context, v *snapshot) kindstatus.Input {
-	in := kindstatus.Input{Release: newestRelease(v), Resources: r.resourcesOf(v), Redact: v.Secrets.Redact}
+	in := kindstatus.Input{Release: newestRelease(v), Resources: r.resourcesOf(v), Redact: v.Redact}
 	if v.values != nil || v.facts != nil {
 		in.Values = func() map[string]any {
 			// If the values have changed since they were observed, they are not reported.

@@ -1,6 +1,7 @@
 package valuesfrom
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -26,17 +27,61 @@ const minLength = 4
 const redacted = "[redacted]"
 
 // Redact returns a message without the secrets in any of their forms.
-func (s Secrets) Redact(msg string) string {
-	all := make([]string, 0, 5*len(s))
+func (s Secrets) Redact(msg string) string { return s.RedactExcept(msg, nil) }
+
+// RedactExcept is Redact, but texts that the author of the custom resource has written stay
+// whole, even if they contain a secret. If they did not, authors could find a secret by
+// writing guesses. The function author is called only if the message contains a secret.
+func (s Secrets) RedactExcept(msg string, author func() []string) string {
+	type span struct{ from, to int }
+	var hidden []span
+	var written []string
 	for _, text := range s {
-		all = append(all, forms(text)...)
+		for _, form := range forms(text) {
+			for at := strings.Index(msg, form); at >= 0; at = next(msg, form, at) {
+				if author != nil && written == nil {
+					written = author()
+				}
+				if !slices.ContainsFunc(written, func(text string) bool { return covers(msg, text, form, at) }) {
+					hidden = append(hidden, span{at, at + len(form)})
+				}
+			}
+		}
 	}
-	// Longest first, because a secret may be part of another one.
-	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
-	for _, form := range all {
-		msg = strings.ReplaceAll(msg, form, redacted)
+	slices.SortFunc(hidden, func(a, b span) int { return cmp.Or(a.from-b.from, b.to-a.to) })
+	var left strings.Builder
+	end := 0
+	for _, h := range hidden {
+		if h.from >= end {
+			left.WriteString(msg[end:h.from] + redacted)
+		}
+		end = max(end, h.to)
 	}
-	return msg
+	return left.String() + msg[end:]
+}
+
+// next returns the offset of the next occurrence of a text after one, or -1.
+func next(msg, text string, at int) int {
+	if i := strings.Index(msg[at+1:], text); i >= 0 {
+		return at + 1 + i
+	}
+	return -1
+}
+
+// covers reports whether a part of a message at an offset is inside of a text there, as is or
+// quoted.
+func covers(msg, text, part string, at int) bool {
+	if !strings.Contains(text, part) {
+		return false
+	}
+	for _, form := range forms(text) {
+		for in := strings.Index(form, part); in >= 0; in = next(form, part, in) {
+			if from := at - in; from >= 0 && strings.HasPrefix(msg[from:], form) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // forms returns a text unchanged, as Secrets encode it, and as Go, JSON and the schema

@@ -24,6 +24,27 @@ func secretsIn(t *testing.T, ref Ref, text string) Secrets {
 	return found.secrets
 }
 
+// What an author has written is shown whole, so that authors find no secret by guesses.
+func TestRedactExcept_ShowsWhatTheAuthorWrote(t *testing.T) {
+	secrets := Secrets{"s3cr3t-07421", "second line"}
+	const guesses = "s3cr3t-07420 s3cr3t-07421 s3cr3t-07422"
+	author := func() []string { return []string{guesses, "first\nsecond line", "got s3c", "7421"} }
+	for name, test := range map[string]struct{ message, want string }{
+		"guesses":                      {"the note is " + guesses, "the note is " + guesses},
+		"guesses, quoted":              {fmt.Sprintf("the notes are %q and %q", guesses, "first\nsecond line"), fmt.Sprintf("the notes are %q and %q", guesses, "first\nsecond line")},
+		"the secret":                   {"wrong: s3cr3t-07421", "wrong: " + redacted},
+		"the secret beside a guess":    {guesses + ": s3cr3t-07421", guesses + ": " + redacted},
+		"a guess of the first letters": {"got s3cr3t-07421", "got " + redacted},
+		"a part of the guesses":        {"s3cr3t-07421 s3cr3t-07422", redacted + " s3cr3t-07422"},
+		"no secret":                    {"s3cr3t-07420", "s3cr3t-07420"},
+	} {
+		if got := secrets.RedactExcept(test.message, author); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+	secrets.RedactExcept("no secret", func() []string { panic("the texts are not needed") })
+}
+
 func TestRedact(t *testing.T) {
 	const password, pem = "p<a'\"ss\\word", "-----BEGIN-----\nMIIBwords\nlikethat\n-----END-----"
 	document, err := json.Marshal(map[string]any{"db": map[string]any{"password": password, "pin": 1234567, "code": 54321, "list": []any{"shibboleth"}}, "port": 80, "mode": "on"})

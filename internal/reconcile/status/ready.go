@@ -254,7 +254,7 @@ func unreadiness(v *Snapshot) summary {
 	if v.Diagnosis != "" {
 		text += ". " + v.Diagnosis
 	}
-	s.message = Cut(v.Secrets.Redact(text))
+	s.message = Cut(v.Redact(text))
 	return s
 }
 
@@ -264,7 +264,7 @@ func assumption(v *Snapshot) string {
 	if len(v.Health.Assumed) == 0 {
 		return ""
 	}
-	return Cut(v.Secrets.Redact(". " + firstOf(v.Health.Assumed)))
+	return Cut(v.Redact(". " + firstOf(v.Health.Assumed)))
 }
 
 // firstOf describes the first of some objects, and counts the others.
@@ -301,7 +301,7 @@ func hookMessage(v *Snapshot) string {
 	case hook.State == api.HookRunning:
 		text += ", which is running"
 	}
-	text = v.Secrets.Redact(text)
+	text = v.Redact(text)
 	what, waits := waiters[v.Observation.Change]
 	abort := AbortValue(v, running.Step)
 	if !waits || hook.State.Idle() || abort == "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api/annotations"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/catalog/kindstatus"
+	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
@@ -111,6 +112,11 @@ func (f *Failure) of(target plan.TargetKey) *Failure {
 		return nil
 	}
 	return f
+}
+
+// Redact returns a text without secrets. Texts that the author has written stay whole.
+func (v *Snapshot) Redact(text string) string {
+	return v.Secrets.RedactExcept(text, func() []string { return customresource.Texts(v.CR) })
 }
 
 // Fields are the kind's own status fields.

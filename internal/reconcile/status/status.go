@@ -241,7 +241,7 @@ func resources(v *Snapshot) *api.ResourcesStatus {
 			break
 		}
 		s.NotReady = append(s.NotReady, api.ObjectStatus{
-			Kind: u.Kind, Namespace: u.Namespace, Name: u.Name, Reason: u.Reason, Message: api.Truncate(v.Secrets.Redact(u.Message), maxMessage),
+			Kind: u.Kind, Namespace: u.Namespace, Name: u.Name, Reason: u.Reason, Message: api.Truncate(v.Redact(u.Message), maxMessage),
 		})
 	}
 	return s
