@@ -139,7 +139,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *
 	r.observeDependencies(ctx, v)
 	r.observeRequests(v)
 	// In a namespace that is being deleted, nothing waits.
-	o.PausedDeletion = o.PausedDeletion && !(o.Deleting && r.isTerminating(ctx, cr.GetNamespace()))
+	o.PausedDeletion = o.PausedDeletion && (!o.Deleting || !r.isTerminating(ctx, cr.GetNamespace()))
 	r.observeRefusal(v)
 	r.observeChange(v)
 	r.observeObjects(v)

@@ -163,13 +163,14 @@ func (q *Queue) Upsert(uid types.UID, m Member) []types.NamespacedName {
 	if m.Position == Failed {
 		q.failed[m.Key.Namespace]++
 	}
-	if m.Position == Waiting && !m.Blocked {
+	switch {
+	case m.Position == Waiting && !m.Blocked:
 		e := entry{m, uid}
 		at, _ := slices.BinarySearchFunc(q.waiting, e, compare)
 		q.waiting = slices.Insert(q.waiting, at, e)
-	} else if m.Position != Moving || m.Edited {
+	case m.Position != Moving, m.Edited:
 		q.release(uid)
-	} else if !known {
+	case !known:
 		q.take(uid, m.Key.Namespace)
 	}
 	return q.next()
@@ -186,7 +187,8 @@ func (q *Queue) release(uid types.UID) {
 		return
 	}
 	delete(q.slots, uid)
-	if q.held[namespace]--; q.held[namespace] == 0 {
+	q.held[namespace]--
+	if q.held[namespace] == 0 {
 		delete(q.held, namespace)
 	}
 }

@@ -63,9 +63,15 @@ func (s *subject) dismissStrangers() {
 func (s *subject) mayRunHelm() bool { return len(s.env.Records(s.name)) > 0 && !s.unclaimed }
 
 // letHelm ends the expectations about objects that the helm command may change or delete: it
-// does not check who owns them.
+// does not check who owns them. It deletes the copies of records, because the helm command
+// continues from the one with the highest revision, whatever release it is of.
 func (s *subject) letHelm() {
 	s.world.t.Helper()
+	secrets := harness.Object("v1", "Secret", "")
+	err := s.env.At(secrets).DeleteCollection(s.world.t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: copied + ",name=" + s.name})
+	if err != nil {
+		s.world.t.Fatal(err)
+	}
 	s.claim = ""
 	for _, made := range s.strangers {
 		err := s.env.At(made).Delete(s.world.t.Context(), made.GetName(), metav1.DeleteOptions{})
