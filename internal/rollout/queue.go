@@ -268,7 +268,7 @@ func (q *Queue) verdictIn(namespace string) Verdict {
 // namespace more than half of the slots, and the second one what is left.
 func (q *Queue) choose() map[types.UID]bool {
 	chosen := map[types.UID]bool{}
-	room, share := q.limits.MaxConcurrent-len(q.slots), (q.limits.MaxConcurrent+1)/2
+	room, share := max(0, q.limits.MaxConcurrent-len(q.slots)), (q.limits.MaxConcurrent+1)/2
 	held := maps.Clone(q.held)
 	var rest []types.UID
 	for _, e := range q.waiting {

@@ -297,10 +297,10 @@ func TestQueue_EditsTakeNoSlot(t *testing.T) {
 	expectTurn(t, q, "d", rollout.Turn{Verdict: rollout.Wait, Place: 4, Of: 4})
 
 	// After a restart, the Queue cannot know who moved a member.
-	q = rollout.NewQueue(limits(1), []types.UID{uid("a"), uid("b")})
-	put(q, rollout.Moving, "a")
-	put(q, rollout.Waiting, "b")
-	expectTurn(t, q, "b", rollout.Turn{Verdict: rollout.Wait, Place: 2, Of: 2})
+	q = rollout.NewQueue(limits(1), []types.UID{uid("a"), uid("b"), uid("c")})
+	put(q, rollout.Moving, "a", "b")
+	put(q, rollout.Waiting, "c")
+	expectTurn(t, q, "c", rollout.Turn{Verdict: rollout.Wait, Place: 3, Of: 3})
 }
 
 // TestQueue_Properties simulates rollouts with events in random order, where only
