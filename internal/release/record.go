@@ -140,7 +140,6 @@ type Record struct {
 	// Owner identifies the custom resource: "<kind>.<group>/<namespace>/<name>".
 	Owner    string
 	Operator string
-	Action   string
 
 	InputDigest  string
 	ChartDigest  string
@@ -252,7 +251,6 @@ func FromMeta(m metav1.Object) (Record, bool) {
 		OwnerUID:        types.UID(labels[api.LabelOwnerUID]),
 		Owner:           ownerFrom(m),
 		Operator:        labels[api.LabelOperator],
-		Action:          labels[api.LabelAction],
 		InputDigest:     labels[api.LabelInputDigest],
 		ChartDigest:     labels[api.LabelChartDigest],
 		ValuesDigest:    labels[api.LabelValuesDigest],

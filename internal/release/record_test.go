@@ -53,14 +53,14 @@ func TestFromMeta(t *testing.T) {
 	type facts struct {
 		Namespace, Secret, UID, ResourceVersion, Release, Status     string
 		Revision                                                     int
-		OwnerUID, Owner, Operator, Action, InputDigest, ChartDigest  string
+		OwnerUID, Owner, Operator, InputDigest, ChartDigest          string
 		Chart, ChartVersion, AppVersion, Description, Changed, Dated string
 		Genuine                                                      bool
 	}
 	got := facts{
 		r.Namespace, r.Secret, string(r.UID), r.ResourceVersion, r.Release, r.Status,
 		r.Revision,
-		string(r.OwnerUID), r.Owner, r.Operator, r.Action, r.InputDigest, r.ChartDigest,
+		string(r.OwnerUID), r.Owner, r.Operator, r.InputDigest, r.ChartDigest,
 		r.Chart, r.ChartVersion, r.AppVersion, r.Description.Description,
 		r.Changed.UTC().Format(time.RFC3339), r.Deployed.UTC().Format(time.RFC3339),
 		r.Genuine(),
@@ -68,7 +68,7 @@ func TestFromMeta(t *testing.T) {
 	want := facts{
 		"apps", "sh.helm.release.v1.web.v3", "secret-uid", "17", "web", "deployed",
 		3,
-		"cr-uid", "PodSet.app.example.com/apps/web", "chartwright", "action-1", "input", "chart",
+		"cr-uid", "PodSet.app.example.com/apps/web", "chartwright", "input", "chart",
 		"podset", "1.0.0", "2", "Upgrade complete",
 		"2026-01-02T03:04:05Z", "2026-01-02T03:04:06Z",
 		true,

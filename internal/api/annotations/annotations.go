@@ -38,8 +38,6 @@ type Annotations struct {
 	DeleteData bool
 	// IgnoreDependents deletes the custom resource although others depend on it.
 	IgnoreDependents bool
-	// DependsOn are dependencies in addition to those of the kind.
-	DependsOn []Dependency
 	// ForceUpgrades and ForceRollbacks are settings, whereas Force is a request.
 	ForceUpgrades, ForceRollbacks bool
 
@@ -135,8 +133,9 @@ var readers = map[string]func(*Annotations, string) error{
 		}
 		return nil
 	},
-	api.AnnotationDependsOn: func(a *Annotations, value string) (err error) {
-		a.DependsOn, err = ParseDependsOn(value)
+	// The dependencies are read with those of the kind.
+	api.AnnotationDependsOn: func(_ *Annotations, value string) error {
+		_, err := ParseDependsOn(value)
 		return err
 	},
 	api.AnnotationDeletionOrder: func(a *Annotations, value string) error {

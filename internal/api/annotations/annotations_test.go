@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/api"
 )
@@ -80,7 +79,7 @@ func TestParse_ValuesOfEachAnnotation(t *testing.T) {
 		},
 		api.AnnotationDependsOn: {
 			{"", none},
-			{"Database.a.com/b", Annotations{DependsOn: []Dependency{{GroupKind: schema.GroupKind{Group: "a.com", Kind: "Database"}, Name: "b"}}}},
+			{"Database.a.com/b", none},
 			{"b", Annotations{Problems: []string{api.AnnotationDependsOn + ` is "b": "b": expected <kind>.<group>/<name> or <kind>.<group>/<namespace>/<name>, separated by commas`}}},
 		},
 

@@ -21,20 +21,16 @@ type Folder struct {
 // returns nil if that folder is not writable, or if the program cannot be identified.
 func Open() *Folder {
 	parent, err := os.UserCacheDir()
-	if err != nil {
-		return nil
-	}
-	tool, err := identity()
-	if err != nil {
+	tool, unknown := identity()
+	if err != nil || unknown != nil {
 		return nil
 	}
 	return open(filepath.Join(parent, "chartwright"), tool)
 }
 
 func open(path, tool string) *Folder {
-	if os.MkdirAll(path, 0o700) != nil {
-		return nil
-	}
+	// Without the folder, the next call fails.
+	_ = os.MkdirAll(path, 0o700)
 	cache, err := gocache.Open(path)
 	if err != nil {
 		return nil
