@@ -25,9 +25,9 @@ type moment struct {
 
 // watchRollout watches, from now on, the second revisions of releases, and the
 // Deployments of the same names. The returned function returns the largest
-// number of concurrent upgrades and their releases, except one. The order is
+// number of concurrent upgrades and their releases, except some. The order is
 // exact, because it is that of the API server's resource versions.
-func watchRollout(env *harness.Env) func(except string) (most int, who []string) {
+func watchRollout(env *harness.Env) func(except ...string) (most int, who []string) {
 	env.T().Helper()
 	ctx := env.T().Context()
 	var mu sync.Mutex
@@ -68,14 +68,14 @@ func watchRollout(env *harness.Env) func(except string) (most int, who []string)
 			note(d, d.Name, false)
 		}
 	})
-	return func(except string) (most int, who []string) {
+	return func(except ...string) (most int, who []string) {
 		mu.Lock()
 		defer mu.Unlock()
 		slices.SortFunc(moments, func(a, b moment) int { return cmp.Compare(a.version, b.version) })
 		under, through := map[string]bool{}, map[string]bool{}
 		for _, m := range moments {
 			switch {
-			case m.release == except, m.begins && through[m.release]:
+			case slices.Contains(except, m.release), m.begins && through[m.release]:
 				// An upgrade that was interrupted after all objects were ready
 				// is stored again and changes nothing.
 			case m.begins:
