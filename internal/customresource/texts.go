@@ -13,7 +13,7 @@ import (
 func Texts(cr *unstructured.Unstructured) []string {
 	texts := []string{cr.GetName(), cr.GetNamespace()}
 	for key, value := range cr.GetAnnotations() {
-		texts = append(texts, textsIn(map[string]any{key: value})...)
+		texts = append(append(texts, key), textsIn(value)...)
 	}
 	object, err := Expand(cr)
 	if err != nil {

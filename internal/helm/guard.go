@@ -165,8 +165,8 @@ func sortedKeys[V any](objects map[apply.Key]V) []apply.Key {
 }
 
 // wantedObjects returns those of the named objects that manifests contain. It parses only
-// documents that may contain one. A forced action may recreate an object of which only the
-// new content is guarded, so it also returns these objects, and all if each needs an approval.
+// documents that may contain one. A forced action may recreate an object with only new
+// content that is guarded, so it also returns these objects, and all if each needs an approval.
 func (k *kubeClient) wantedObjects(manifests []*helmchart.File, named sets.Set[apply.Key]) (map[apply.Key]apply.Object, error) {
 	found := map[apply.Key]apply.Object{}
 	builder := k.builder.lenient()

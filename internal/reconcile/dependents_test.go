@@ -91,6 +91,23 @@ func TestDependents_DelayDeletion(t *testing.T) {
 	}
 }
 
+// A pause of the deletion ends when the namespace is deleted, which no event reports.
+func TestPausedDeletion_EndsInTerminatingNamespace(t *testing.T) {
+	w := newWorld(t)
+	storeInSync(w)
+	w.annotate(api.AnnotationPause, "including-deletion")
+	w.deleted()
+	states, result := w.reconcile()
+	if !slices.Equal(states, []plan.State{plan.StatePaused}) || result.RequeueAfter == 0 {
+		t.Fatalf("decided on %v, again after %s", states, result.RequeueAfter)
+	}
+	w.actions.terminating = true
+	if states, _ := w.reconcile(); !slices.Equal(states, []plan.State{plan.StateDeleting}) {
+		t.Errorf("decided on %v in a namespace that is being deleted", states)
+	}
+	w.settled()
+}
+
 // lateStore calls a function at each Hold: after a decision, and before its action starts.
 type lateStore struct {
 	*dependencies.Store

@@ -33,7 +33,7 @@ func TestRedactExcept_ShowsWhatTheAuthorWrote(t *testing.T) {
 		"guesses":                      {"the note is " + guesses, "the note is " + guesses},
 		"guesses, quoted":              {fmt.Sprintf("the notes are %q and %q", guesses, "first\nsecond line"), fmt.Sprintf("the notes are %q and %q", guesses, "first\nsecond line")},
 		"the secret":                   {"wrong: s3cr3t-07421", "wrong: " + redacted},
-		"the secret beside a guess":    {guesses + ": s3cr3t-07421", guesses + ": " + redacted},
+		"the secret after a guess":     {guesses + ": s3cr3t-07421", guesses + ": " + redacted},
 		"a guess of the first letters": {"got s3cr3t-07421", "got " + redacted},
 		"a part of the guesses":        {"s3cr3t-07421 s3cr3t-07422", redacted + " s3cr3t-07422"},
 		"no secret":                    {"s3cr3t-07420", "s3cr3t-07420"},
