@@ -66,6 +66,9 @@ var varying = []struct {
 	what        *regexp.Regexp
 	placeholder string
 }{
+	// Pods of Deployments and of Jobs come first: the random end of a name can look like an age, as in "web-7c9599d68b-2976s".
+	{regexp.MustCompile(`\bweb-[0-9a-f]{6,10}(-[0-9a-z]{5})?\b`), "web-POD"},
+	{regexp.MustCompile(`\b(web-(pre|post)-[a-z]+)-[0-9a-z]{5}\b`), "$1-POD"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\dZ?`), "TIME"},
 	{regexp.MustCompile(`(Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4}`), "TIME"},
 	{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "TIME"},
@@ -75,9 +78,6 @@ var varying = []struct {
 	{regexp.MustCompile(`\b(\d+) times\b`), "N times"},
 	// Digests of plans.
 	{regexp.MustCompile(`\b[0-9a-f]{16}\b`), "DIGEST"},
-	// Pods of Deployments and of Jobs.
-	{regexp.MustCompile(`\bweb-[0-9a-f]{6,10}(-[0-9a-z]{5})?\b`), "web-POD"},
-	{regexp.MustCompile(`\b(web-(pre|post)-[a-z]+)-[0-9a-z]{5}\b`), "$1-POD"},
 	{regexp.MustCompile(`\s+`), " "},
 }
 
@@ -125,7 +125,7 @@ func TestReadRecipes(t *testing.T) {
 
 func TestMissingLine(t *testing.T) {
 	t.Parallel()
-	printed := "NAME   READY   AGE\nweb    True    12s\nweb-5cf7469f4d-tcb6q   Running\nlast: 2026-11-21T10:00:00Z, of web-pre-delete-x2x4z"
+	printed := "NAME   READY   AGE\nweb    True    12s\nweb-7c9599d68b-2976s   Running\nlast: 2026-11-21T10:00:00Z, of web-pre-delete-x2x4z"
 	for _, test := range []struct {
 		prints []string
 		misses string
