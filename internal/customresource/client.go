@@ -22,57 +22,72 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Patcher patches custom resources, and decodes the responses into packed ones.
-type Patcher struct {
+// Client reads and patches custom resources, and decodes the responses into packed ones.
+type Client struct {
 	config     *rest.Config
 	httpClient *http.Client
 	mapper     meta.RESTMapper
 
 	mu       sync.Mutex
 	decoders map[schema.GroupVersionKind]Decoder
-	clients  map[schema.GroupVersionKind]patched
+	clients  map[schema.GroupVersionKind]kindClient
 }
 
-// patched is the client for custom resources of one kind.
-type patched struct {
+// kindClient is the client for custom resources of one kind.
+type kindClient struct {
 	rest    rest.Interface
 	mapping *meta.RESTMapping
+	decoder Decoder
 }
 
-// NewPatcher returns a patcher for the kinds of the decoders.
-func NewPatcher(config *rest.Config, httpClient *http.Client, mapper meta.RESTMapper, decoders map[schema.GroupVersionKind]Decoder) *Patcher {
+// NewClient returns a client for the kinds of the decoders.
+func NewClient(config *rest.Config, httpClient *http.Client, mapper meta.RESTMapper, decoders map[schema.GroupVersionKind]Decoder) *Client {
 	decoders = maps.Clone(decoders)
 	if decoders == nil {
 		decoders = map[schema.GroupVersionKind]Decoder{}
 	}
-	return &Patcher{config: config, httpClient: httpClient, mapper: mapper, decoders: decoders, clients: map[schema.GroupVersionKind]patched{}}
+	return &Client{config: config, httpClient: httpClient, mapper: mapper, decoders: decoders, clients: map[schema.GroupVersionKind]kindClient{}}
 }
 
 // SetDecoder sets the decoder of a kind.
-func (p *Patcher) SetDecoder(gvk schema.GroupVersionKind, decoder Decoder) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.decoders[gvk] = decoder
-	delete(p.clients, gvk)
+func (c *Client) SetDecoder(gvk schema.GroupVersionKind, decoder Decoder) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.decoders[gvk] = decoder
+	delete(c.clients, gvk)
+}
+
+// Complete returns a custom resource with all its content, as it is now in the API server.
+func (c *Client) Complete(ctx context.Context, cr *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	from, err := c.client(cr.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	data, err := from.rest.Get().NamespaceIfScoped(cr.GetNamespace(), cr.GetNamespace() != "").
+		Resource(from.mapping.Resource.Resource).Name(cr.GetName()).Do(ctx).Raw()
+	if err != nil {
+		return nil, err
+	}
+	return from.decoder.decode(data, maxMetadataBytes)
 }
 
 // Patch patches a custom resource and replaces its content by the response.
-func (p *Patcher) Patch(ctx context.Context, cr *unstructured.Unstructured, patch client.Patch) error {
-	return p.patch(ctx, cr, patch)
+func (c *Client) Patch(ctx context.Context, cr *unstructured.Unstructured, patch client.Patch) error {
+	return c.patch(ctx, cr, patch)
 }
 
 // PatchStatus patches the status of a custom resource and replaces its content by the
 // response.
-func (p *Patcher) PatchStatus(ctx context.Context, cr *unstructured.Unstructured, patch client.Patch) error {
-	return p.patch(ctx, cr, patch, fieldStatus)
+func (c *Client) PatchStatus(ctx context.Context, cr *unstructured.Unstructured, patch client.Patch) error {
+	return c.patch(ctx, cr, patch, fieldStatus)
 }
 
-func (p *Patcher) patch(ctx context.Context, cr *unstructured.Unstructured, patch client.Patch, subresource ...string) error {
+func (c *Client) patch(ctx context.Context, cr *unstructured.Unstructured, patch client.Patch, subresource ...string) error {
 	data, err := patch.Data(cr)
 	if err != nil {
 		return fmt.Errorf("compute the patch: %w", err)
 	}
-	to, err := p.client(cr.GroupVersionKind())
+	to, err := c.client(cr.GroupVersionKind())
 	if err != nil {
 		return err
 	}
@@ -81,22 +96,22 @@ func (p *Patcher) patch(ctx context.Context, cr *unstructured.Unstructured, patc
 		Body(data).Do(ctx).Into(cr)
 }
 
-func (p *Patcher) client(gvk schema.GroupVersionKind) (patched, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if known, is := p.clients[gvk]; is {
+func (c *Client) client(gvk schema.GroupVersionKind) (kindClient, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, is := c.clients[gvk]; is {
 		return known, nil
 	}
-	mapping, err := p.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	mapping, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
-		return patched{}, fmt.Errorf("find the resource of %s: %w", gvk, err)
+		return kindClient{}, fmt.Errorf("find the resource of %s: %w", gvk, err)
 	}
-	to, err := connect(p.config, p.httpClient, mapping, p.decoders[gvk])
+	to, err := connect(c.config, c.httpClient, mapping, c.decoders[gvk])
 	if err != nil {
-		return patched{}, err
+		return kindClient{}, err
 	}
-	p.clients[gvk] = patched{rest: to, mapping: mapping}
-	return p.clients[gvk], nil
+	c.clients[gvk] = kindClient{rest: to, mapping: mapping}
+	return c.clients[gvk], nil
 }
 
 // Selection selects the custom resources of a ListWatch.

@@ -152,32 +152,42 @@ func TestDecodeList_RefusesWhatIsNoList(t *testing.T) {
 	}
 }
 
-func TestPatcher_ReturnsPackedResources(t *testing.T) {
+func TestClient_ReturnsPackedResources(t *testing.T) {
 	var asked []string
+	answer := named("web", "2", `{"a":1}`)
 	config := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.Method+" "+r.URL.Path+" "+r.Header.Get("Content-Type"))
-		if len(asked) > 1 {
+		if len(asked) == 2 {
 			w.WriteHeader(http.StatusUnprocessableEntity)
 			_, _ = fmt.Fprint(w, refusal)
 			return
 		}
-		_, _ = fmt.Fprint(w, named("web", "2", `{"a":1}`))
+		_, _ = fmt.Fprint(w, answer)
 	})
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.AddSpecific(mapping.GroupVersionKind, mapping.Resource, mapping.Resource, mapping.Scope)
-	patcher := NewPatcher(config, http.DefaultClient, mapper, nil)
+	of := NewClient(config, http.DefaultClient, mapper, nil)
 	cr, err := Decoder{}.Decode([]byte(named("web", "1", `{}`)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	patch := client.RawPatch(types.MergePatchType, []byte(`{}`))
-	if err := patcher.PatchStatus(t.Context(), cr, patch); err != nil || cr.Object["spec"] != `{"a":1}` || cr.GetResourceVersion() != "2" {
+	if err := of.PatchStatus(t.Context(), cr, patch); err != nil || cr.Object["spec"] != `{"a":1}` || cr.GetResourceVersion() != "2" {
 		t.Errorf("%v, %v", cr.Object, err)
 	}
-	if err := patcher.Patch(t.Context(), cr, patch); !apierrors.IsInvalid(err) || cr.GetName() != "web" {
+	if err := of.Patch(t.Context(), cr, patch); !apierrors.IsInvalid(err) || cr.GetName() != "web" {
 		t.Errorf("%v, %v", cr.Object, err)
 	}
-	want := "[PATCH /apis/g/v1/namespaces/apps/ks/web/status application/merge-patch+json PATCH /apis/g/v1/namespaces/apps/ks/web application/merge-patch+json]"
+	large := `{"a":"` + strings.Repeat("x", keptBytes) + `"}`
+	answer = named("web", "3", large)
+	if whole, err := of.Complete(t.Context(), cr); err != nil || whole.Object["spec"] != large {
+		t.Errorf("%v, %v", whole, err)
+	}
+	if err := of.Patch(t.Context(), cr, patch); err != nil || !Partial(cr) {
+		t.Errorf("%v, %v", cr.Object, err)
+	}
+	want := "[PATCH /apis/g/v1/namespaces/apps/ks/web/status application/merge-patch+json PATCH /apis/g/v1/namespaces/apps/ks/web application/merge-patch+json " +
+		"GET /apis/g/v1/namespaces/apps/ks/web  PATCH /apis/g/v1/namespaces/apps/ks/web application/merge-patch+json]"
 	if got := fmt.Sprint(asked); got != want {
 		t.Errorf("asked %s, want %s", got, want)
 	}

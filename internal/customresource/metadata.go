@@ -2,6 +2,7 @@ package customresource
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -23,6 +24,10 @@ import (
 const (
 	maxMetadataBytes  = 256 << 10
 	maxMetadataValues = 2_000
+	// maxNeededBytes limits what the operator reads in a field. If the annotations exceed it,
+	// those with a value of at most maxShortAnnotation bytes still count.
+	maxNeededBytes     = 8 << 10
+	maxShortAnnotation = 256
 )
 
 const (
@@ -33,9 +38,9 @@ const (
 )
 
 // packMetadata decodes the metadata. It replaces managedFields by the edits, and removes
-// the annotation of kubectl apply. It shortens a field that exceeds a limit and returns a
-// message about it.
-func (d Decoder) packMetadata(packed map[string]any, raw json.RawMessage) (tooLarge string, err error) {
+// the annotation of kubectl apply. It shortens a field that exceeds the size to keep, and
+// returns a message about a field that exceeds a limit.
+func (d Decoder) packMetadata(packed map[string]any, raw json.RawMessage, keep int) (tooLarge string, err error) {
 	var fields map[string]json.RawMessage
 	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &fields); err != nil {
@@ -49,7 +54,7 @@ func (d Decoder) packMetadata(packed map[string]any, raw json.RawMessage) (tooLa
 			continue
 		}
 		if key == fieldAnnotations && bytes.Contains(value, []byte(corev1.LastAppliedConfigAnnotation)) {
-			value, err = filterAnnotations(value, func(name string) bool { return name != corev1.LastAppliedConfigAnnotation })
+			value, err = filterAnnotations(value, func(name, _ string) bool { return name != corev1.LastAppliedConfigAnnotation })
 			if err != nil {
 				return "", fmt.Errorf("decode the annotations of a custom resource: %w", err)
 			}
@@ -57,19 +62,13 @@ func (d Decoder) packMetadata(packed map[string]any, raw json.RawMessage) (tooLa
 				continue
 			}
 		}
-		if len(value) > maxMetadataBytes || boundedyaml.JSONValues(value) > maxMetadataValues {
-			if key == fieldOwnerReferences {
-				continue
-			}
-			tooLarge = fmt.Sprintf("metadata.%s has %d bytes, but the limits are %d bytes and %d entries: remove entries", key, len(value), maxMetadataBytes, maxMetadataValues)
-			if value, err = shortened(key, value); err != nil {
+		if len(value) > keep || exceedsLimits(value) {
+			var problem string
+			if value, problem, err = shortened(packed, key, value); err != nil {
 				return "", fmt.Errorf("decode metadata.%s of a custom resource: %w", key, err)
 			}
-			if value == nil {
+			if tooLarge = cmp.Or(problem, tooLarge); value == nil {
 				continue
-			}
-			if key == fieldFinalizers {
-				packed[keyFinalizersCut] = "true"
 			}
 		}
 		var decoded any
@@ -88,31 +87,63 @@ func (d Decoder) packMetadata(packed map[string]any, raw json.RawMessage) (tooLa
 	return tooLarge, nil
 }
 
-// filterAnnotations returns the annotations whose names the function accepts, nil for none.
-func filterAnnotations(raw json.RawMessage, keep func(name string) bool) (json.RawMessage, error) {
-	var all map[string]json.RawMessage
+// filterAnnotations returns the annotations that the function accepts, nil for none.
+func filterAnnotations(raw json.RawMessage, keep func(name, value string) bool) (json.RawMessage, error) {
+	var all map[string]string
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool { return !keep(name) })
+	maps.DeleteFunc(all, func(name, value string) bool { return !keep(name, value) })
 	if len(all) == 0 {
 		return nil, nil
 	}
 	return json.Marshal(all)
 }
 
-// shortened returns the part of an oversized metadata field that the operator needs: its
-// own annotations and finalizers, and nothing of other fields.
-func shortened(key string, raw json.RawMessage) (json.RawMessage, error) {
+func exceedsLimits(value json.RawMessage) bool {
+	return len(value) > maxMetadataBytes || boundedyaml.JSONValues(value) > maxMetadataValues
+}
+
+// shortened returns the part of a large metadata field that the operator needs, nil for none,
+// and a message if the field exceeds a limit. It marks what is missing in the packed custom
+// resource.
+func shortened(packed map[string]any, key string, value json.RawMessage) (needed json.RawMessage, problem string, err error) {
+	if key == fieldOwnerReferences {
+		return nil, "", nil
+	}
+	if needed, err = neededOf(key, value); err != nil {
+		return nil, "", err
+	}
+	if key == fieldFinalizers {
+		packed[keyFinalizersCut] = "true"
+	}
+	switch {
+	case exceedsLimits(value):
+		problem = fmt.Sprintf("metadata.%s has %d bytes, but the limits are %d bytes and %d entries: remove entries", key, len(value), maxMetadataBytes, maxMetadataValues)
+	case len(needed) > maxNeededBytes:
+		problem = fmt.Sprintf("the annotations for the operator have %d bytes, but the limit is %d bytes: shorten them", len(needed), maxNeededBytes)
+	default:
+		packed[keyPartial] = false
+	}
+	if len(needed) > maxNeededBytes {
+		needed, err = filterAnnotations(needed, func(name, value string) bool { return annotations.IsRead(name) && len(value) <= maxShortAnnotation })
+	}
+	return needed, problem, err
+}
+
+// neededOf returns the part of a metadata field that the operator needs: its own annotations
+// and finalizers, and nothing of other fields.
+func neededOf(key string, raw json.RawMessage) (json.RawMessage, error) {
 	switch key {
 	case fieldAnnotations:
-		return filterAnnotations(raw, isNeeded)
+		return filterAnnotations(raw, func(name, _ string) bool { return isNeeded(name) })
 	case fieldFinalizers:
 		var all []string
 		if err := json.Unmarshal(raw, &all); err != nil {
 			return nil, err
 		}
-		return json.Marshal(slices.DeleteFunc(all, func(name string) bool { return !isNeeded(name) }))
+		slices.Sort(all)
+		return json.Marshal(slices.DeleteFunc(slices.Compact(all), func(name string) bool { return !isNeeded(name) }))
 	default:
 		return nil, nil
 	}

@@ -35,6 +35,8 @@ const (
 	keyTooLarge = api.Domain + "/too-large"
 	// keyEdits holds the Edits, as JSON.
 	keyEdits = api.Domain + "/edits"
+	// keyPartial is set if the content is not kept. It holds whether the content is Large.
+	keyPartial = api.Domain + "/partial"
 	// keyFinalizersCut is set if the list of finalizers is not complete.
 	keyFinalizersCut = api.Domain + "/finalizers-cut"
 )
@@ -44,6 +46,16 @@ const (
 	fieldStatus   = "status"
 	fieldMetadata = "metadata"
 )
+
+// Limits in bytes above which a cache does not keep content, because the number of custom
+// resources is not limited. Client.Get reads it again.
+const (
+	keptBytes         = 8 << 10
+	keptMetadataBytes = 4 << 10
+)
+
+// ErrPartial marks a custom resource whose content is not kept.
+var ErrPartial = errors.New("the content of the custom resource is not in memory")
 
 // ErrTooLarge marks a custom resource that exceeds MaxBytes or MaxValues, or
 // whose metadata exceeds the limits for metadata.
@@ -56,8 +68,25 @@ type Decoder struct {
 	Scale []string
 }
 
-// Decode returns a packed custom resource.
+// Decode returns a packed custom resource for a cache. It is partial above some size.
 func (d Decoder) Decode(data []byte) (*unstructured.Unstructured, error) {
+	cr, err := d.decode(data, keptMetadataBytes)
+	if err != nil {
+		return nil, err
+	}
+	if bytes, _ := sizeOf(cr); bytes > keptBytes {
+		cr.Object[keyPartial] = Large(cr)
+	}
+	if Partial(cr) {
+		for _, name := range contentOf(cr) {
+			delete(cr.Object, name)
+		}
+	}
+	return cr, nil
+}
+
+// decode returns a packed custom resource, with fields of the metadata up to a size.
+func (d Decoder) decode(data []byte, metadataBytes int) (*unstructured.Unstructured, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {
 		return nil, fmt.Errorf("decode a custom resource: %w", err)
@@ -73,7 +102,7 @@ func (d Decoder) Decode(data []byte) (*unstructured.Unstructured, error) {
 		}
 		delete(fields, key)
 	}
-	tooLarge, err := d.packMetadata(packed, fields[fieldMetadata])
+	tooLarge, err := d.packMetadata(packed, fields[fieldMetadata], metadataBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +139,36 @@ func Packed(cr *unstructured.Unstructured) bool {
 	return packed
 }
 
+// contentOf returns the names of the fields that a packed custom resource holds as text, except
+// the status.
+func contentOf(cr *unstructured.Unstructured) (names []string) {
+	for name := range cr.Object {
+		switch name {
+		case keyDigest, keyTooLarge, keyEdits, keyPartial, keyFinalizersCut, fieldStatus, "apiVersion", "kind", fieldMetadata:
+		default:
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// sizeOf returns the bytes and the number of values of the content.
+func sizeOf(cr *unstructured.Unstructured) (bytes, count int) {
+	for _, name := range contentOf(cr) {
+		if text, is := cr.Object[name].(string); is {
+			bytes += len(text)
+			count += boundedyaml.JSONValues(text)
+		}
+	}
+	return bytes, count
+}
+
+// Partial reports whether the content of a custom resource is not kept.
+func Partial(cr *unstructured.Unstructured) bool {
+	_, partial := cr.Object[keyPartial]
+	return partial
+}
+
 // Digest returns the digest of the text of all fields except metadata and status, "" if the
 // custom resource is not packed. Different texts can hold equal values, so that a different
 // digest does not prove a different spec.
@@ -143,30 +202,27 @@ func Expand(cr *unstructured.Unstructured) (map[string]any, error) {
 	if err := TooLarge(cr); err != nil {
 		return nil, err
 	}
+	if Partial(cr) {
+		return nil, ErrPartial
+	}
 	if Large(cr) {
 		expandsLarge.Lock()
 		defer expandsLarge.Unlock()
 	}
-	object := make(map[string]any, len(cr.Object))
-	for key, value := range cr.Object {
-		switch key {
-		case keyDigest, keyEdits, keyFinalizersCut, fieldStatus:
-		case "apiVersion", "kind", fieldMetadata:
-			object[key] = value
-		default:
-			text, _ := value.(string)
-			var decoded any
-			if err := utiljson.Unmarshal([]byte(text), &decoded); err != nil {
-				return nil, fmt.Errorf("decode %s: %w", key, err)
-			}
-			object[key] = decoded
+	object := Metadata(cr)
+	for _, name := range contentOf(cr) {
+		text, _ := cr.Object[name].(string)
+		var decoded any
+		if err := utiljson.Unmarshal([]byte(text), &decoded); err != nil {
+			return nil, fmt.Errorf("decode %s: %w", name, err)
 		}
+		object[name] = decoded
 	}
 	return object, nil
 }
 
 // Metadata returns apiVersion, kind and metadata of a custom resource, for templates over a
-// custom resource that is too large to expand.
+// custom resource whose content is too large or not kept.
 func Metadata(cr *unstructured.Unstructured) map[string]any {
 	return map[string]any{"apiVersion": cr.GetAPIVersion(), "kind": cr.GetKind(), fieldMetadata: cr.Object[fieldMetadata]}
 }
@@ -183,12 +239,9 @@ var expandsLarge sync.Mutex
 // Large reports whether a custom resource is so large that its content must not be kept
 // longer than needed.
 func Large(cr *unstructured.Unstructured) bool {
-	size, count := 0, 0
-	for key, value := range cr.Object {
-		if text, is := value.(string); is && key != fieldStatus {
-			size += len(text)
-			count += boundedyaml.JSONValues(text)
-		}
+	if large, partial := cr.Object[keyPartial].(bool); partial {
+		return large
 	}
-	return size > largeBytes || count > largeValues
+	bytes, count := sizeOf(cr)
+	return bytes > largeBytes || count > largeValues
 }

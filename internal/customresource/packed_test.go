@@ -13,11 +13,13 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/testenv"
 )
 
+// decode returns a packed custom resource with all its content.
 func decode(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
-	cr, err := Decoder{Scale: []string{"spec", "replicas"}}.Decode([]byte(text))
+	cr, err := Decoder{Scale: []string{"spec", "replicas"}}.decode([]byte(text), maxMetadataBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,6 +139,76 @@ func TestDecode_BoundsMetadata(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDecode_DropsLargeContent: a cache keeps no content above a few kilobytes.
+func TestDecode_DropsLargeContent(t *testing.T) {
+	long := func(n int) string { return strings.Repeat("x", n) }
+	for _, test := range []struct {
+		name, metadata, spec string
+		partial, large       bool
+		kept                 map[string]any
+	}{
+		{"a small one", `"labels":{"a":"b"}`, `{"a":"` + long(keptBytes-8) + `"}`, false, false, map[string]any{"labels": map[string]any{"a": "b"}}},
+		{"a spec", `"labels":{"a":"b"}`, `{"a":"` + long(keptBytes-7) + `"}`, true, false, map[string]any{"labels": map[string]any{"a": "b"}}},
+		{"a large spec", ``, `{"a":"` + long(largeBytes) + `"}`, true, true, map[string]any{}},
+		{"a spec with many values", ``, `{"a":[` + strings.Repeat("0,", largeValues) + `0]}`, true, true, map[string]any{}},
+		{"labels", `"labels":{"a":"` + long(keptMetadataBytes) + `"}`, `{}`, true, false, map[string]any{}},
+		{
+			"annotations", `"annotations":{"a":"` + long(keptMetadataBytes) + `","chartwright.dev/pause":"true"}`, `{}`, true, false,
+			map[string]any{"annotations": map[string]any{"chartwright.dev/pause": "true"}},
+		},
+		{
+			"finalizers", `"finalizers":["` + long(keptMetadataBytes) + `"` + strings.Repeat(`,"`+api.Finalizer+`"`, 100) + `]`, `{}`, true, false,
+			map[string]any{"finalizers": []any{api.Finalizer}},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			text := `{"apiVersion":"g/v1","kind":"K","metadata":{` + test.metadata + `},"spec":` + test.spec + `}`
+			cr, err := Decoder{}.Decode([]byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = Expand(cr)
+			if Partial(cr) != test.partial || errors.Is(err, ErrPartial) != test.partial || (cr.Object["spec"] == nil) != test.partial {
+				t.Errorf("partial %v, error %v", Partial(cr), err)
+			}
+			if diff := cmp.Diff(test.kept, cr.Object["metadata"]); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			whole := decode(t, text)
+			if Large(cr) != test.large || Large(whole) != test.large || Digest(cr) != Digest(whole) || Partial(whole) || !AllFinalizers(whole) {
+				t.Errorf("large %v, with all content %v", Large(cr), Large(whole))
+			}
+		})
+	}
+}
+
+// TestDecode_BoundsItsOwnAnnotations: a client can set many annotations that the operator
+// could need, so that their size is limited, too.
+func TestDecode_BoundsItsOwnAnnotations(t *testing.T) {
+	cr, err := Decoder{}.Decode([]byte(`{"apiVersion":"g/v1","kind":"K","metadata":{"annotations":{"chartwright.dev/pause":"true",` +
+		`"chartwright.dev/other":"x","chartwright.dev/upgrade-description":"` + strings.Repeat("x", maxNeededBytes) + `"}},"spec":{}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := TooLarge(cr); err == nil || !strings.Contains(err.Error(), "the annotations for the operator have 82") {
+		t.Errorf("error %v", err)
+	}
+	if diff := cmp.Diff(map[string]string{"chartwright.dev/pause": "true"}, cr.GetAnnotations()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDecode_KeepsLittleOfOversizedCustomResources(t *testing.T) {
+	text := testenv.Oversized("g/v1", "K", "web", nil, api.AnnotationDependsOn, api.AnnotationUpgradeDescription, api.AnnotationReconcile)
+	testenv.ExpectRetained(t, 8<<10, func(int) any {
+		cr, err := Decoder{Scale: []string{"spec", "replicas"}}.Decode(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cr
+	})
 }
 
 func TestDecode_BoundsStatus(t *testing.T) {

@@ -96,7 +96,7 @@ func (k *KindManager) startKind(ctx context.Context, state *kindState, mapping *
 	}
 	state.served = s
 	s.object.SetGroupVersionKind(kind.GVK())
-	k.patcher.SetDecoder(kind.GVK(), decoderOf(kind))
+	k.resources.SetDecoder(kind.GVK(), decoderOf(kind))
 	all := k.scopes
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		all = scopes{k.scopes.clusterScope(until, s.tasks)}

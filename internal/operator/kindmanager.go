@@ -26,7 +26,7 @@ type KindManager struct {
 	// chartKinds is closed when set has the ChartKinds that were served before a restart.
 	chartKinds  <-chan struct{}
 	shared      reconcile.Shared
-	patcher     *customresource.Patcher
+	resources   *customresource.Client
 	reconcilers *reconcilers
 	informers
 	// sources are the watches of the sources of values, observed those of the objects that

@@ -185,17 +185,17 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	if chartKinds, restored, err = live.newController(mgr); err != nil {
 		return err
 	}
-	patcher := customresource.NewPatcher(mgr.GetConfig(), mgr.GetHTTPClient(), mapper, nil)
+	resources := customresource.NewClient(mgr.GetConfig(), mgr.GetHTTPClient(), mapper, nil)
 	kinds := &KindManager{
 		options: options, set: set, loaded: loaded, chartKinds: restored, reconcilers: served, informers: caches, sources: sourced, observed: observes, dependencies: dependent,
-		recordKinds: limited, crds: crds, installer: installer, signingKey: key, readiness: ready, patcher: patcher,
+		recordKinds: limited, crds: crds, installer: installer, signingKey: key, readiness: ready, resources: resources,
 		first: map[schema.GroupKind]kindset.Entry{}, ended: make(chan *servedKind), emptied: make(chan *servedKind),
 		unserved: make(chan *servedKind), opened: make(chan struct{}, 1),
 		shared: reconcile.Shared{
 			Operator:           options.Name,
 			ReconcilePeriod:    options.ReconcilePeriod,
 			MinReconcilePeriod: options.MinReconcilePeriod,
-			Patcher:            patcher,
+			Resources:          resources,
 			Actions:            helmClient,
 			Index:              index,
 			Inventory:          managed,

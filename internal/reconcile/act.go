@@ -63,18 +63,25 @@ func hasFinalizer(cr client.Object, finalizers ...string) bool {
 // patchFinalizer changes the finalizers. The patch contains the resourceVersion,
 // because it replaces the whole list.
 func (r *Reconciler) patchFinalizer(ctx context.Context, v *snapshot, change func(finalizers []string) []string) error {
-	before := v.CR.GetFinalizers()
+	cr := v.CR
+	if !customresource.AllFinalizers(cr) {
+		var err error
+		if cr, err = v.Complete(); err != nil {
+			return err
+		}
+	}
+	before := cr.GetFinalizers()
 	after := change(before)
 	if slices.Equal(before, after) {
 		return nil
 	}
-	if !customresource.AllFinalizers(v.CR) {
-		return fmt.Errorf("patch the finalizers: %w", customresource.TooLarge(v.CR))
+	if !customresource.AllFinalizers(cr) {
+		return fmt.Errorf("patch the finalizers: %w", customresource.TooLarge(cr))
 	}
-	changed := v.CR.DeepCopy()
+	changed := cr.DeepCopy()
 	changed.SetFinalizers(after)
-	patch := client.MergeFromWithOptions(v.CR, client.MergeFromWithOptimisticLock{})
-	err := r.Patcher.Patch(ctx, changed, patch)
+	patch := client.MergeFromWithOptions(cr, client.MergeFromWithOptimisticLock{})
+	err := r.Resources.Patch(ctx, changed, patch)
 	switch {
 	case apply.AnswerOf(err) == apply.Gone:
 		return nil

@@ -114,7 +114,7 @@ func (r *Reconciler) observeSpec(ctx context.Context, v *snapshot) error {
 		v.facts, v.Secrets = known, known.secrets
 		return nil
 	}
-	object, spec, err := expand(v.CR)
+	object, spec, err := expand(v)
 	if err != nil {
 		return err
 	}
@@ -136,9 +136,18 @@ func (r *Reconciler) observeSpec(ctx context.Context, v *snapshot) error {
 	return nil
 }
 
+// content returns the content of a custom resource.
+func content(v *snapshot) (map[string]any, error) {
+	cr, err := v.Complete()
+	if err != nil {
+		return nil, err
+	}
+	return customresource.Expand(cr)
+}
+
 // expand returns the content of a custom resource and the values in its spec.
-func expand(cr *unstructured.Unstructured) (object, spec map[string]any, err error) {
-	if object, err = customresource.Expand(cr); err != nil {
+func expand(v *snapshot) (object, spec map[string]any, err error) {
+	if object, err = content(v); err != nil {
 		return nil, nil, err
 	}
 	spec, err = values.FromSpec(object)
@@ -151,7 +160,7 @@ func (r *Reconciler) valuesOf(ctx context.Context, v *snapshot) (map[string]any,
 	if v.values != nil || v.facts == nil {
 		return v.values, nil
 	}
-	_, spec, err := expand(v.CR)
+	_, spec, err := expand(v)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +189,7 @@ func (r *Reconciler) specAndScale(v *snapshot) (spec, scale string) {
 	if v.facts != nil {
 		return v.facts.spec, v.facts.scale
 	}
-	object, err := customresource.Expand(v.CR)
+	object, err := content(v)
 	if err != nil {
 		return status.Token(customresource.Digest(v.CR)), r.scaleOf(nil)
 	}

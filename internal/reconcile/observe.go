@@ -1,6 +1,8 @@
 package reconcile
 
 import (
+	"sync"
+
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +45,8 @@ type snapshot struct {
 	queued bool
 	// dependencies are the objects that the custom resource depends on.
 	dependencies []dependencies.Ref
+	// incomplete is why the content of the custom resource could not be read, see complete.
+	incomplete error
 	// missing is the source of values that makes the values invalid because it does not exist
 	// or lacks a value, nil if no source is missing.
 	missing *valuesfrom.Ref
@@ -100,6 +104,9 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *
 	v := &snapshot{key: key, version: cr.GetResourceVersion(), Snapshot: status.Snapshot{
 		CR: cr, Requests: annotations.ParseWithFloor(cr.GetAnnotations(), r.periodFloor()),
 	}}
+	if customresource.Partial(cr) {
+		v.Read = sync.OnceValues(func() (*unstructured.Unstructured, error) { return r.complete(ctx, v) })
+	}
 	o := &v.Observation
 	*o = plan.Observation{
 		Now:       r.Now(),
@@ -122,6 +129,9 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *
 		o.Newest = r.revision(v)
 	}
 	err := r.observeInputs(ctx, v)
+	if v.incomplete != nil {
+		return nil, v.incomplete
+	}
 	// The values are not invalid if inputs could not be read at present.
 	unread, lasting := errors.Is(err, errSourceUnread) || errors.Is(err, errUndiscovered), false
 	r.memory.ifKnown(cr.GetUID(), func(m *remembered) { lasting = lasts(&m.unreadSince, unread, o.Now) })
@@ -144,10 +154,28 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *
 	r.observeChange(v)
 	r.observeObjects(v)
 	r.observeFailures(v)
+	if v.incomplete != nil {
+		return nil, v.incomplete
+	}
 	if r.Permissions != nil {
 		v.MissingRules, v.RulesKnown = r.Permissions.Missing(v.Release.Namespace)
 	}
 	return v, nil
+}
+
+// complete reads a custom resource with the content that its cached copy lacks. The caller can
+// be an action, which outlives the reconciliation.
+func (r *Reconciler) complete(ctx context.Context, v *snapshot) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sourceTimeout)
+	defer cancel()
+	cr, err := r.Resources.Complete(ctx, v.CR)
+	switch {
+	case err != nil:
+		v.incomplete = fmt.Errorf("read the custom resource: %w", err)
+	case cr.GetUID() != v.CR.GetUID() || customresource.Digest(cr) != customresource.Digest(v.CR):
+		v.incomplete = fmt.Errorf("%w: the custom resource has changed", release.ErrStale)
+	}
+	return cr, v.incomplete
 }
 
 // invalid returns the problem of invalid inputs.

@@ -37,7 +37,7 @@ type Shared struct {
 	ReconcilePeriod time.Duration
 	// MinReconcilePeriod is the shortest period that an annotation may set.
 	MinReconcilePeriod time.Duration
-	Patcher            Patcher
+	Resources          Resources
 	Actions            Actions
 	Index              *release.Index
 	Inventory          inventory.Inventory
@@ -68,9 +68,11 @@ type Shared struct {
 	Now func() time.Time
 }
 
-// Patcher patches custom resources. It replaces the content of a custom resource by
-// the response of the API server, packed as in package customresource.
-type Patcher interface {
+// Resources reads and patches custom resources, packed as in package customresource. A patch
+// replaces the content of a custom resource by the response of the API server.
+type Resources interface {
+	// Complete returns a custom resource with all its content, as it is now in the API server.
+	Complete(ctx context.Context, cr *unstructured.Unstructured) (*unstructured.Unstructured, error)
 	Patch(ctx context.Context, cr *unstructured.Unstructured, patch client.Patch) error
 	PatchStatus(ctx context.Context, cr *unstructured.Unstructured, patch client.Patch) error
 }

@@ -57,7 +57,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, v *snapshot, d plan.Decisi
 		return false, fmt.Errorf("encode the status: %w", err)
 	}
 	patched := v.CR.DeepCopy()
-	switch err = r.Patcher.PatchStatus(ctx, patched, client.RawPatch(types.MergePatchType, data)); {
+	switch err = r.Resources.PatchStatus(ctx, patched, client.RawPatch(types.MergePatchType, data)); {
 	case apply.AnswerOf(err) == apply.Gone:
 		return false, nil
 	case err != nil:

@@ -18,7 +18,7 @@ import (
 	"github.com/chartwright/chartwright/internal/plan"
 )
 
-// racing is a Patcher with another client, which writes before the first patch of the status.
+// racing is Resources with another client, which writes before the first patch of the status.
 type racing struct {
 	*memoryAPI
 	write func()
@@ -37,7 +37,7 @@ func TestReport_KeepsConditionsOfOthers(t *testing.T) {
 	w.stored(1, api.StatusDeployed)
 	w.applied()
 	w.apiServer.written(&unstructured.Unstructured{})
-	w.Patcher = &racing{w.apiServer, sync.OnceFunc(func() {
+	w.Resources = &racing{w.apiServer, sync.OnceFunc(func() {
 		scanned := map[string]any{"type": "ScanDone", "status": "True", "reason": "Scanned", "message": "", "lastTransitionTime": "2026-05-06T07:08:09Z"}
 		w.apiServer.cr.Object["status"] = map[string]any{"conditions": []any{scanned}}
 		w.apiServer.written(&unstructured.Unstructured{})
@@ -50,7 +50,7 @@ func TestReport_KeepsConditionsOfOthers(t *testing.T) {
 	}
 }
 
-// unserved is a Patcher of an API server that answers with a 404 page, as for a path that it
+// unserved is Resources of an API server that answers with a 404 page, as for a path that it
 // does not serve.
 type unserved struct {
 	*memoryAPI
@@ -89,7 +89,7 @@ func TestReport_RepeatsPatchAfterUnservedPath(t *testing.T) {
 				w.apiServer.cr.SetFinalizers(nil)
 			}
 			at.memoryAPI = w.apiServer
-			w.Patcher = &at
+			w.Resources = &at
 			if _, err := w.Reconcile(t.Context(), ctrl.Request{NamespacedName: webKey}); err == nil || !strings.Contains(err.Error(), "patch the "+name) {
 				t.Errorf("error %v", err)
 			}

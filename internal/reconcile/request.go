@@ -5,10 +5,8 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/api/annotations"
-	"github.com/chartwright/chartwright/internal/customresource"
 	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/plan"
@@ -142,7 +140,8 @@ func (v *snapshot) steered(step plan.Step) annotations.Action {
 type redactor struct {
 	// stored returns the secrets in stored values; nil if the action renders the chart.
 	stored func(map[string]any) valuesfrom.Secrets
-	cr     *unstructured.Unstructured
+	// authored returns what the author of the custom resource has written.
+	authored func() []string
 
 	mu      sync.Mutex
 	secrets valuesfrom.Secrets
@@ -150,12 +149,12 @@ type redactor struct {
 
 // redactorFor returns the redactor of one action on a custom resource.
 func (r *Reconciler) redactorFor(v *snapshot, step plan.Step) *redactor {
-	redactor := &redactor{secrets: v.Secrets, cr: v.CR}
+	redactor := &redactor{secrets: v.Secrets, authored: v.Authored}
 	renders := step == plan.StepInstall || step == plan.StepUpgrade
 	if len(r.Kind.Sources) > 0 && !renders {
 		redactor.stored = func(values map[string]any) valuesfrom.Secrets {
 			// If the spec cannot be expanded, every value counts as secret.
-			object, _ := customresource.Expand(v.CR)
+			object, _ := content(v)
 			spec, _ := object["spec"].(map[string]any)
 			return valuesfrom.SecretsBeside(values, spec, r.Kind.Overrides)
 		}
@@ -186,9 +185,7 @@ func (h *redactor) known() valuesfrom.Secrets {
 }
 
 // Redact removes secret values from a text.
-func (h *redactor) Redact(text string) string {
-	return h.known().RedactExcept(text, func() []string { return customresource.Texts(h.cr) })
-}
+func (h *redactor) Redact(text string) string { return h.known().RedactExcept(text, h.authored) }
 
 // RedactParts also removes parts of secret values.
 func (h *redactor) RedactParts(text string) string { return h.known().RedactParts(text) }

@@ -52,9 +52,13 @@ func evaluate[T any](r *Reconciler, v *snapshot, name string, function func(obje
 	if value, is := known.value.(T); is {
 		return value, known.err
 	}
-	object, tooLarge := customresource.Expand(v.CR)
+	cr, err := v.Complete()
+	if err != nil {
+		return *new(T), err
+	}
+	object, tooLarge := customresource.Expand(cr)
 	if tooLarge != nil {
-		object = customresource.Metadata(v.CR)
+		object = customresource.Metadata(cr)
 	}
 	value, err := function(object)
 	if err != nil && tooLarge != nil {

@@ -87,7 +87,7 @@ func newWorld(t *testing.T) *world {
 	counted := metrics.New(nil, metrics.Sources{})
 	w.Reconciler = &Reconciler{
 		Shared: Shared{
-			Operator: "chartwright", Patcher: w.apiServer, Actions: w.actions,
+			Operator: "chartwright", Resources: w.apiServer, Actions: w.actions,
 			Index:     release.NewIndex(func(release.Record) {}),
 			Inventory: inventory.Inventory{Index: inventory.NewIndex(func(types.UID) {}, func(types.UID) {})},
 			Recorder:  record.NewFakeRecorder(100), Metrics: counted,
@@ -298,6 +298,12 @@ func (m *memoryAPI) Get(_ context.Context, key client.ObjectKey, into client.Obj
 	}
 	m.cr.DeepCopyInto(into.(*unstructured.Unstructured))
 	return nil
+}
+
+// Complete returns the custom resource.
+func (m *memoryAPI) Complete(ctx context.Context, cr *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	whole := &unstructured.Unstructured{}
+	return whole, m.Get(ctx, client.ObjectKeyFromObject(cr), whole)
 }
 
 func (m *memoryAPI) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }

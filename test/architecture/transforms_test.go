@@ -29,7 +29,7 @@ var transforms = map[string]string{
 	"internal/operator/chartkinds/controller.go: NewSharedIndexInformer": "only administrators write ChartKinds",
 	"internal/operator/chartkinds/counter.go: NewSharedIndexInformer":    "SetTransform",
 	"internal/operator/crdwatch/watcher.go: NewSharedIndexInformer":      "SetTransform",
-	"internal/operator/kind.go: NewSharedIndexInformer":                  "internal/customresource: TestDecode_RefusesWhatIsTooLarge",
+	"internal/operator/kind.go: NewSharedIndexInformer":                  "internal/customresource: TestDecode_KeepsLittleOfOversizedCustomResources",
 	"internal/operator/signingkey/signingkey.go: NewSharedIndexInformer": "one Secret in the namespace of the operator",
 }
 

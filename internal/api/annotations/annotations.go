@@ -179,11 +179,14 @@ var aliases = map[string]string{
 	api.AnnotationOperatorSDKUninstallDescription:  api.AnnotationUninstallDescription,
 }
 
-// IsKnown reports whether the operator reads an annotation.
-func IsKnown(key string) bool {
+// IsKnown reports whether the operator reads an annotation, or refuses it as unknown.
+func IsKnown(key string) bool { return IsRead(key) || strings.HasPrefix(key, api.Domain+"/") }
+
+// IsRead reports whether the operator reads an annotation.
+func IsRead(key string) bool {
 	_, alias := aliases[key]
 	_, read := readers[key]
-	return alias || read || strings.HasPrefix(key, api.Domain+"/")
+	return alias || read
 }
 
 // Parse reads the annotations of a custom resource.

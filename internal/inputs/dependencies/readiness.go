@@ -2,6 +2,7 @@ package dependencies
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -78,7 +79,10 @@ func evaluate(o *unstructured.Unstructured, rule *health.Rule, served bool) resu
 	object := o.Object
 	if customresource.Packed(o) {
 		content, err := customresource.Expand(o)
-		if err != nil {
+		switch {
+		case errors.Is(err, customresource.ErrPartial):
+			content = customresource.Metadata(o)
+		case err != nil:
 			return notReady(err.Error())
 		}
 		object = maps.Clone(content)

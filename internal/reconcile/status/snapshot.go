@@ -21,7 +21,10 @@ import (
 
 // Snapshot is what the status of a custom resource depends on.
 type Snapshot struct {
+	// CR is the custom resource, whose content may not be in memory; see Complete.
 	CR *unstructured.Unstructured
+	// Read reads the custom resource with all its content from the API server. Nil if CR has it.
+	Read func() (*unstructured.Unstructured, error)
 	// Release is the namespace and name of the release, which may not exist yet.
 	Release types.NamespacedName
 	// History are the records of the release, newest first.
@@ -114,10 +117,25 @@ func (f *Failure) of(target plan.TargetKey) *Failure {
 	return f
 }
 
-// Redact returns a text without secrets. Texts that the author has written stay whole.
-func (v *Snapshot) Redact(text string) string {
-	return v.Secrets.RedactExcept(text, func() []string { return customresource.Texts(v.CR) })
+// Complete returns the custom resource with all its content.
+func (v *Snapshot) Complete() (*unstructured.Unstructured, error) {
+	if v.Read == nil {
+		return v.CR, nil
+	}
+	return v.Read()
 }
+
+// Authored returns what the author has written, or less if it cannot be read.
+func (v *Snapshot) Authored() []string {
+	cr, err := v.Complete()
+	if err != nil {
+		cr = v.CR
+	}
+	return customresource.Texts(cr)
+}
+
+// Redact returns a text without secrets. Texts that the author has written stay whole.
+func (v *Snapshot) Redact(text string) string { return v.Secrets.RedactExcept(text, v.Authored) }
 
 // Fields are the kind's own status fields.
 type Fields struct {
