@@ -9,9 +9,11 @@ import (
 	"net/http"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -57,18 +59,27 @@ func (c *Client) SetDecoder(gvk schema.GroupVersionKind, decoder Decoder) {
 	delete(c.clients, gvk)
 }
 
-// Complete returns a custom resource with all its content, as it is now in the API server.
+// Complete returns a custom resource with all its content, as it is now in the API server. It
+// lists, because the operator's role permits no get.
 func (c *Client) Complete(ctx context.Context, cr *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	from, err := c.client(cr.GroupVersionKind())
 	if err != nil {
 		return nil, err
 	}
-	data, err := from.rest.Get().NamespaceIfScoped(cr.GetNamespace(), cr.GetNamespace() != "").
-		Resource(from.mapping.Resource.Resource).Name(cr.GetName()).Do(ctx).Raw()
+	resource := from.mapping.Resource
+	data, err := from.rest.Get().NamespaceIfScoped(cr.GetNamespace(), cr.GetNamespace() != "").Resource(resource.Resource).
+		Param("fieldSelector", fields.OneTermEqualSelector("metadata.name", cr.GetName()).String()).Do(ctx).Raw()
 	if err != nil {
 		return nil, err
 	}
-	return from.decoder.decode(data, maxMetadataBytes)
+	var list struct{ Items []json.RawMessage }
+	if err := json.Unmarshal(data, &list); err != nil {
+		return nil, fmt.Errorf("decode a list of custom resources: %w", err)
+	}
+	if len(list.Items) != 1 {
+		return nil, apierrors.NewNotFound(resource.GroupResource(), cr.GetName())
+	}
+	return from.decoder.decode(list.Items[0], maxMetadataBytes)
 }
 
 // Patch patches a custom resource and replaces its content by the response.

@@ -156,7 +156,7 @@ func TestClient_ReturnsPackedResources(t *testing.T) {
 	var asked []string
 	answer := named("web", "2", `{"a":1}`)
 	config := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.Method+" "+r.URL.Path+" "+r.Header.Get("Content-Type"))
+		asked = append(asked, r.Method+" "+r.URL.RequestURI()+" "+r.Header.Get("Content-Type"))
 		if len(asked) == 2 {
 			w.WriteHeader(http.StatusUnprocessableEntity)
 			_, _ = fmt.Fprint(w, refusal)
@@ -179,15 +179,20 @@ func TestClient_ReturnsPackedResources(t *testing.T) {
 		t.Errorf("%v, %v", cr.Object, err)
 	}
 	large := `{"a":"` + strings.Repeat("x", keptBytes) + `"}`
-	answer = named("web", "3", large)
+	answer = `{"items":[` + named("web", "3", large) + `]}`
 	if whole, err := of.Complete(t.Context(), cr); err != nil || whole.Object["spec"] != large {
 		t.Errorf("%v, %v", whole, err)
 	}
+	answer = `{"items":[]}`
+	if _, err := of.Complete(t.Context(), cr); !apierrors.IsNotFound(err) {
+		t.Error(err)
+	}
+	answer = named("web", "3", large)
 	if err := of.Patch(t.Context(), cr, patch); err != nil || !Partial(cr) {
 		t.Errorf("%v, %v", cr.Object, err)
 	}
 	want := "[PATCH /apis/g/v1/namespaces/apps/ks/web/status application/merge-patch+json PATCH /apis/g/v1/namespaces/apps/ks/web application/merge-patch+json " +
-		"GET /apis/g/v1/namespaces/apps/ks/web  PATCH /apis/g/v1/namespaces/apps/ks/web application/merge-patch+json]"
+		"GET /apis/g/v1/namespaces/apps/ks?fieldSelector=metadata.name%3Dweb  GET /apis/g/v1/namespaces/apps/ks?fieldSelector=metadata.name%3Dweb  PATCH /apis/g/v1/namespaces/apps/ks/web application/merge-patch+json]"
 	if got := fmt.Sprint(asked); got != want {
 		t.Errorf("asked %s, want %s", got, want)
 	}

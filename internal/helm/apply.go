@@ -122,10 +122,16 @@ func (k *kubeClient) prepare(o apply.Object) (apply.Object, error) {
 
 func (k *kubeClient) prepareWith(o apply.Object, refer bool) (apply.Object, error) {
 	o.SetLabels(labels.Merge(o.GetLabels(), map[string]string{api.LabelManagedBy: api.ManagedByHelm}))
-	o.SetAnnotations(labels.Merge(o.GetAnnotations(), map[string]string{
+	annotations := labels.Merge(o.GetAnnotations(), map[string]string{
 		api.AnnotationReleaseName:      k.Release,
 		api.AnnotationReleaseNamespace: k.Namespace,
-	}))
+	})
+	if !apply.IsProtected(o.Unstructured) {
+		// An author whose values become annotations must not end the protection that an
+		// administrator has set.
+		delete(annotations, api.AnnotationProtect)
+	}
+	o.SetAnnotations(annotations)
 	prepared, err := apply.Prepare(o.Unstructured, k.Owner, refer)
 	return apply.Object{Unstructured: prepared, Mapping: o.Mapping}, err
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 	"github.com/chartwright/chartwright/internal/chart/render"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
@@ -157,7 +158,16 @@ type lookupTransport struct {
 	prefix string
 	mu     sync.Mutex
 	seen   map[string]cachedResponse
+	// bytes and values are what the responses so far have.
+	bytes, values int
 }
+
+// Limits of all that the lookups of one render read, as JSON. Decoded, a key with a short value
+// takes about 250 bytes.
+const (
+	maxLookupBytes  = 8 << 20
+	maxLookupValues = 100_000
+)
 
 type cachedResponse struct {
 	response http.Response
@@ -180,8 +190,7 @@ func (t *lookupTransport) RoundTrip(request *http.Request) (*http.Response, erro
 		if err != nil {
 			return nil, err
 		}
-		body, err := io.ReadAll(response.Body)
-		_ = response.Body.Close()
+		body, err := t.read(path, response)
 		if err != nil {
 			return nil, err
 		}
@@ -202,6 +211,21 @@ func (t *lookupTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	response.Header = known.response.Header.Clone()
 	response.Body = io.NopCloser(bytes.NewReader(known.body))
 	return &response, nil
+}
+
+// read reads a response, within the limits.
+func (t *lookupTransport) read(path string, response *http.Response) ([]byte, error) {
+	defer func() { _ = response.Body.Close() }()
+	left := maxLookupBytes - t.bytes
+	body, err := io.ReadAll(io.LimitReader(response.Body, int64(left)+1))
+	if err != nil {
+		return nil, err
+	}
+	t.bytes += len(body)
+	if t.values += boundedyaml.JSONValues(body); t.bytes > maxLookupBytes || t.values > maxLookupValues {
+		return nil, fmt.Errorf("the lookups of the templates read more than %d MiB or %d values, the last of them %s: look up single objects instead of lists, or delete objects", maxLookupBytes>>20, maxLookupValues, path)
+	}
+	return body, nil
 }
 
 // isAbsence reports whether the body of a 404 names an object that does not exist. For Helm, each

@@ -81,6 +81,8 @@ type counting struct {
 	mu   sync.Mutex
 	seen []string
 	err  error
+	// body is the body of each response; if it is empty, the responses differ.
+	body string
 }
 
 func (c *counting) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -92,8 +94,15 @@ func (c *counting) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	return &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{"X-Test": {"a"}},
-		Body: io.NopCloser(strings.NewReader(fmt.Sprintf("%s, request %d", request.URL.Path, len(c.seen)))),
+		Body: io.NopCloser(strings.NewReader(c.answer(request.URL.Path))),
 	}, nil
+}
+
+func (c *counting) answer(path string) string {
+	if c.body != "" {
+		return c.body
+	}
+	return fmt.Sprintf("%s, request %d", path, len(c.seen))
 }
 
 func ask(t *testing.T, transport http.RoundTripper, path, accept string) (string, error) {
@@ -162,6 +171,32 @@ func TestLookup_CachesResponsesOfOneRender(t *testing.T) {
 	want := []string{"GET " + secret, "GET " + secret + "?limit=1", "GET /api/v1", "GET " + secret, "GET " + secret}
 	if diff := cmp.Diff(want, c.seen); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+// TestLookup_LimitsWhatOneRenderReads: a tenant can create any number of objects that a
+// template of the chart looks up.
+func TestLookup_LimitsWhatOneRenderReads(t *testing.T) {
+	for name, test := range map[string]struct {
+		body    string
+		answers int
+	}{
+		"bytes":  {`{"a":"` + strings.Repeat("x", maxLookupBytes/2-100) + `"}`, 2},
+		"values": {`[` + strings.Repeat("0,", maxLookupValues/3) + `0]`, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := counting{body: test.body}
+			render := &lookupTransport{next: &c, seen: map[string]cachedResponse{}, getter: lookupGetter{namespace: "apps"}}
+			for i := range test.answers {
+				if _, err := ask(t, render, fmt.Sprintf("/api/v1/namespaces/apps/secrets/%d", i), ""); err != nil {
+					t.Error(err)
+				}
+			}
+			_, err := ask(t, render, "/api/v1/namespaces/apps/secrets", "")
+			if err == nil || !strings.Contains(err.Error(), "the last of them /api/v1/namespaces/apps/secrets: look up single objects") {
+				t.Errorf("error %v", err)
+			}
+		})
 	}
 }
 

@@ -208,11 +208,11 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 			Recorder:           recorder,
 			Metrics:            counted,
 			Why: func(ctx context.Context, object apply.Key, uid types.UID) (string, error) {
-				cause, err := diagnose.Why(ctx, clientset, object, uid)
+				cause, err := diagnose.Why(forDiagnosis(ctx), clientset, object, uid)
 				return cause.WithAdvice(), err
 			},
 			Hook: func(ctx context.Context, hook apply.Key, uid types.UID) (api.HookState, string, error) {
-				found, err := diagnose.CheckHook(ctx, clientset, hook, uid, time.Now())
+				found, err := diagnose.CheckHook(forDiagnosis(ctx), clientset, hook, uid, time.Now())
 				return found.State, found.Why(), err
 			},
 			Namespaces:   options.Namespaces,

@@ -53,8 +53,21 @@ func (d deadline) RoundTrip(request *http.Request) (*http.Response, error) {
 		cancel()
 		return nil, err
 	}
-	response.Body = &body{ReadCloser: response.Body, ctx: ctx, cancel: cancel}
+	limit, _ := ctx.Value(responseLimit{}).(int)
+	response.Body = &body{ReadCloser: response.Body, ctx: ctx, cancel: cancel, limit: limit}
 	return response, nil
+}
+
+// responseLimit is the key of the largest size of a response in a context.
+type responseLimit struct{}
+
+// diagnosisBytes limits each response to a diagnosis. Tenants can create any number of objects
+// with the labels of an object that is not ready.
+const diagnosisBytes = 4 << 20
+
+// forDiagnosis returns the context of the requests of a diagnosis.
+func forDiagnosis(ctx context.Context) context.Context {
+	return context.WithValue(ctx, responseLimit{}, diagnosisBytes)
 }
 
 // body ends the deadline when it is closed.
@@ -62,11 +75,17 @@ type body struct {
 	io.ReadCloser
 	ctx    context.Context
 	cancel context.CancelFunc
+	// limit is the number of bytes above which a read fails, 0 for none, and read the number of
+	// bytes so far.
+	limit, read int
 }
 
 // Read reads until the deadline.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
+	if b.read += n; b.limit > 0 && b.read > b.limit {
+		return 0, fmt.Errorf("the response of the API server has more than %d bytes", b.limit)
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = explain(b.ctx, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 )
@@ -19,6 +20,9 @@ func silent(t *testing.T) *httptest.Server {
 		switch r.URL.Path {
 		case "/whole":
 			_, _ = io.WriteString(w, "all of it")
+			return
+		case "/large":
+			_, _ = io.WriteString(w, strings.Repeat("x", diagnosisBytes+1))
 			return
 		case "/part":
 			_, _ = io.WriteString(w, "a part of it")
@@ -71,5 +75,19 @@ func TestDeadline_NotForWatches(t *testing.T) {
 	}
 	if _, err := fetch(t, ctx, server.URL+"/none", time.Minute); errors.Is(err, errNoAnswer) || err == nil {
 		t.Errorf("a request that its caller canceled ended with %v", err)
+	}
+}
+
+// TestDiagnosis_ReadsNoLargeResponse: a tenant can create any number of objects with the labels
+// of an object that is not ready.
+func TestDiagnosis_ReadsNoLargeResponse(t *testing.T) {
+	server := silent(t)
+	if _, err := fetch(t, forDiagnosis(t.Context()), server.URL+"/large", time.Minute); err == nil || !strings.Contains(err.Error(), "has more than 4194304 bytes") {
+		t.Errorf("error %v", err)
+	}
+	for path, ctx := range map[string]context.Context{"/large": t.Context(), "/whole": forDiagnosis(t.Context())} {
+		if text, err := fetch(t, ctx, server.URL+path, time.Minute); err != nil || text == "" {
+			t.Errorf("%s: %d bytes, error %v", path, len(text), err)
+		}
 	}
 }

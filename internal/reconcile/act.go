@@ -119,6 +119,10 @@ func (r *Reconciler) run(ctx context.Context, v *snapshot, d plan.Decision) {
 	a := actions[d.Step]
 	logger := log.FromContext(ctx).WithValues("release", v.Release.Name, "action", d.Step)
 	var after time.Duration
+	if customresource.Partial(v.CR) {
+		// Many actions can wait for a slot.
+		r.readContent(ctx, v)
+	}
 	started := r.Pool.Run(queue.Task{
 		Release: v.Release, Owner: v.CR.GetUID(), Step: d.Step, Inputs: r.inputs(v, d.Step), Key: r.queueKey(v, d), Until: r.Until,
 		Done: func() { r.Wake(v.key, after) },

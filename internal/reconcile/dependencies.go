@@ -267,8 +267,14 @@ func cycleMessage(cycle []dependencies.Key) string {
 	for _, key := range append(cycle, cycle[0]) {
 		names = append(names, describe(key, "", key.Namespace))
 	}
+	if more := len(names) - maxInCycle; more > 0 {
+		names = append(append(names[:maxInCycle-1], fmt.Sprintf("%d more", more)), names[len(names)-1])
+	}
 	return "These custom resources depend on each other, so none can be first: " + strings.Join(names, " → ") + ". Remove one of the dependencies"
 }
+
+// maxInCycle is how many custom resources the message about a cycle names.
+const maxInCycle = 20
 
 // maxNamed is how many custom resources a message names.
 const maxNamed = 5

@@ -313,3 +313,14 @@ func TestRollout_DependencyBlocksNoOther(t *testing.T) {
 		t.Errorf("the other custom resource gets %v", turn)
 	}
 }
+
+func TestCycleMessage_NamesSome(t *testing.T) {
+	t.Parallel()
+	cycle := make([]dependencies.Key, 30)
+	for i := range cycle {
+		cycle[i] = dependencies.Key{GroupKind: schema.GroupKind{Kind: "Web"}, NamespacedName: types.NamespacedName{Name: strconv.Itoa(i)}}
+	}
+	if got := cycleMessage(cycle); !strings.Contains(got, " Web 18 → 11 more → Web 0. Remove") {
+		t.Error(got)
+	}
+}

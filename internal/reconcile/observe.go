@@ -105,7 +105,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *
 		CR: cr, Requests: annotations.ParseWithFloor(cr.GetAnnotations(), r.periodFloor()),
 	}}
 	if customresource.Partial(cr) {
-		v.Read = sync.OnceValues(func() (*unstructured.Unstructured, error) { return r.complete(ctx, v) })
+		r.readContent(ctx, v)
 	}
 	o := &v.Observation
 	*o = plan.Observation{
@@ -161,6 +161,11 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *
 		v.MissingRules, v.RulesKnown = r.Permissions.Missing(v.Release.Namespace)
 	}
 	return v, nil
+}
+
+// readContent makes a snapshot read the content when it is needed next.
+func (r *Reconciler) readContent(ctx context.Context, v *snapshot) {
+	v.values, v.Read = nil, sync.OnceValues(func() (*unstructured.Unstructured, error) { return r.complete(ctx, v) })
 }
 
 // complete reads a custom resource with the content that its cached copy lacks. The caller can

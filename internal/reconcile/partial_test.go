@@ -79,6 +79,14 @@ func TestObserve_ReadsContentOnlyWhenNeeded(t *testing.T) {
 	if err != nil || len(given["note"].(string)) != 50_001 || from.reads != 3 {
 		t.Errorf("values %v, error %v, %d reads", given, err, from.reads)
 	}
+	// What waits for a slot does not hold the content.
+	w.readContent(t.Context(), v)
+	if v.values != nil {
+		t.Errorf("values %v", v.values)
+	}
+	if given, err := w.valuesOf(t.Context(), v); err != nil || given["note"] == nil || from.reads != 4 {
+		t.Errorf("values %v, error %v, %d reads", given, err, from.reads)
+	}
 }
 
 // TestObserve_WithoutContent: nothing is decided while the content cannot be read, or is that

@@ -37,8 +37,9 @@ type arena struct {
 	victim *harness.Env
 
 	// plain is a kind whose entry allows nothing. clustered has cluster-scoped
-	// objects, sourced has valuesFrom and observe, and accounted has a ServiceAccount.
-	plain, clustered, sourced, accounted harness.Kind
+	// objects, sourced has valuesFrom and observe, accounted has a ServiceAccount,
+	// and reading looks up objects and has a Deployment that is never ready.
+	plain, clustered, sourced, accounted, reading harness.Kind
 
 	account  harness.Account
 	operator *harness.Operator
@@ -69,10 +70,10 @@ func newArenaWith(t *testing.T, fraction int64) *arena {
 	a := &arena{
 		t: t, own: env,
 		plain: env.NewKind("Plain"), clustered: env.NewKind("Clustered"),
-		sourced: env.NewKind("Sourced"), accounted: env.NewKind("Accounted"),
+		sourced: env.NewKind("Sourced"), accounted: env.NewKind("Accounted"), reading: env.NewKind("Reading"),
 		account: env.NewAccount(), memory: env.ManagerMemory() / fraction, probes: new(atomic.Int64),
 	}
-	for _, kind := range []harness.Kind{a.plain, a.clustered, a.sourced, a.accounted} {
+	for _, kind := range []harness.Kind{a.plain, a.clustered, a.sourced, a.accounted, a.reading} {
 		env.InstallCRD(kind)
 	}
 	kinds := env.EditKinds()
@@ -109,6 +110,7 @@ func (a *arena) entries(open string) []harness.Entry {
 			map[string]any{"name": "names", "value": "objects.ConfigMap.map(name, objects.ConfigMap[name].metadata.name)"},
 		}),
 		harness.MakeEntry(a.accounted, chart(open)).With("rbac", known).With("serviceAccountName", "deployer"),
+		harness.MakeEntry(a.reading, chart("reading")),
 	}
 }
 
@@ -175,12 +177,17 @@ func (a *arena) clear() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.t.Context()), 10*time.Minute)
 	defer cancel()
 	var resources []schema.GroupVersionResource
-	for _, kind := range []harness.Kind{a.plain, a.clustered, a.sourced, a.accounted} {
+	for _, kind := range []harness.Kind{a.plain, a.clustered, a.sourced, a.accounted, a.reading} {
 		name, _, _ := strings.Cut(kind.Resource(), ".")
 		resources = append(resources, kind.GroupVersion().WithResource(name))
 	}
 	for _, resource := range resources {
-		err := a.admin.Dynamic.Resource(resource).Namespace(a.admin.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+		all := a.admin.Dynamic.Resource(resource).Namespace(a.admin.Namespace)
+		err := all.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+		// The API server ends a request after a minute.
+		for apierrors.IsTimeout(err) {
+			err = all.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+		}
 		if err != nil {
 			a.t.Errorf("clean up: %v", err)
 		}

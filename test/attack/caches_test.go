@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -22,6 +25,9 @@ func TestCaches(t *testing.T) {
 	a.attack("OwnersOfRecords", (*arena).largeOwners)
 	a.attack("SecretsThatAreNoRecords", (*arena).noRecords)
 	a.attack("DigestsOfAppliedObjects", (*arena).largeDigests)
+	a.attack("CustomResources", (*arena).largeResources)
+	a.attack("ObjectsOfALookup", (*arena).lookedUpObjects)
+	a.attack("ReplicaSetsOfADiagnosis", (*arena).diagnosedObjects)
 	a.attack("ObservedObjects", (*arena).observedObjects)
 }
 
@@ -60,6 +66,58 @@ func (a *arena) largeDigests() {
 		applied.SetAnnotations(map[string]string{api.AnnotationApplied: filler})
 		return a.tryCreate(a.editor, applied)
 	})
+}
+
+// largeResources are paused, so that no release record takes their space in the cluster.
+func (a *arena) largeResources() {
+	labels := map[string]string{}
+	for i := range 1_000 {
+		labels[fmt.Sprintf("example.com/%04d", i)] = strings.Repeat("x", 63)
+	}
+	a.flood(floodNotes, func(i int) error {
+		bomb := harness.MakeCR(a.plain, fmt.Sprintf("bomb-%d", i)).Set("note", strings.Repeat("x", 200_000)).Obj()
+		bomb.SetLabels(labels)
+		bomb.SetAnnotations(map[string]string{"x/y": filler, api.AnnotationPause: "true"})
+		return a.tryCreate(a.author, bomb)
+	})
+}
+
+func (a *arena) lookedUpObjects() {
+	a.flood(floodNotes, func(i int) error {
+		return a.tryCreate(a.editor, note(fmt.Sprintf("bomb-%d", i), "none", "text", strings.Repeat("x", 1_000_000)))
+	})
+	others := a.watchOthers()
+	bomb := harness.MakeCR(a.reading, "bomb").Set("lookup", true).Obj()
+	a.author.Create(bomb)
+	a.refused(api.ReasonRenderFailed, bomb)
+	others.served(few)
+	a.intact()
+}
+
+// diagnosedObjects are ReplicaSets with the label of a Deployment that is not ready. The
+// operator reads them to find the cause.
+func (a *arena) diagnosedObjects() {
+	bomb := harness.MakeCR(a.reading, "bomb").Obj()
+	a.author.Create(bomb)
+	a.refused("", bomb)
+	sets := a.editor.Typed.AppsV1().ReplicaSets(a.editor.Namespace)
+	// One response has at most 500 objects.
+	a.flood(500, func(i int) error {
+		labels := map[string]string{"bomb": strconv.Itoa(i)}
+		_, err := sets.Create(a.t.Context(), &appsv1.ReplicaSet{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("bomb-%d", i), Labels: map[string]string{"app": "bomb"}, Annotations: map[string]string{"x/y": filler}},
+			Spec: appsv1.ReplicaSetSpec{
+				Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: labels},
+				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{
+					Name: "a", Image: "a", Env: []corev1.EnvVar{{Name: "a", Value: strings.Repeat("x", 700_000)}},
+				}}}},
+			},
+		}, metav1.CreateOptions{})
+		return err
+	})
+	if err := a.admin.Typed.AppsV1().ReplicaSets(a.admin.Namespace).DeleteCollection(a.t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+		a.t.Error(err)
+	}
 }
 
 // observedObjects also checks that the limits of one namespace do not affect the

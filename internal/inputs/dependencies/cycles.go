@@ -38,15 +38,42 @@ func (s *Store) recompute(keys sets.Set[Key]) (affected []types.UID) {
 			affected = append(affected, u.UID)
 			continue
 		}
-		for member := range component {
-			u := s.byKey[member]
-			u.component = component
-			if !s.isCycle(u.cycle) {
-				u.cycle = s.findCycle(member, component)
+		affected = append(affected, s.setCycles(component)...)
+		maps.Copy(done, component)
+	}
+	return affected
+}
+
+// largeComponent is the size above which the custom resources of a component share a cycle,
+// which may contain only some of them. Otherwise each of them could have a cycle of its own
+// that is as long as the component.
+const largeComponent = 100
+
+// setCycles updates the cycles of a component, and returns its custom resources.
+func (s *Store) setCycles(component sets.Set[Key]) (affected []types.UID) {
+	var shared []Key
+	// intact holds which lists, by their first item, are still cycles.
+	intact := map[*Key]bool{}
+	for member := range component {
+		u := s.byKey[member]
+		u.component = component
+		affected = append(affected, u.UID)
+		large := len(component) > largeComponent
+		if len(u.cycle) > 0 && (large && component.Has(u.cycle[0]) || slices.Contains(u.cycle, member)) {
+			is, known := intact[&u.cycle[0]]
+			if !known {
+				is = s.isCycle(u.cycle)
+				intact[&u.cycle[0]] = is
 			}
-			affected = append(affected, u.UID)
-			done.Insert(member)
+			if is {
+				shared = u.cycle
+				continue
+			}
 		}
+		if !large || shared == nil {
+			shared = s.findCycle(member, component)
+		}
+		u.cycle = shared
 	}
 	return affected
 }

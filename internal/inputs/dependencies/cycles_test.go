@@ -1,6 +1,7 @@
 package dependencies
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -49,6 +50,43 @@ func TestCycles(t *testing.T) {
 	expect(map[string]string{"a": "a"})
 	r.Set(app("a"), nil)
 	expect(map[string]string{"a": ""})
+}
+
+// TestCycles_LargeComponentsShareOne: one list for each of thousands of custom resources in one
+// ring would take hundreds of megabytes.
+func TestCycles_LargeComponentsShareOne(t *testing.T) {
+	const all = 300
+	r := newRecordingStore()
+	name := func(i int) string { return fmt.Sprintf("%04d", i%all) }
+	for i := range all {
+		r.Set(app(name(i)), []Ref{ref(appGVK, name(i+1))})
+	}
+	lists := map[*Key]int{}
+	count := func() {
+		clear(lists)
+		for _, u := range r.byUID {
+			if len(u.cycle) > 0 {
+				lists[&u.cycle[0]] = len(u.cycle)
+			}
+		}
+	}
+	count()
+	if len(lists) != 1 || len(strings.Fields(r.cycleOf("0150"))) != all {
+		t.Fatalf("lists %v", lists)
+	}
+	// A short cut makes a shorter ring, and others stay outside of it.
+	r.Set(app("0000"), []Ref{ref(appGVK, "0150")})
+	count()
+	if len(lists) != 1 || r.cycleOf("0001") != "" || len(strings.Fields(r.cycleOf("0200"))) != all/2+1 {
+		t.Errorf("lists %v, cycle of 0001 %q", lists, r.cycleOf("0001"))
+	}
+	// What remains in a small component has a cycle of its own.
+	r.Set(app("0000"), nil)
+	r.Set(app("0151"), []Ref{ref(appGVK, "0150")})
+	count()
+	if len(lists) != 2 || r.cycleOf("0151") != "0150 0151" || r.cycleOf("0152") != "" {
+		t.Errorf("lists %v, cycles %q and %q", lists, r.cycleOf("0151"), r.cycleOf("0152"))
+	}
 }
 
 func TestCycles_Selectors(t *testing.T) {
