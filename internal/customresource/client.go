@@ -121,7 +121,7 @@ func (c *Client) client(gvk schema.GroupVersionKind) (kindClient, error) {
 	if err != nil {
 		return kindClient{}, err
 	}
-	c.clients[gvk] = kindClient{rest: to, mapping: mapping}
+	c.clients[gvk] = kindClient{rest: to, mapping: mapping, decoder: c.decoders[gvk]}
 	return c.clients[gvk], nil
 }
 

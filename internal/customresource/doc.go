@@ -8,6 +8,6 @@
 // partial, and is read from the API server when the content is needed.
 //
 // Decoder.Decode packs one custom resource, ListWatch lists and watches packed custom
-// resources one at a time, Client completes and patches them, and Expand returns the content of a packed
-// custom resource.
+// resources one at a time, Client completes and patches them, and Expand returns the content of
+// a packed custom resource.
 package customresource

@@ -48,7 +48,7 @@ const (
 )
 
 // Limits in bytes above which a cache does not keep content, because the number of custom
-// resources is not limited. Client.Get reads it again.
+// resources is not limited. Client.Complete reads it again.
 const (
 	keptBytes         = 8 << 10
 	keptMetadataBytes = 4 << 10
@@ -74,10 +74,8 @@ func (d Decoder) Decode(data []byte) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	if bytes, _ := sizeOf(cr); bytes > keptBytes {
-		cr.Object[keyPartial] = Large(cr)
-	}
-	if Partial(cr) {
+	if bytes, count := sizeOf(cr); bytes > keptBytes || Partial(cr) {
+		cr.Object[keyPartial] = isLarge(bytes, count)
 		for _, name := range contentOf(cr) {
 			delete(cr.Object, name)
 		}
@@ -242,6 +240,7 @@ func Large(cr *unstructured.Unstructured) bool {
 	if large, partial := cr.Object[keyPartial].(bool); partial {
 		return large
 	}
-	bytes, count := sizeOf(cr)
-	return bytes > largeBytes || count > largeValues
+	return isLarge(sizeOf(cr))
 }
+
+func isLarge(bytes, count int) bool { return bytes > largeBytes || count > largeValues }

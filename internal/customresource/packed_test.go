@@ -153,6 +153,7 @@ func TestDecode_DropsLargeContent(t *testing.T) {
 		{"a spec", `"labels":{"a":"b"}`, `{"a":"` + long(keptBytes-7) + `"}`, true, false, map[string]any{"labels": map[string]any{"a": "b"}}},
 		{"a large spec", ``, `{"a":"` + long(largeBytes) + `"}`, true, true, map[string]any{}},
 		{"a spec with many values", ``, `{"a":[` + strings.Repeat("0,", largeValues) + `0]}`, true, true, map[string]any{}},
+		{"a large spec with labels", `"labels":{"a":"` + long(keptMetadataBytes) + `"}`, `{"a":"` + long(largeBytes) + `"}`, true, true, map[string]any{}},
 		{"labels", `"labels":{"a":"` + long(keptMetadataBytes) + `"}`, `{}`, true, false, map[string]any{}},
 		{
 			"annotations", `"annotations":{"a":"` + long(keptMetadataBytes) + `","chartwright.dev/pause":"true"}`, `{}`, true, false,

@@ -57,6 +57,9 @@ func (r *Reconciler) observeDependencies(ctx context.Context, v *snapshot) {
 	}
 	o := &v.Observation
 	refs, err := r.dependenciesOf(v)
+	if v.incomplete != nil {
+		return
+	}
 	if err != nil && o.Invalid == nil {
 		o.Invalid = invalid(err)
 	}

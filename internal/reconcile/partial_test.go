@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/customresource"
+	"github.com/chartwright/chartwright/internal/inputs/dependencies"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -115,5 +119,31 @@ func TestObserve_WithoutContent(t *testing.T) {
 				t.Error("something is remembered")
 			}
 		})
+	}
+}
+
+// unset is Dependencies that must not be changed.
+type unset struct {
+	Dependencies
+	t *testing.T
+}
+
+func (u unset) Set(_ dependencies.User, refs []dependencies.Ref) {
+	u.t.Errorf("the dependencies are now %v", refs)
+}
+
+func (u unset) Check(types.UID, time.Time) dependencies.Verdict { return dependencies.Verdict{} }
+
+// TestObserve_KeepsDependenciesWithoutContent: the order of deletions depends on them.
+func TestObserve_KeepsDependenciesWithoutContent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cached, _ := large(t, "a")
+	cached.SetAnnotations(map[string]string{api.AnnotationDependsOn: "Web.example.com/other"})
+	w.Resources = &largeResource{memoryAPI: w.apiServer, err: errors.New("unavailable")}
+	w.Dependencies = unset{t: t}
+	w.memory.with(ownUID, func(m *remembered) { m.facts = &specFacts{digest: customresource.Digest(cached)} })
+	if v, err := w.observe(t.Context(), webKey, cached); err == nil {
+		t.Errorf("%v", v)
 	}
 }
