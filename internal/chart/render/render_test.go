@@ -37,7 +37,10 @@ func TestFiles_EndsWithContext(t *testing.T) {
 
 // A second large render must wait, and small renders must not.
 func TestFiles_OneLargeRenderAtATime(t *testing.T) {
-	renderer := New(Defaults())
+	limits := Defaults()
+	// The steps decide which render is large, on a slow machine, too.
+	limits.Time, limits.LargeTime = time.Hour, time.Hour
+	renderer := New(limits)
 	set, err := Parse([]File{{Name: "web/templates/large.yaml", Text: "{{ range 90000 }}{{ end }}{{ lookup `v1` `Pod` `` `` }}{{ range 90000 }}{{ end }}done"}}, false)
 	if err != nil {
 		t.Fatal(err)
