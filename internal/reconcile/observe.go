@@ -1,14 +1,13 @@
 package reconcile
 
 import (
-	"sync"
-
 	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"maps"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
