@@ -33,10 +33,13 @@ var (
 // proves nothing about the owner of the claims.
 func (k *kubeClient) deleteClaims(resources helmkube.ResourceList) (err error) {
 	defer release.RecoverPanic(&err)
+	if !k.deletesClaims() {
+		return nil
+	}
 	var errs []error
 	for _, info := range resources {
 		o := object(info)
-		if !k.Deleting || o.GroupVersionKind().GroupKind() != statefulSet || o.GetAnnotations()[api.AnnotationClaims] != api.ClaimsDelete {
+		if o.GroupVersionKind().GroupKind() != statefulSet || o.GetAnnotations()[api.AnnotationClaims] != api.ClaimsDelete {
 			continue
 		}
 		live, err := k.objects.Get(k.ctx, o)
@@ -52,6 +55,13 @@ func (k *kubeClient) deleteClaims(resources helmkube.ResourceList) (err error) {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// deletesClaims reports whether the chart offers api.AnnotationClaims for objects that are
+// deleted with their custom resource. If no template contains it, only values can have set it,
+// which must not bypass the permissions that the deletion of data needs.
+func (k *kubeClient) deletesClaims() bool {
+	return k.Deleting && k.Chart != nil && k.Chart.TemplatesContain(api.AnnotationClaims)
 }
 
 // observeTimeout is the time within which the StatefulSet controller must observe that claims
@@ -79,7 +89,7 @@ func (k *kubeClient) retainClaims(o apply.Object, uid types.UID) (why string, er
 	// The annotation shows that an earlier attempt has begun.
 	begun := set.Annotations[api.AnnotationLeftBy] == k.Owner.String()
 	deletes := policy != nil && policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
-	explicit := k.Deleting && o.GetAnnotations()[api.AnnotationClaims] == api.ClaimsDelete && set.Annotations[api.AnnotationClaims] == api.ClaimsDelete
+	explicit := k.deletesClaims() && o.GetAnnotations()[api.AnnotationClaims] == api.ClaimsDelete && set.Annotations[api.AnnotationClaims] == api.ClaimsDelete
 	if err != nil || !deletes && !begun || explicit {
 		return "", err
 	}

@@ -3,6 +3,7 @@ package helm
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,23 +73,32 @@ func TestUninstall_DeletesClaimsOfStatefulSetOnRequest(t *testing.T) {
 		// change happens between the install and the uninstall.
 		change func(w *world)
 		left   []string
+		// byValue makes a value of the chart set the annotation.
+		byValue bool
 	}{
-		{"requested", api.ClaimsDelete, nil, []string{"data-web-1", "data-web-2-kept", "other"}},
-		{"not requested", "", nil, all},
-		{"unknown value", "remove", nil, all},
+		{"requested", api.ClaimsDelete, nil, []string{"data-web-1", "data-web-2-kept", "other"}, false},
+		{"requested by a value", api.ClaimsDelete, nil, all, true},
+		{"not requested", "", nil, all, false},
+		{"unknown value", "remove", nil, all, false},
 		{"foreign StatefulSet", api.ClaimsDelete, func(w *world) {
 			w.patchSet(fmt.Sprintf(`{"metadata":{"labels":{%q:"another"},"annotations":{%q:"Web.example.com/apps/another"}}}`, api.LabelOwnerUID, api.AnnotationOwner))
-		}, all},
+		}, all, false},
 		{"annotation removed by a user", api.ClaimsDelete, func(w *world) {
 			w.patchSet(fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, api.AnnotationClaims))
-		}, all},
+		}, all, false},
 		{"StatefulSet deleted by a user", api.ClaimsDelete, func(w *world) {
 			w.must(w.plain.AppsV1().StatefulSets(w.namespace).Delete(w.Context(), "web", metav1.DeleteOptions{}))
-		}, all},
+		}, all, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)
-			c := setChart(test.annotation).load(t)
+			name := "templates/set.yaml"
+			chart := setChart(test.annotation)
+			if test.byValue {
+				chart = chart.with(name, strings.ReplaceAll(chart[name], api.AnnotationClaims, " {{ .Values.annotation }}")).
+					with("values.yaml", chart["values.yaml"]+"\nannotation: "+api.AnnotationClaims+"\n")
+			}
+			c := chart.load(t)
 			w.must(w.helm.Install(t.Context(), w.request(c, "one", nil)))
 			app := map[string]string{"app": "web"}
 			w.claim("data-web-0", app, nil)

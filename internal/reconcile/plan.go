@@ -76,7 +76,7 @@ func (r *Reconciler) PlanNext(ctx context.Context, planner *helm.Client, cr *uns
 		planned.Secrets = redactor.known()
 	}
 	if err != nil {
-		return nil, errors.New(planned.Secrets.RedactParts(err.Error()))
+		return nil, errors.New(planned.Secrets.RedactParts(err.Error(), v.Authored))
 	}
 	return planned, nil
 }

@@ -188,4 +188,4 @@ func (h *redactor) known() valuesfrom.Secrets {
 func (h *redactor) Redact(text string) string { return h.known().RedactExcept(text, h.authored) }
 
 // RedactParts also removes parts of secret values.
-func (h *redactor) RedactParts(text string) string { return h.known().RedactParts(text) }
+func (h *redactor) RedactParts(text string) string { return h.known().RedactParts(text, h.authored) }

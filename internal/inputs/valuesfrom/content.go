@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -168,34 +169,43 @@ const maxPart = 6
 // RedactParts returns the error text of a parser of templates or YAML without
 // secrets and without parts of them. A parser quotes the token at which it fails,
 // which may be the rest of a password that begins with "*" or "{{". The result also
-// loses words that happen to be part of a secret, so use it for nothing else.
+// loses words that happen to be part of a secret, so use it for nothing else. Parts of what
+// the author has written stay, as for RedactExcept: templates fail with texts of the author
+// far more often than with secrets.
 //
 // Reporting only line and column would be simpler. But most of these errors come
 // from templates of the chart, where the excerpt names the failing function or field
 // and no secret is involved, so that users need the text.
-func (s Secrets) RedactParts(message string) string {
-	message = s.Redact(message)
+func (s Secrets) RedactParts(message string, author func() []string) string {
+	message = s.RedactExcept(message, author)
 	// Index the parts of the message, because secrets can be large.
 	secret := map[string]bool{}
-	for n := minLength; n <= maxPart; n++ {
-		for i := 0; i+n <= len(message); i++ {
-			secret[message[i:i+n]] = false
-		}
+	for part := range partsOf(message, minLength, maxPart) {
+		secret[part] = false
 	}
+	written := map[string]bool{}
 	for _, text := range s {
 		n := min(maxPart, max(minLength, len(text)/2))
-		for i := 0; i+n <= len(text); i++ {
-			if _, occurs := secret[text[i:i+n]]; occurs {
-				secret[text[i:i+n]] = true
+		for part := range partsOf(text, n, n) {
+			if _, occurs := secret[part]; occurs {
+				secret[part], written[lower(part)] = true, false
+			}
+		}
+	}
+	if len(written) == 0 {
+		return strings.ToValidUTF8(message, "")
+	}
+	for _, text := range author() {
+		for part := range partsOf(lower(text), minLength, maxPart) {
+			if _, occurs := written[part]; occurs {
+				written[part] = true
 			}
 		}
 	}
 	hidden := make([]bool, len(message))
-	for n := minLength; n <= maxPart; n++ {
-		for i := 0; i+n <= len(message); i++ {
-			for j := i; secret[message[i:i+n]] && j < i+n; j++ {
-				hidden[j] = true
-			}
+	for part, at := range partsOf(message, minLength, maxPart) {
+		for i := at; secret[part] && !written[lower(part)] && i < at+len(part); i++ {
+			hidden[i] = true
 		}
 	}
 	var left strings.Builder
@@ -209,4 +219,17 @@ func (s Secrets) RedactParts(message string) string {
 	}
 	// A multi-byte character may have lost some of its bytes.
 	return strings.ToValidUTF8(left.String(), "")
+}
+
+// partsOf returns all parts of a text of some lengths, and their offsets.
+func partsOf(text string, minimum, maximum int) iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for n := minimum; n <= maximum; n++ {
+			for at := 0; at+n <= len(text); at++ {
+				if !yield(text[at:at+n], at) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -30,23 +30,22 @@ const redacted = "[redacted]"
 func (s Secrets) Redact(msg string) string { return s.RedactExcept(msg, nil) }
 
 // RedactExcept is Redact, but texts that the author of the custom resource has written stay
-// whole, even if they contain a secret. If they did not, authors could find a secret by
-// writing guesses. The function author is called only if the message contains a secret.
+// whole, even if they contain a secret and a template has changed their case. If they did
+// not, authors could find a secret by writing guesses. The function author is called only if
+// the message contains a secret.
 func (s Secrets) RedactExcept(msg string, author func() []string) string {
-	type span struct{ from, to int }
+	found := sets.New[string]()
 	var hidden []span
-	var written []string
 	for _, text := range s {
 		for _, form := range forms(text) {
-			for at := strings.Index(msg, form); at >= 0; at = next(msg, form, at) {
-				if author != nil && written == nil {
-					written = author()
-				}
-				if !slices.ContainsFunc(written, func(text string) bool { return covers(msg, text, form, at) }) {
-					hidden = append(hidden, span{at, at + len(form)})
-				}
+			if all := spansOf(msg, form); len(all) > 0 {
+				hidden = append(hidden, all...)
+				found.Insert(lower(form))
 			}
 		}
+	}
+	if author != nil && len(hidden) > 0 {
+		hidden = outside(hidden, written(lower(msg), author(), found))
 	}
 	slices.SortFunc(hidden, func(a, b span) int { return cmp.Or(a.from-b.from, b.to-a.to) })
 	var left strings.Builder
@@ -60,28 +59,62 @@ func (s Secrets) RedactExcept(msg string, author func() []string) string {
 	return left.String() + msg[end:]
 }
 
-// next returns the offset of the next occurrence of a text after one, or -1.
-func next(msg, text string, at int) int {
-	if i := strings.Index(msg[at+1:], text); i >= 0 {
-		return at + 1 + i
+// span is a part of a message.
+type span struct{ from, to int }
+
+// spansOf returns all occurrences of a text, which may overlap.
+func spansOf(msg, text string) []span {
+	var all []span
+	for from := 0; ; from++ {
+		at := strings.Index(msg[from:], text)
+		if at < 0 {
+			return all
+		}
+		from += at
+		all = append(all, span{from, from + len(text)})
 	}
-	return -1
 }
 
-// covers reports whether a part of a message at an offset is inside of a text there, as is or
+// written returns where a message in lower case has a text that contains a secret, as is or
 // quoted.
-func covers(msg, text, part string, at int) bool {
-	if !strings.Contains(text, part) {
-		return false
-	}
-	for _, form := range forms(text) {
-		for in := strings.Index(form, part); in >= 0; in = next(form, part, in) {
-			if from := at - in; from >= 0 && strings.HasPrefix(msg[from:], form) {
-				return true
+func written(msg string, texts []string, secrets sets.Set[string]) []span {
+	var all []span
+	for _, text := range texts {
+		for _, form := range forms(text) {
+			form = lower(form)
+			for secret := range secrets {
+				if strings.Contains(form, secret) {
+					all = append(all, spansOf(msg, form)...)
+					break
+				}
 			}
 		}
 	}
-	return false
+	return all
+}
+
+// outside returns the spans that are not inside of one of some others.
+func outside(spans, others []span) []span {
+	slices.SortFunc(others, func(a, b span) int { return a.from - b.from })
+	slices.SortFunc(spans, func(a, b span) int { return a.from - b.from })
+	end := 0
+	return slices.DeleteFunc(spans, func(s span) bool {
+		for ; len(others) > 0 && others[0].from <= s.from; others = others[1:] {
+			end = max(end, others[0].to)
+		}
+		return s.to <= end
+	})
+}
+
+// lower returns a text of the same length with lower-case ASCII letters.
+func lower(text string) string {
+	all := []byte(text)
+	for i, c := range all {
+		if 'A' <= c && c <= 'Z' {
+			all[i] = c + 'a' - 'A'
+		}
+	}
+	return string(all)
 }
 
 // forms returns a text unchanged, as Secrets encode it, and as Go, JSON and the schema

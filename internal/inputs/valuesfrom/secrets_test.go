@@ -32,6 +32,7 @@ func TestRedactExcept_ShowsWhatTheAuthorWrote(t *testing.T) {
 	for name, test := range map[string]struct{ message, want string }{
 		"guesses":                      {"the note is " + guesses, "the note is " + guesses},
 		"guesses, quoted":              {fmt.Sprintf("the notes are %q and %q", guesses, "first\nsecond line"), fmt.Sprintf("the notes are %q and %q", guesses, "first\nsecond line")},
+		"guesses in upper case":        {"THE NOTE IS S3CR3T-07420 s3cr3t-07421 S3CR3T-07422", "THE NOTE IS S3CR3T-07420 s3cr3t-07421 S3CR3T-07422"},
 		"the secret":                   {"wrong: s3cr3t-07421", "wrong: " + redacted},
 		"the secret after a guess":     {guesses + ": s3cr3t-07421", guesses + ": " + redacted},
 		"a guess of the first letters": {"got s3cr3t-07421", "got " + redacted},
