@@ -92,7 +92,7 @@ func (r *run) setStatus(record release.Record, status helmrelease.Status, descri
 // Prune deletes the records that exceed the limit. It keeps the newest of the revisions
 // that were deployed, and only the newest of those that failed.
 func (c *Client) Prune(ctx context.Context, r Request, limit int) error {
-	excess := excess(c.config.Index.History(r.Namespace, r.Release), limit)
+	excess := Excess(c.config.Index.History(r.Namespace, r.Release), limit)
 	if len(excess) == 0 {
 		return nil
 	}
@@ -107,8 +107,9 @@ func (c *Client) Prune(ctx context.Context, r Request, limit int) error {
 	})
 }
 
-// excess returns the records that exceed the limit, newest first.
-func excess(history []release.Record, limit int) []release.Record {
+// Excess returns the records that Prune deletes, newest first. No rollback uses them: a user
+// could have restored them from copies.
+func Excess(history []release.Record, limit int) []release.Record {
 	var drop []release.Record
 	deployed, failed := 0, 0
 	held := release.MarksOf(history).Held

@@ -56,14 +56,14 @@ func TestExcess(t *testing.T) {
 		{"an uninstalled one is kept", historyOf(u, s, s), 1, []int{1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, revisions(excess(test.history, test.limit))); diff != "" {
+			if diff := cmp.Diff(test.want, revisions(Excess(test.history, test.limit))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 	t.Run("50 failures remove no successful revision", func(t *testing.T) {
 		statuses := append(slices.Repeat([]string{f}, 50), d, s, s)
-		drop := excess(historyOf(statuses...), 3)
+		drop := Excess(historyOf(statuses...), 3)
 		if len(drop) != 49 || slices.ContainsFunc(drop, func(r release.Record) bool { return r.Status != f }) {
 			t.Errorf("dropped %v", revisions(drop))
 		}
@@ -76,7 +76,7 @@ func TestExcessProperties(t *testing.T) {
 			api.StatusDeployed, api.StatusSuperseded, api.StatusFailed, api.StatusPendingUpgrade, api.StatusUninstalling,
 		}), 0, 30).Draw(t, "history")...)
 		limit := rapid.IntRange(1, 12).Draw(t, "limit")
-		drop := revisions(excess(history, limit))
+		drop := revisions(Excess(history, limit))
 		good, failed := 0, 0
 		for i, r := range history {
 			dropped := slices.Contains(drop, r.Revision)

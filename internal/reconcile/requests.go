@@ -3,11 +3,13 @@ package reconcile
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/api/annotations"
 	"github.com/chartwright/chartwright/internal/customresource"
+	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
@@ -88,16 +90,16 @@ func (r *Reconciler) unstored(v *snapshot) bool {
 	return (failed || r.unfollowed(v)) && !known.progress.neverReady(newest.Revision)
 }
 
-// available returns the requested revision, 0 if it is not stored or was never
-// deployed.
-func available(v *snapshot, asked annotations.Rollback) int {
+// available returns the requested revision, 0 if it is not stored, was never deployed or
+// exceeds the number of revisions to keep.
+func (r *Reconciler) available(v *snapshot, asked annotations.Rollback) int {
 	if asked.Previous {
 		return cmp.Or(v.Previous, release.Previous(v.History, false))
 	}
-	for _, record := range v.History {
-		if record.Revision == asked.Revision && record.WasDeployed() {
-			return record.Revision
-		}
+	excess := helm.Excess(v.History, r.Kind.HistoryLimit())
+	is := func(record release.Record) bool { return record.Revision == asked.Revision }
+	if !slices.ContainsFunc(excess, is) && slices.ContainsFunc(v.History, func(record release.Record) bool { return is(record) && record.WasDeployed() }) {
+		return asked.Revision
 	}
 	return 0
 }
@@ -162,7 +164,7 @@ type request struct {
 func (r *Reconciler) observeRequest(v *snapshot, asked annotations.Rollback) {
 	first := r.memory.request(v.CR.GetUID(), status.Token(asked.Value), func() request { return r.firstObserved(v, asked) })
 	v.Previous = cmp.Or(first.previous, v.Previous)
-	observed := &plan.Request{Token: first.token, Resume: asked.None, Revision: available(v, asked)}
+	observed := &plan.Request{Token: first.token, Resume: asked.None, Revision: r.available(v, asked)}
 	if observed.Revision > 0 {
 		observed.Expired = first.overtaken || r.edited(v, first.spec, first.scale)
 		v.unclear = first.unclear

@@ -49,6 +49,8 @@ func TestAvailable(t *testing.T) {
 	heldAt := func(revision int) func(*snapshot) {
 		return marked(release.Marks{Held: &release.Held{Revision: revision}})
 	}
+	r := &Reconciler{}
+	r.Kind.MaxHistory = new(3)
 	for _, test := range []struct {
 		name  string
 		v     *snapshot
@@ -71,10 +73,12 @@ func TestAvailable(t *testing.T) {
 		{"previous of the first revision, which is held", viewOf([]string{dep, sup, sup, sup}, heldAt(1), written), "previous", 0},
 		{"a revision after the held revision", viewOf([]string{dep, sup, sup, sup}, heldAt(2)), "3", 3},
 		{"none", viewOf([]string{dep, sup}), "none", 0},
+		{"the oldest revision to keep", viewOf([]string{dep, sup, sup, sup}), "2", 2},
+		{"a revision before that, restored from a copy", viewOf([]string{dep, sup, sup, sup}), "1", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			asking("rollback-to", test.asked)(test.v)
-			if got := available(test.v, *test.v.Requests.Rollback); got != test.want {
+			if got := r.available(test.v, *test.v.Requests.Rollback); got != test.want {
 				t.Errorf("revision %d, want %d", got, test.want)
 			}
 		})
