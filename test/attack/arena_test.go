@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -182,15 +183,7 @@ func (a *arena) clear() {
 		resources = append(resources, kind.GroupVersion().WithResource(name))
 	}
 	for _, resource := range resources {
-		all := a.admin.Dynamic.Resource(resource).Namespace(a.admin.Namespace)
-		err := all.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-		// The API server ends a request after a minute.
-		for apierrors.IsTimeout(err) {
-			err = all.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-		}
-		if err != nil {
-			a.t.Errorf("clean up: %v", err)
-		}
+		a.deleteAll(ctx, resource)
 	}
 	// Some actions are still running, and uninstalls wait for them.
 	releaseTime := time.Now().Add(time.Second)
@@ -209,14 +202,30 @@ func (a *arena) clear() {
 			a.t.Errorf("clean up: %v", err)
 		}
 	}
-	core := a.admin.Typed.CoreV1()
-	err := core.Secrets(a.admin.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-	if err == nil {
-		err = core.ConfigMaps(a.admin.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	for _, resource := range []string{"secrets", "configmaps"} {
+		a.deleteAll(ctx, corev1.SchemeGroupVersion.WithResource(resource))
 	}
-	if err != nil {
+}
+
+// deleteAll deletes all objects of a resource in the attackers' namespace.
+func (a *arena) deleteAll(ctx context.Context, resource schema.GroupVersionResource) {
+	if err := persist(func() error {
+		return a.admin.Dynamic.Resource(resource).Namespace(a.admin.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	}); err != nil {
 		a.t.Errorf("clean up: %v", err)
 	}
+}
+
+// persist repeats a request that the API server has ended by its own limit of time, which it
+// needs for hundreds of large objects. It may have carried out the request.
+func persist(do func() error) error {
+	err := do()
+	for apierrors.IsTimeout(err) {
+		if err = do(); apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+	}
+	return err
 }
 
 // names returns the names of the attackers' custom resources. It reads only metadata,
@@ -272,7 +281,7 @@ func (a *arena) many(n int, do func(i int) error) {
 			break
 		}
 		work.Go(func() {
-			if err := do(i); err != nil {
+			if err := persist(func() error { return do(i) }); err != nil {
 				a.t.Error(err)
 			}
 			<-turns

@@ -115,9 +115,7 @@ func (a *arena) diagnosedObjects() {
 		}, metav1.CreateOptions{})
 		return err
 	})
-	if err := a.admin.Typed.AppsV1().ReplicaSets(a.admin.Namespace).DeleteCollection(a.t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		a.t.Error(err)
-	}
+	a.deleteAll(a.t.Context(), appsv1.SchemeGroupVersion.WithResource("replicasets"))
 }
 
 // observedObjects also checks that the limits of one namespace do not affect the

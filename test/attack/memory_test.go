@@ -307,7 +307,12 @@ func (a *arena) forgedObjects() {
 		_, err = a.editor.Typed.CoreV1().ConfigMaps(a.editor.Namespace).Patch(a.t.Context(), name, types.ApplyPatchType, text, metav1.PatchOptions{FieldManager: manager, Force: new(true)})
 		return err
 	}
-	a.many(12, func(i int) error { return forge(fmt.Sprintf("a-%02d", i), api.FieldManager) })
+	// One at a time, because the API server needs seconds for each.
+	for i := range 12 {
+		if err := persist(func() error { return forge(fmt.Sprintf("a-%02d", i), api.FieldManager) }); err != nil {
+			a.t.Error(err)
+		}
+	}
 	outputs := func(what string, check func(names, failures string) bool) {
 		a.whileAlive(what, func(ctx context.Context) error {
 			live, err := a.editor.At(web).Get(ctx, "web", metav1.GetOptions{})

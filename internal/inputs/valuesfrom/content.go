@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/inputs"
 )
 
 // content is the part of an object that a source uses. It must not be changed.
@@ -33,14 +35,19 @@ type content struct {
 	secrets Secrets
 }
 
+// weight returns about how many bytes a content takes.
+func (c *content) weight() int {
+	return inputs.Weigh(c.value, math.MaxInt) + inputs.Weigh(c.values, math.MaxInt) + c.secrets.weight()
+}
+
 // newContent returns the part of an object that a source uses. It decodes the part, so that
 // reconciliations need not.
-func newContent(o *unstructured.Unstructured, source Source) (content, error) {
+func newContent(o *unstructured.Unstructured, source Source) (*content, error) {
 	object := o.Object
 	if source.isSecret() {
 		data, err := DecodeSecret(object)
 		if err != nil {
-			return content{}, err
+			return nil, err
 		}
 		object = maps.Clone(object)
 		object["data"] = data
@@ -51,9 +58,9 @@ func newContent(o *unstructured.Unstructured, source Source) (content, error) {
 	data, _ := object["data"].(map[string]any)
 	text, found := data[source.Key].(string)
 	if !found {
-		return content{missing: "has no key " + source.Key + ": add it"}, nil
+		return &content{missing: "has no key " + source.Key + ": add it"}, nil
 	}
-	c := content{value: text}
+	c := &content{value: text}
 	c.values, c.invalid = parse(text)
 	if source.isSecret() {
 		c.secrets = secretsOf(text, c.values)
@@ -78,19 +85,19 @@ func DecodeSecret(secret map[string]any) (map[string]any, error) {
 
 // evaluate returns the result of the expression of a source. Errors of CEL can quote the
 // object, so that those about a Secret are not reported.
-func evaluate(object map[string]any, source Source) content {
+func evaluate(object map[string]any, source Source) *content {
 	value, err := source.Expression.evaluate(object)
 	switch hidden := source.isSecret(); {
 	case errors.Is(err, errNoValue) && hidden:
-		return content{missing: errNoValue.Error() + ": it reads a field that does not exist, or the result is null"}
+		return &content{missing: errNoValue.Error() + ": it reads a field that does not exist, or the result is null"}
 	case errors.Is(err, errNoValue):
-		return content{missing: err.Error()}
+		return &content{missing: err.Error()}
 	case err != nil && hidden:
-		return content{failed: "failed; the error is not reported, because it may contain a part of the Secret"}
+		return &content{failed: "failed; the error is not reported, because it may contain a part of the Secret"}
 	case err != nil:
-		return content{failed: "failed: " + err.Error()}
+		return &content{failed: "failed: " + err.Error()}
 	}
-	c := content{value: value}
+	c := &content{value: value}
 	merged, isMap := value.(map[string]any)
 	if c.values = merged; !isMap {
 		c.invalid = "has a result that is not a map: add targetPath, or use an expression whose result is a map"
@@ -135,7 +142,7 @@ func parse(text string) (map[string]any, string) {
 }
 
 // onto merges the content into values, or sets it at its path, and returns the values.
-func (c content) onto(over map[string]any, from Source) (map[string]any, error) {
+func (c *content) onto(over map[string]any, from Source) (map[string]any, error) {
 	switch {
 	case c.failed != "":
 		return nil, from.failf(api.ReasonValuesSourceInvalid, "%s: %s %s", from.Ref, from.part(), c.failed)
@@ -155,7 +162,7 @@ func (c content) onto(over map[string]any, from Source) (map[string]any, error) 
 }
 
 // absent returns the problem of a source whose object does not have the part.
-func (c content) absent(from Source) error {
+func (c *content) absent(from Source) error {
 	if from.Expression != nil {
 		return from.failf(api.ReasonValuesSourceMissing, "%s: %s %s", from.Ref, from.part(), c.missing)
 	}

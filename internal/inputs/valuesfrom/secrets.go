@@ -19,6 +19,17 @@ import (
 // Secrets are texts that must not appear in a log, an event or a status.
 type Secrets []string
 
+// perSecret is about how many bytes a list needs for each secret.
+const perSecret = 32
+
+// weight returns about how many bytes the secrets take.
+func (s Secrets) weight() (bytes int) {
+	for _, text := range s {
+		bytes += len(text) + perSecret
+	}
+	return bytes
+}
+
 // minLength is the minimum length of a secret. Shorter words, such as "yes" and "80", are
 // common and are not passwords.
 const minLength = 4

@@ -25,6 +25,8 @@ import (
 type Store struct {
 	read  Reader
 	users *inputs.Tracker[Ref]
+	// budget limits the content of objects, by kind and name, and of last, by content and user.
+	budget *inputs.Budget
 
 	// The other fields are guarded by users.
 
@@ -33,8 +35,10 @@ type Store struct {
 	objects  map[Ref]*object
 	// kinds are the watched kinds.
 	kinds map[schema.GroupVersionKind]*watched
-	// lastSecrets are the Secrets of a user's values when all sources were last usable.
-	lastSecrets map[types.UID]Secrets
+	// last are the parts of Secrets in a user's values when all sources were last usable, and
+	// holders the number of users of each part.
+	last    map[types.UID]held
+	holders map[*content]int
 }
 
 // Reader reads an object from the API server.
@@ -44,8 +48,8 @@ type Reader func(context.Context, Ref) (*unstructured.Unstructured, error)
 // of an object that was added, changed or deleted.
 func NewStore(read Reader, changed func(types.UID)) *Store {
 	return &Store{
-		read: read, users: inputs.NewTracker[Ref](changed), versions: map[Ref]string{}, objects: map[Ref]*object{},
-		kinds: map[schema.GroupVersionKind]*watched{}, lastSecrets: map[types.UID]Secrets{},
+		read: read, budget: inputs.NewBudget(inputs.SourceLimits), users: inputs.NewTracker[Ref](changed), versions: map[Ref]string{}, objects: map[Ref]*object{},
+		kinds: map[schema.GroupVersionKind]*watched{}, last: map[types.UID]held{}, holders: map[*content]int{},
 	}
 }
 
@@ -54,24 +58,27 @@ func NewStore(read Reader, changed func(types.UID)) *Store {
 // these sources, and of no others.
 //
 // An error of type Error is a problem of a source. Any other error is one of the API
-// server, and the call may be retried. With an error, the secrets include those of the last
-// usable sources, because the running release still contains them.
+// server, or an exceeded limit of memory, and the call may be retried. With an error, the
+// secrets include those of the last usable sources, because the running release still contains
+// them.
 func (s *Store) Merge(ctx context.Context, user types.UID, from []Source, over map[string]any) (map[string]any, Secrets, error) {
 	from = s.use(user, from)
-	over, secrets, err := s.merge(ctx, from, over)
+	over, parts, err := s.merge(ctx, from, over)
 	s.users.Mu.Lock()
 	defer s.users.Mu.Unlock()
-	if err != nil {
-		return nil, slices.Concat(secrets, s.lastSecrets[user]), err
+	secrets := allSecrets(parts)
+	if err == nil && len(secrets) > 0 {
+		err = s.replaceHeld(user, held{from[0].Namespace, parts})
 	}
-	if len(secrets) > 0 {
-		s.lastSecrets[user] = secrets
+	if err != nil {
+		return nil, slices.Concat(secrets, allSecrets(s.last[user].parts)), err
 	}
 	return over, secrets, nil
 }
 
-func (s *Store) merge(ctx context.Context, from []Source, over map[string]any) (map[string]any, Secrets, error) {
-	var secrets Secrets
+// merge returns the values and the parts of Secrets in them.
+func (s *Store) merge(ctx context.Context, from []Source, over map[string]any) (map[string]any, []*content, error) {
+	var parts []*content
 	for _, source := range from {
 		found, err := s.content(ctx, source)
 		missing := isMissingObject(err)
@@ -83,14 +90,16 @@ func (s *Store) merge(ctx context.Context, from []Source, over map[string]any) (
 			continue
 		}
 		if err != nil {
-			return nil, secrets, err
+			return nil, parts, err
 		}
-		secrets = append(secrets, found.secrets...)
+		if len(found.secrets) > 0 {
+			parts = append(parts, found)
+		}
 		if over, err = found.onto(over, source); err != nil {
-			return nil, secrets, err
+			return nil, parts, err
 		}
 	}
-	return over, secrets, nil
+	return over, parts, nil
 }
 
 // Versions returns a text that changes when an object of the sources is added, changed or
@@ -120,7 +129,7 @@ func (s *Store) Forget(user types.UID) {
 	s.use(user, nil)
 	s.users.Mu.Lock()
 	defer s.users.Mu.Unlock()
-	delete(s.lastSecrets, user)
+	s.release(user)
 }
 
 // use records the sources of a custom resource, and drops the content of objects that are
@@ -134,14 +143,33 @@ func (s *Store) use(user types.UID, from []Source) []Source {
 		refs[i] = scoped[i].Ref
 	}
 	for _, unused := range s.users.Set(user, refs) {
-		delete(s.objects, unused)
+		s.drop(unused)
 	}
 	return scoped
 }
 
+// drop requires the lock.
+func (s *Store) drop(ref Ref) {
+	delete(s.objects, ref)
+	s.budget.Release(itemOf(ref), "")
+}
+
+func itemOf(ref Ref) inputs.Item {
+	return inputs.Item{Of: ref.Kind, NamespacedName: ref.namespacedName()}
+}
+
+// keep drops the content of an object if it exceeds the budget. The next call reads it again.
+func (s *Store) keep(ref Ref, known *object, bytes int) {
+	s.users.Mu.Lock()
+	defer s.users.Mu.Unlock()
+	if s.objects[ref] == known && s.budget.Charge(itemOf(ref), "", bytes).Message != "" {
+		s.drop(ref)
+	}
+}
+
 // content returns the part of an object that a source uses. It reads the object if the watch
 // has seen a newer version.
-func (s *Store) content(ctx context.Context, source Source) (content, error) {
+func (s *Store) content(ctx context.Context, source Source) (*content, error) {
 	s.users.Mu.Lock()
 	version, exists := s.versions[source.Ref]
 	known := s.objects[source.Ref]
@@ -158,18 +186,19 @@ func (s *Store) content(ctx context.Context, source Source) (content, error) {
 	}
 	s.users.Mu.Unlock()
 	if absent != nil {
-		return content{}, absent
+		return nil, absent
 	}
-	found, err := known.get(ctx, s.read, source, version)
+	found, bytes, err := known.get(ctx, s.read, source, version)
+	s.keep(source.Ref, known, bytes)
 	switch {
 	case apply.AnswerOf(err) == apply.Gone:
-		return content{}, (*watched)(nil).notFound(source)
+		return nil, (*watched)(nil).notFound(source)
 	case apierrors.IsForbidden(err):
-		return content{}, source.failf(api.ReasonValuesSourceForbidden, "%s: the operator lacks the permission to get it: add a rule to the operator's role", source.Ref)
+		return nil, source.failf(api.ReasonValuesSourceForbidden, "%s: the operator lacks the permission to get it: add a rule to the operator's role", source.Ref)
 	case errors.Is(err, errSigningKey):
-		return content{}, source.failf(api.ReasonValuesSourceForbidden, "%s holds the signing key of an operator and cannot be a source of values: use another Secret", source.Ref)
+		return nil, source.failf(api.ReasonValuesSourceForbidden, "%s holds the signing key of an operator and cannot be a source of values: use another Secret", source.Ref)
 	case err != nil:
-		return content{}, fmt.Errorf("read %s: %w", source.Ref, err)
+		return nil, fmt.Errorf("read %s: %w", source.Ref, err)
 	}
 	return found, nil
 }

@@ -158,7 +158,7 @@ func (s *Store) observe(ref Ref, version string) []types.UID {
 
 func (s *Store) remove(ref Ref) []types.UID {
 	delete(s.versions, ref)
-	delete(s.objects, ref)
+	s.drop(ref)
 	return s.users.Users(ref)
 }
 
@@ -188,33 +188,36 @@ func (s Source) partID() partID {
 type object struct {
 	mu      sync.Mutex
 	version string
-	parts   map[partID]content
+	parts   map[partID]*content
 	// sources are any sources with these parts.
 	sources map[partID]Source
+	// bytes is about how much memory the parts take.
+	bytes int
 }
 
-// get returns the part of the object that a source uses. It reads the object if the given
-// version is newer than the one in memory, or if the part was not read before. Concurrent
-// callers share one request.
-func (o *object) get(ctx context.Context, read Reader, source Source, version string) (content, error) {
+// get returns the part of the object that a source uses, and how many bytes all parts in memory
+// take. It reads the object if the given version is newer than the one in memory, or if the
+// part was not read before. Concurrent callers share one request.
+func (o *object) get(ctx context.Context, read Reader, source Source, version string) (*content, int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	id := source.partID()
 	found, asked := o.parts[id]
 	if asked && !api.IsNewer(version, o.version) {
-		return found, nil
+		return found, o.bytes, nil
 	}
 	whole, err := read(ctx, source.Ref)
 	if err != nil {
-		return content{}, err
+		return nil, o.bytes, err
 	}
-	parts, sources := map[partID]content{}, map[partID]Source{id: source}
+	parts, sources, bytes := map[partID]*content{}, map[partID]Source{id: source}, 0
 	maps.Copy(sources, o.sources)
 	for id, source := range sources {
 		if parts[id], err = newContent(whole, source); err != nil {
-			return content{}, err
+			return nil, o.bytes, err
 		}
+		bytes += parts[id].weight()
 	}
-	o.version, o.parts, o.sources = whole.GetResourceVersion(), parts, sources
-	return parts[id], nil
+	o.version, o.parts, o.sources, o.bytes = whole.GetResourceVersion(), parts, sources, bytes
+	return parts[id], bytes, nil
 }
