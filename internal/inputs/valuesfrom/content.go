@@ -33,6 +33,8 @@ type content struct {
 	values  map[string]any
 	invalid string
 	secrets Secrets
+	// namespace is that of the object.
+	namespace string
 }
 
 // weight returns about how many bytes a content takes.

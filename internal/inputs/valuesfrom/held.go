@@ -8,13 +8,6 @@ import (
 	"github.com/chartwright/chartwright/internal/inputs"
 )
 
-// held are the parts of Secrets in the values of a user in a namespace. They are kept for as
-// long as messages could show them.
-type held struct {
-	namespace string
-	parts     []*content
-}
-
 func allSecrets(parts []*content) (secrets Secrets) {
 	for _, part := range parts {
 		secrets = append(secrets, part.secrets...)
@@ -22,8 +15,10 @@ func allSecrets(parts []*content) (secrets Secrets) {
 	return secrets
 }
 
-// replaceHeld keeps the earlier parts if the new ones exceed the budget. It requires the lock.
-func (s *Store) replaceHeld(user types.UID, parts held) error {
+// replaceHeld keeps the parts of Secrets in the values of a user for as long as messages could
+// show them. It keeps the earlier parts instead if the new ones exceed the budget. It requires
+// the lock.
+func (s *Store) replaceHeld(user types.UID, parts []*content) error {
 	before := s.last[user]
 	s.release(user)
 	refused := s.hold(user, parts, s.budget.Charge)
@@ -40,35 +35,34 @@ func (s *Store) replaceHeld(user types.UID, parts held) error {
 
 // hold charges each part once, and the list of the user's secrets. It returns the first
 // refusal, and requires the lock.
-func (s *Store) hold(user types.UID, all held, charge func(inputs.Item, types.UID, int) inputs.Refusal) (refused inputs.Refusal) {
+func (s *Store) hold(user types.UID, parts []*content, charge func(inputs.Item, types.UID, int) inputs.Refusal) (refused inputs.Refusal) {
 	list := 0
-	for _, part := range all.parts {
+	for _, part := range parts {
 		list += len(part.secrets) * perSecret
 		if s.holders[part]++; s.holders[part] == 1 && refused.Message == "" {
-			refused = charge(all.item(part), "", part.secrets.weight())
+			refused = charge(heldItem(part, part), "", part.weight())
 		}
 	}
-	if refused.Message == "" {
-		refused = charge(all.item(user), "", list)
+	if len(parts) > 0 && refused.Message == "" {
+		refused = charge(heldItem(user, parts[0]), "", list)
 	}
-	s.last[user] = all
+	s.last[user] = parts
 	return refused
 }
 
 // release requires the lock.
 func (s *Store) release(user types.UID) {
-	all := s.last[user]
-	for _, part := range all.parts {
+	for _, part := range s.last[user] {
 		if s.holders[part]--; s.holders[part] == 0 {
 			delete(s.holders, part)
-			s.budget.Release(all.item(part), "")
+			s.budget.Release(heldItem(part, part), "")
 		}
+		s.budget.Release(heldItem(user, part), "")
 	}
-	s.budget.Release(all.item(user), "")
 	delete(s.last, user)
 }
 
-// item returns the item of a part or of the list of a user.
-func (h held) item(of any) inputs.Item {
-	return inputs.Item{Of: of, NamespacedName: types.NamespacedName{Namespace: h.namespace}}
+// heldItem returns the item of a part or of the list of a user, in the namespace of a part.
+func heldItem(of any, in *content) inputs.Item {
+	return inputs.Item{Of: of, NamespacedName: types.NamespacedName{Namespace: in.namespace}}
 }

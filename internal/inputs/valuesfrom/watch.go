@@ -216,6 +216,7 @@ func (o *object) get(ctx context.Context, read Reader, source Source, version st
 		if parts[id], err = newContent(whole, source); err != nil {
 			return nil, o.bytes, err
 		}
+		parts[id].namespace = source.Namespace
 		bytes += parts[id].weight()
 	}
 	o.version, o.parts, o.sources, o.bytes = whole.GetResourceVersion(), parts, sources, bytes
