@@ -2,67 +2,100 @@ package valuesfrom
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/inputs"
 )
 
-func allSecrets(parts []*content) (secrets Secrets) {
-	for _, part := range parts {
-		secrets = append(secrets, part.secrets...)
+// The functions of this file except keep require the lock.
+
+// keep keeps the parts of an object, or drops the object if they exceed the budget. The next
+// call of content reads it again.
+func (s *Store) keep(ref Ref, known *object, parts []*content) {
+	s.users.Mu.Lock()
+	defer s.users.Mu.Unlock()
+	if s.objects[ref] != known || slices.Equal(s.kept[ref], parts) {
+		return
 	}
-	return secrets
+	s.release(s.kept[ref])
+	s.kept[ref] = parts
+	if s.hold(parts, s.budget.Charge).Message != "" {
+		s.drop(ref)
+	}
 }
 
-// replaceHeld keeps the parts of Secrets in the values of a user for as long as messages could
-// show them. It keeps the earlier parts instead if the new ones exceed the budget. It requires
-// the lock.
-func (s *Store) replaceHeld(user types.UID, parts []*content) error {
+func (s *Store) drop(ref Ref) {
+	s.release(s.kept[ref])
+	delete(s.kept, ref)
+	delete(s.objects, ref)
+}
+
+// replaceLast keeps the parts of Secrets in the values of a user for as long as messages could
+// show them. It keeps the earlier parts instead if the new ones exceed the budget.
+func (s *Store) replaceLast(user types.UID, parts []*content) error {
 	before := s.last[user]
-	s.release(user)
-	refused := s.hold(user, parts, s.budget.Charge)
+	s.releaseLast(user)
+	refused := s.holdLast(user, parts, s.budget.Charge)
 	if refused.Message == "" {
 		return nil
 	}
-	s.release(user)
-	s.hold(user, before, func(item inputs.Item, uid types.UID, bytes int) inputs.Refusal {
+	s.releaseLast(user)
+	s.holdLast(user, before, func(item inputs.Item, uid types.UID, bytes int) inputs.Refusal {
 		s.budget.Set(item, uid, bytes)
 		return inputs.Refusal{}
 	})
 	return fmt.Errorf("the Secrets among the sources of values are not used, because messages could show them: their content %s", refused.Message)
 }
 
-// hold charges each part once, and the list of the user's secrets. It returns the first
-// refusal, and requires the lock.
-func (s *Store) hold(user types.UID, parts []*content, charge func(inputs.Item, types.UID, int) inputs.Refusal) (refused inputs.Refusal) {
-	list := 0
-	for _, part := range parts {
-		list += len(part.secrets) * perSecret
-		if s.holders[part]++; s.holders[part] == 1 && refused.Message == "" {
-			refused = charge(heldItem(part, part), "", part.weight())
-		}
-	}
-	if len(parts) > 0 && refused.Message == "" {
-		refused = charge(heldItem(user, parts[0]), "", list)
-	}
+// charge is Budget.Charge, or Budget.Set without a refusal.
+type charge func(inputs.Item, types.UID, int) inputs.Refusal
+
+func (s *Store) holdLast(user types.UID, parts []*content, charge charge) inputs.Refusal {
 	s.last[user] = parts
+	refused := s.hold(parts, charge)
+	if len(parts) > 0 && refused.Message == "" {
+		refused = charge(itemOf(user, parts[0]), "", len(allSecrets(parts))*perSecret)
+	}
 	return refused
 }
 
-// release requires the lock.
-func (s *Store) release(user types.UID) {
+func (s *Store) releaseLast(user types.UID) {
+	s.release(s.last[user])
 	for _, part := range s.last[user] {
-		if s.holders[part]--; s.holders[part] == 0 {
-			delete(s.holders, part)
-			s.budget.Release(heldItem(part, part), "")
-		}
-		s.budget.Release(heldItem(user, part), "")
+		s.budget.Release(itemOf(user, part), "")
 	}
 	delete(s.last, user)
 }
 
-// heldItem returns the item of a part or of the list of a user, in the namespace of a part.
-func heldItem(of any, in *content) inputs.Item {
+// hold charges each part once, and returns the first refusal.
+func (s *Store) hold(parts []*content, charge charge) (refused inputs.Refusal) {
+	for _, part := range parts {
+		if s.holders[part]++; s.holders[part] == 1 && refused.Message == "" {
+			refused = charge(itemOf(part, part), "", part.weight())
+		}
+	}
+	return refused
+}
+
+func (s *Store) release(parts []*content) {
+	for _, part := range parts {
+		if s.holders[part]--; s.holders[part] == 0 {
+			delete(s.holders, part)
+			s.budget.Release(itemOf(part, part), "")
+		}
+	}
+}
+
+// itemOf returns the item of a part or of the list of a user, in the namespace of a part.
+func itemOf(of any, in *content) inputs.Item {
 	return inputs.Item{Of: of, NamespacedName: types.NamespacedName{Namespace: in.namespace}}
+}
+
+func allSecrets(parts []*content) (secrets Secrets) {
+	for _, part := range parts {
+		secrets = append(secrets, part.secrets...)
+	}
+	return secrets
 }

@@ -25,7 +25,7 @@ import (
 type Store struct {
 	read  Reader
 	users *inputs.Tracker[Ref]
-	// budget limits the content of objects, by kind and name, and of last, by content and user.
+	// budget limits the parts that are held, and the lists of secrets of users.
 	budget *inputs.Budget
 
 	// The other fields are guarded by users.
@@ -35,9 +35,11 @@ type Store struct {
 	objects  map[Ref]*object
 	// kinds are the watched kinds.
 	kinds map[schema.GroupVersionKind]*watched
-	// last are the parts of Secrets in a user's values when all sources were last usable, and
-	// holders the number of users of each part.
-	last    map[types.UID][]*content
+	// kept are the parts of objects.
+	kept map[Ref][]*content
+	// last are the parts of Secrets in a user's values when all sources were last usable.
+	last map[types.UID][]*content
+	// holders counts how often each part occurs in kept and last.
 	holders map[*content]int
 }
 
@@ -49,7 +51,7 @@ type Reader func(context.Context, Ref) (*unstructured.Unstructured, error)
 func NewStore(read Reader, changed func(types.UID)) *Store {
 	return &Store{
 		read: read, budget: inputs.NewBudget(inputs.SourceLimits), users: inputs.NewTracker[Ref](changed), versions: map[Ref]string{}, objects: map[Ref]*object{},
-		kinds: map[schema.GroupVersionKind]*watched{}, last: map[types.UID][]*content{}, holders: map[*content]int{},
+		kinds: map[schema.GroupVersionKind]*watched{}, kept: map[Ref][]*content{}, last: map[types.UID][]*content{}, holders: map[*content]int{},
 	}
 }
 
@@ -68,7 +70,7 @@ func (s *Store) Merge(ctx context.Context, user types.UID, from []Source, over m
 	defer s.users.Mu.Unlock()
 	secrets := allSecrets(parts)
 	if err == nil && len(secrets) > 0 {
-		err = s.replaceHeld(user, parts)
+		err = s.replaceLast(user, parts)
 	}
 	if err != nil {
 		return nil, slices.Concat(secrets, allSecrets(s.last[user])), err
@@ -129,7 +131,7 @@ func (s *Store) Forget(user types.UID) {
 	s.use(user, nil)
 	s.users.Mu.Lock()
 	defer s.users.Mu.Unlock()
-	s.release(user)
+	s.releaseLast(user)
 }
 
 // use records the sources of a custom resource, and drops the content of objects that are
@@ -146,25 +148,6 @@ func (s *Store) use(user types.UID, from []Source) []Source {
 		s.drop(unused)
 	}
 	return scoped
-}
-
-// drop requires the lock.
-func (s *Store) drop(ref Ref) {
-	delete(s.objects, ref)
-	s.budget.Release(itemOf(ref), "")
-}
-
-func itemOf(ref Ref) inputs.Item {
-	return inputs.Item{Of: ref.Kind, NamespacedName: ref.namespacedName()}
-}
-
-// keep drops the content of an object if it exceeds the budget. The next call reads it again.
-func (s *Store) keep(ref Ref, known *object, bytes int) {
-	s.users.Mu.Lock()
-	defer s.users.Mu.Unlock()
-	if s.objects[ref] == known && s.budget.Charge(itemOf(ref), "", bytes).Message != "" {
-		s.drop(ref)
-	}
 }
 
 // content returns the part of an object that a source uses. It reads the object if the watch
@@ -188,8 +171,8 @@ func (s *Store) content(ctx context.Context, source Source) (*content, error) {
 	if absent != nil {
 		return nil, absent
 	}
-	found, bytes, err := known.get(ctx, s.read, source, version)
-	s.keep(source.Ref, known, bytes)
+	found, all, err := known.get(ctx, s.read, source, version)
+	s.keep(source.Ref, known, all)
 	switch {
 	case apply.AnswerOf(err) == apply.Gone:
 		return nil, (*watched)(nil).notFound(source)

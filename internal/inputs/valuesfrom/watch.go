@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -191,34 +192,32 @@ type object struct {
 	parts   map[partID]*content
 	// sources are any sources with these parts.
 	sources map[partID]Source
-	// bytes is about how much memory the parts take.
-	bytes int
+	// all are the values of parts.
+	all []*content
 }
 
-// get returns the part of the object that a source uses, and how many bytes all parts in memory
-// take. It reads the object if the given version is newer than the one in memory, or if the
+// get returns the part of the object that a source uses, and all parts in memory. It reads the object if the given version is newer than the one in memory, or if the
 // part was not read before. Concurrent callers share one request.
-func (o *object) get(ctx context.Context, read Reader, source Source, version string) (*content, int, error) {
+func (o *object) get(ctx context.Context, read Reader, source Source, version string) (*content, []*content, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	id := source.partID()
 	found, asked := o.parts[id]
 	if asked && !api.IsNewer(version, o.version) {
-		return found, o.bytes, nil
+		return found, o.all, nil
 	}
 	whole, err := read(ctx, source.Ref)
 	if err != nil {
-		return nil, o.bytes, err
+		return nil, o.all, err
 	}
-	parts, sources, bytes := map[partID]*content{}, map[partID]Source{id: source}, 0
+	parts, sources := map[partID]*content{}, map[partID]Source{id: source}
 	maps.Copy(sources, o.sources)
 	for id, source := range sources {
 		if parts[id], err = newContent(whole, source); err != nil {
-			return nil, o.bytes, err
+			return nil, o.all, err
 		}
 		parts[id].namespace = source.Namespace
-		bytes += parts[id].weight()
 	}
-	o.version, o.parts, o.sources, o.bytes = whole.GetResourceVersion(), parts, sources, bytes
-	return parts[id], bytes, nil
+	o.version, o.parts, o.sources, o.all = whole.GetResourceVersion(), parts, sources, slices.Collect(maps.Values(parts))
+	return parts[id], o.all, nil
 }
