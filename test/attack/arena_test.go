@@ -39,7 +39,7 @@ type arena struct {
 
 	// plain is a kind whose entry allows nothing. clustered has cluster-scoped
 	// objects, sourced has valuesFrom and observe, accounted has a ServiceAccount,
-	// and reading looks up objects and has a Deployment that is never ready.
+	// and reading has a Secret in valuesFrom, and many parts.
 	plain, clustered, sourced, accounted, reading harness.Kind
 
 	account  harness.Account
@@ -111,7 +111,9 @@ func (a *arena) entries(open string) []harness.Entry {
 			map[string]any{"name": "names", "value": "objects.ConfigMap.map(name, objects.ConfigMap[name].metadata.name)"},
 		}),
 		harness.MakeEntry(a.accounted, chart(open)).With("rbac", known).With("serviceAccountName", "deployer"),
-		harness.MakeEntry(a.reading, chart("reading")),
+		harness.MakeEntry(a.reading, chart("reading")).With("valuesFrom", []any{
+			map[string]any{"kind": "Secret", "name": "{{ .metadata.name }}-db", "key": "password", "targetPath": "password", "optional": true},
+		}),
 	}
 }
 

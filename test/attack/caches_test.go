@@ -97,7 +97,7 @@ func (a *arena) lookedUpObjects() {
 // diagnosedObjects are ReplicaSets with the label of a Deployment that is not ready. The
 // operator reads them to find the cause.
 func (a *arena) diagnosedObjects() {
-	bomb := harness.MakeCR(a.reading, "bomb").Obj()
+	bomb := harness.MakeCR(a.reading, "bomb").Set("deployment", true).Obj()
 	a.author.Create(bomb)
 	a.refused("", bomb)
 	sets := a.editor.Typed.AppsV1().ReplicaSets(a.editor.Namespace)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,12 +27,71 @@ func TestParasite(t *testing.T) {
 	a.attack("IsNotDeleted", (*arena).parasiteOfPlain)
 }
 
-// TestAuthor: a user who can only write custom resources cannot read Secrets or
-// write control characters to a terminal.
+// TestAuthor: a user who can only write custom resources cannot read Secrets, delete what
+// needs an approval, or write control characters to a terminal.
 func TestAuthor(t *testing.T) {
 	a := newArena(t)
 	a.attack("ReadsNoSecret", (*arena).readSecrets)
+	a.attack("FindsNoSecretByGuesses", (*arena).guessSecret)
+	a.attack("EndsNoProtection", (*arena).endProtection)
+	a.attack("DeletesNoClaims", (*arena).deleteClaims)
 	a.attack("WritesNoControlCharacters", (*arena).escapeSequences)
+}
+
+// guessSecret: the template changes the case of the guesses.
+func (a *arena) guessSecret() {
+	secret := harness.Secret("guess-db")
+	secret.Object["stringData"] = map[string]any{"password": "s3cr3t-07421"}
+	a.editor.Create(secret)
+	guesses := "S3CR3T-07420 S3CR3T-07421 S3CR3T-07422"
+	guess := harness.MakeCR(a.reading, "guess").Set("failure", guesses).Obj()
+	a.author.Create(guess)
+	a.refused(api.ReasonRenderFailed, guess)
+	if message := ready(a.author.Get(guess)).Message; !strings.Contains(message, strings.ToLower(guesses)) {
+		a.t.Errorf("the message %q depends on whether a guess is right", message)
+	}
+	a.intact()
+}
+
+// endProtection: an administrator protects an object whose annotations are values.
+func (a *arena) endProtection() {
+	web := harness.MakeCR(a.reading, "web").Set("settings", true)
+	a.author.Create(web.Obj())
+	a.author.WaitRevision(web.Obj(), 1)
+	settings := harness.ConfigMap("web-settings")
+	a.annotate(a.admin, settings, api.AnnotationProtect, "true")
+	a.author.SetSpec(web.Set("annotations", map[string]any{api.AnnotationProtect: "false"}).Obj())
+	a.author.WaitRevision(web.Obj(), 2)
+	a.author.SetSpec(web.Set("settings", false).Obj())
+	a.refused(api.ReasonApprovalRequired, web.Obj())
+	if live := a.admin.Get(settings); live.GetAnnotations()[api.AnnotationProtect] != "true" || live.GetDeletionTimestamp() != nil {
+		a.t.Errorf("the object is %v", live.Object)
+	}
+	a.intact()
+}
+
+// deleteClaims: annotations of a StatefulSet are values.
+func (a *arena) deleteClaims() {
+	db := harness.MakeCR(a.reading, "db").Set("claims", true).Set("annotations", map[string]any{api.AnnotationClaims: api.ClaimsDelete}).Obj()
+	a.author.Create(db)
+	claim := harness.Object("v1", "PersistentVolumeClaim", "data-db-0")
+	defer a.deleteAll(a.t.Context(), corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"))
+	a.whileAlive("the claim", func(ctx context.Context) error {
+		_, err := a.admin.At(claim).Get(ctx, claim.GetName(), metav1.GetOptions{})
+		return err
+	})
+	a.author.Delete(db)
+	a.whileAlive("the deletion", func(ctx context.Context) error {
+		left, err := a.names(ctx, a.reading.GroupVersion().WithResource("readings"))
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("%v still exist", left)
+		}
+		return err
+	})
+	if live := a.admin.Get(claim); live.GetDeletionTimestamp() != nil {
+		a.t.Errorf("the claim is deleted: %v", live.Object)
+	}
+	a.intact()
 }
 
 func (a *arena) parasiteOfAnAccount() {
