@@ -13,11 +13,16 @@ import (
 	"github.com/chartwright/chartwright/internal/inputs"
 )
 
-var large = strings.Repeat("large", 200_000)
+// large is a text of a source, and smallLimits have room for five of them.
+var (
+	large       = strings.Repeat("large", 200)
+	smallLimits = inputs.Limits{Object: 6 << 10, Namespace: 24 << 10, Total: 96 << 10}
+)
 
 // Tenants can create any number of large sources.
 func TestStore_KeepsLittleOfLargeSources(t *testing.T) {
 	c := newCluster()
+	c.budget = inputs.NewBudget(smallLimits)
 	for i := range 50 {
 		ref := Ref{ConfigMapKind, "apps", fmt.Sprint("web-", i)}
 		c.putAndSend(ref, map[string]string{"values.yaml": "text: " + large})
@@ -27,7 +32,7 @@ func TestStore_KeepsLittleOfLargeSources(t *testing.T) {
 			}
 		}
 	}
-	if kept := c.budget.Charged("apps"); kept > inputs.SourceLimits.Namespace || len(c.Store.objects) > 12 {
+	if kept := c.budget.Charged("apps"); kept > smallLimits.Namespace || len(c.Store.objects) > 12 {
 		t.Errorf("%d bytes and %d objects are kept", kept, len(c.Store.objects))
 	}
 }
@@ -36,6 +41,7 @@ func TestStore_KeepsLittleOfLargeSources(t *testing.T) {
 // users share counts once.
 func TestStore_RefusesSecretsThatItCannotKeep(t *testing.T) {
 	c := newCluster()
+	c.budget = inputs.NewBudget(smallLimits)
 	c.putAndSend(secret, map[string]string{"values.yaml": "text: " + large})
 	for i := range 50 {
 		c.merge(t, types.UID(fmt.Sprint("shared-", i)), whole(secret))
