@@ -144,7 +144,8 @@ const (
 
 // Reasons for RollbackRefused.
 const (
-	// ReasonNoSuchRevision: the requested revision is not stored or was never deployed.
+	// ReasonNoSuchRevision: the requested revision is not stored, was never deployed, or is
+	// beyond the history limit.
 	ReasonNoSuchRevision = "NoSuchRevision"
 	// ReasonInvalidValue: the value of the annotation is invalid; also the reason for
 	// ConditionInvalidAnnotations.
