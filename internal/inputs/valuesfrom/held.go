@@ -72,7 +72,8 @@ func (s *Store) releaseLast(user types.UID) {
 // hold charges each part once, and returns the first refusal.
 func (s *Store) hold(parts []*content, charge charge) (refused inputs.Refusal) {
 	for _, part := range parts {
-		if s.holders[part]++; s.holders[part] == 1 && refused.Message == "" {
+		s.holders[part]++
+		if s.holders[part] == 1 && refused.Message == "" {
 			refused = charge(itemOf(part, part), "", part.weight())
 		}
 	}
@@ -81,7 +82,8 @@ func (s *Store) hold(parts []*content, charge charge) (refused inputs.Refusal) {
 
 func (s *Store) release(parts []*content) {
 	for _, part := range parts {
-		if s.holders[part]--; s.holders[part] == 0 {
+		s.holders[part]--
+		if s.holders[part] == 0 {
 			delete(s.holders, part)
 			s.budget.Release(itemOf(part, part), "")
 		}
