@@ -3,9 +3,9 @@ package reconcile
 import (
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -14,17 +14,30 @@ import (
 )
 
 // A panic of an action becomes an error without the stack, which is in the log.
+// logged is what controller-runtime has logged. It keeps the first logger of a process.
+var logged struct {
+	sync.Mutex
+	text string
+}
+
+var captureLog = sync.OnceFunc(func() {
+	log.SetLogger(funcr.New(func(_, args string) {
+		logged.Lock()
+		defer logged.Unlock()
+		logged.text += args
+	}, funcr.Options{}))
+})
+
 func TestRecoverable_LogsStack(t *testing.T) {
-	logged := ""
-	log.SetLogger(funcr.New(func(_, args string) { logged += args }, funcr.Options{}))
-	t.Cleanup(func() { log.SetLogger(logr.Discard()) })
+	captureLog()
+	logged.text = ""
 	var none *snapshot
 	err := recoverable(func() error { return none.fails() })
 	if err == nil || !strings.HasPrefix(err.Error(), "internal error: ") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("the error is %v", err)
 	}
-	if !strings.Contains(logged, "(*snapshot).fails") {
-		t.Errorf("the log has no stack: %s", logged)
+	if !strings.Contains(logged.text, "(*snapshot).fails") {
+		t.Errorf("the log has no stack: %s", logged.text)
 	}
 }
 
