@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -287,11 +288,15 @@ func TestDependencyWatches_DiscoveryFails(t *testing.T) {
 	d.expectWaits("not found")
 }
 
+// laterGroups counts the groups of TestDependencyWatches_KindServedLater, whose runs share an
+// API server.
+var laterGroups atomic.Int32
+
 // TestDependencyWatches_KindServedLater installs the CRD after the watch was started. The
 // kind is cluster-scoped, and the operator may not watch all of its namespaces.
 func TestDependencyWatches_KindServedLater(t *testing.T) {
 	env := testenv.Shared(t)
-	gvk := schema.GroupVersionKind{Group: "later.example.com", Version: "v1", Kind: "Leaf"}
+	gvk := schema.GroupVersionKind{Group: fmt.Sprintf("later-%d.example.com", laterGroups.Add(1)), Version: "v1", Kind: "Leaf"}
 	d := newDependent(t, env.Config, gvk)
 	for _, scope := range d.scopes {
 		scope.ready = newLatch()
@@ -299,10 +304,10 @@ func TestDependencyWatches_KindServedLater(t *testing.T) {
 	}
 	d.dependsOn(gvk, "leaf")
 	d.startKind(d.ctx, appKind)
-	d.expectWaits(`no matches for kind "Leaf" in version "later.example.com/v1"`)
+	d.expectWaits(fmt.Sprintf("no matches for kind %q in version %q", gvk.Kind, gvk.GroupVersion()))
 	anything := true
 	if _, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{{
-		ObjectMeta: metav1.ObjectMeta{Name: "leaves.later.example.com"},
+		ObjectMeta: metav1.ObjectMeta{Name: "leaves." + gvk.Group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: gvk.Group, Scope: apiextensionsv1.ClusterScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "Leaf", Plural: "leaves"},

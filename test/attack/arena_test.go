@@ -209,13 +209,21 @@ func (a *arena) clear() {
 	}
 }
 
-// deleteAll deletes all objects of a resource in the attackers' namespace.
+// deleteAll deletes all objects of a resource in the attackers' namespace, one by one: the
+// response to a deletion of all would contain all.
 func (a *arena) deleteAll(ctx context.Context, resource schema.GroupVersionResource) {
-	if err := persist(func() error {
-		return a.admin.Dynamic.Resource(resource).Namespace(a.admin.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-	}); err != nil {
+	var names []string
+	if err := persist(func() (err error) { names, err = a.names(ctx, resource); return err }); err != nil {
 		a.t.Errorf("clean up: %v", err)
 	}
+	all := a.admin.Dynamic.Resource(resource).Namespace(a.admin.Namespace)
+	a.many(len(names), func(i int) error {
+		err := all.Delete(ctx, names[i], metav1.DeleteOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
 }
 
 // persist repeats a request that the API server has ended by its own limit of time, which it
@@ -230,11 +238,15 @@ func persist(do func() error) error {
 	return err
 }
 
-// names returns the names of the attackers' custom resources. It reads only metadata,
+// names returns the names of the attackers' objects of a resource. It reads only metadata,
 // because the API server needs seconds to decode large ones.
 func (a *arena) names(ctx context.Context, resource schema.GroupVersionResource) ([]string, error) {
+	group := "/apis/" + resource.Group
+	if resource.Group == "" {
+		group = "/api"
+	}
 	text, err := a.admin.Typed.CoreV1().RESTClient().Get().
-		AbsPath("/apis", resource.Group, resource.Version, "namespaces", a.admin.Namespace, resource.Resource).
+		AbsPath(group, resource.Version, "namespaces", a.admin.Namespace, resource.Resource).
 		SetHeader("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1").Do(ctx).Raw()
 	if err != nil {
 		return nil, err

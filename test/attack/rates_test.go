@@ -26,8 +26,9 @@ func TestShare(t *testing.T) {
 	// the attacks above.
 	a.attack("OfSlots", (*arena).takeSlots)
 	a.attack("OfSlotsByManyObjects", (*arena).applyManyObjects)
-	// The last attack, because it replaces the operator.
+	// The last attacks, because they replace the operator.
 	a.attack("OfARollout", (*arena).stopRollout)
+	a.attack("OfARolloutByEdits", (*arena).delayRollout)
 }
 
 func (a *arena) takeSlots() {
@@ -143,21 +144,44 @@ func (a *arena) stopRollout() {
 	bomb := harness.MakeCR(a.plain, "bomb").Set("text", `{{ if ne .Chart.Version "1.0.0" }}{{ fail "no" }}{{ end }}`).Obj()
 	a.author.Create(bomb)
 	a.author.WaitReady(bomb)
+	a.rollOut(a.plain, 0, "open", func(int) {})
+}
+
+// delayRollout edits a custom resource that takes the only place of the rollout, and that is
+// never ready.
+func (a *arena) delayRollout() {
+	bomb := harness.MakeCR(a.reading, "bomb").Set("deployment", true)
+	a.author.Create(bomb.Obj())
+	a.refused("", bomb.Obj())
+	a.rollOut(a.reading, 4, "reading", func(i int) {
+		if i%20 == 0 {
+			a.author.SetSpec(bomb.Set("edit", i).Obj())
+		}
+	})
+}
+
+// rollOut replaces the chart of a kind, and waits until custom resources of another namespace
+// have it. It calls during again and again.
+func (a *arena) rollOut(kind harness.Kind, entry int, name string, during func(i int)) {
 	var victims []*unstructured.Unstructured
 	for i := range 5 {
-		victims = append(victims, harness.MakeCR(a.plain, fmt.Sprintf("web-%d", i)).Obj())
+		victims = append(victims, harness.MakeCR(kind, fmt.Sprintf("web-%d", i)).Obj())
 	}
 	a.victim.Create(victims...)
 	a.victim.WaitReady(victims...)
 	a.operator.Stop()
+	during(0)
 	entries := a.entries("open")
-	entries[0] = entries[0].With("chart", a.nextVersion("open")).With("rollout", map[string]any{"maxConcurrent": 1})
+	entries[entry] = entries[entry].With("chart", a.nextVersion(name)).With("rollout", map[string]any{"maxConcurrent": 1})
 	a.operator = a.admin.NewOperator(harness.Options{
 		Name: a.operator.Name(), Watches: a.admin.Watches(entries...), Account: a.account,
 		AllNamespaces: true, Memory: a.memory,
 	}).Start()
 	others := a.watchOthers()
+	rounds := 0
 	a.whileAlive("the new chart to reach the other namespace", func(ctx context.Context) error {
+		rounds++
+		during(rounds)
 		for _, cr := range victims {
 			live, err := a.victim.At(cr).Get(ctx, cr.GetName(), metav1.GetOptions{})
 			if err != nil {
@@ -175,6 +199,7 @@ func (a *arena) stopRollout() {
 	})
 	others.served(few)
 	a.intact()
+	a.victim.Delete(victims...)
 }
 
 // nextVersion copies a chart with version 1.0.1.
