@@ -129,6 +129,12 @@ func object(t *testing.T, of apply.Owner, text string) apply.Object {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if o.GetKind() == "Service" {
+		// Tests use fixed addresses and ports, which the next run needs.
+		t.Cleanup(func() {
+			_ = apiServer.plain.CoreV1().Services(of.Namespace).Delete(context.WithoutCancel(t.Context()), o.GetName(), metav1.DeleteOptions{})
+		})
+	}
 	return apply.Object{Unstructured: prepared, Mapping: mapping}
 }
 
