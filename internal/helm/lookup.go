@@ -162,9 +162,10 @@ type lookupTransport struct {
 	bytes, values int
 }
 
-// Limits of all that the lookups of one render read, as JSON. Decoded, a key with a short value
-// takes about 250 bytes.
+// Limits of the requests for the lookups of one render, and of what they read, as JSON. Decoded,
+// a key with a short value takes about 250 bytes.
 const (
+	maxLookups      = 1_000
 	maxLookupBytes  = 8 << 20
 	maxLookupValues = 100_000
 )
@@ -186,6 +187,9 @@ func (t *lookupTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	key := request.Method + " " + request.URL.String() + " " + request.Header.Get("Accept")
 	known, ok := t.seen[key]
 	if !ok {
+		if len(t.seen) == maxLookups {
+			return nil, fmt.Errorf("the templates look up more than %d objects and lists, the last of them %s: look up lists instead of objects", maxLookups, path)
+		}
 		response, err := t.next.RoundTrip(request)
 		if err != nil {
 			return nil, err

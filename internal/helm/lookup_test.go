@@ -197,6 +197,23 @@ func TestLookup_LimitsWhatOneRenderReads(t *testing.T) {
 	}
 }
 
+func TestLookup_LimitsRequestsOfOneRender(t *testing.T) {
+	c := counting{body: "{}"}
+	render := &lookupTransport{next: &c, seen: map[string]cachedResponse{}, getter: lookupGetter{namespace: "apps"}}
+	for i := range maxLookups {
+		// Only the first of equal lookups is a request.
+		for range 2 {
+			if _, err := ask(t, render, fmt.Sprintf("/api/v1/namespaces/apps/secrets/%d", i), ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_, err := ask(t, render, "/api/v1/namespaces/apps/secrets/last", "")
+	if err == nil || !strings.Contains(err.Error(), "more than 1000 objects and lists, the last of them /api/v1/namespaces/apps/secrets/last") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestLookup_DoesNotCacheErrors(t *testing.T) {
 	c := counting{err: errors.New("away")}
 	a := &lookupTransport{next: &c, seen: map[string]cachedResponse{}}

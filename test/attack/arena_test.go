@@ -113,7 +113,7 @@ func (a *arena) entries(open string) []harness.Entry {
 		harness.MakeEntry(a.accounted, chart(open)).With("rbac", known).With("serviceAccountName", "deployer"),
 		harness.MakeEntry(a.reading, chart("reading")).With("valuesFrom", []any{
 			map[string]any{"kind": "Secret", "name": "{{ .metadata.name }}-db", "key": "password", "targetPath": "password", "optional": true},
-		}),
+		}).With("maxHistory", 2),
 	}
 }
 

@@ -65,6 +65,11 @@ func specBombs() []bomb {
 		{"Unicode", notes(20, func(i int) string {
 			return strings.Repeat(string([]rune{0x2028, 0x85, 0xfeff, 0x202e, 0x1f4a9, 0x10ffff, rune(0x300 + i)}), 10_000)
 		})},
+		{"LookupsWithoutEnd", texts(8, `{{ range until 1000000 }}{{ $_ := lookup "v1" "ConfigMap" $.Release.Namespace (print "a" .) }}{{ end }}`)},
+		{"ValuesThatContainThemselves", texts(8,
+			`{{ $d := dict }}{{ $_ := set $d "a" $d }}{{ $d }}`, `{{ $d := dict }}{{ $_ := set $d "a" (list $d $d) }}{{ toYaml $d }}`,
+			`{{ $d := dict }}{{ $_ := set $d "a" $d }}{{ deepCopy $d }}`, `{{ printf "%*d" 1000000000 1 }}`,
+		)},
 		{"LongKeysAndDeepSpecs", specs(20, func(i int) string {
 			return []string{
 				fmt.Sprintf(`{"extra":{%q:1}}`, strings.Repeat("k", 200_000)),

@@ -2,6 +2,7 @@ package attack
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/base64"
@@ -30,6 +31,7 @@ func TestForgedRecord(t *testing.T) {
 	a.attack("GrantsNoClusterRole", (*arena).forgeClusterRole)
 	a.attack("DeletesNoForeignObject", (*arena).forgeDeletion)
 	a.attack("IsNotRolledBackTo", (*arena).forgeRollback)
+	a.attack("IsNotRolledBackToAfterItsDeletion", (*arena).restoreRecord)
 	a.attack("ChangesNoQuota", (*arena).forgeQuota)
 	a.attack("DeletesNothingWithoutTheServiceAccount", (*arena).forgeWithoutAccount)
 }
@@ -251,6 +253,54 @@ func (a *arena) until(what string, done, harm func(context.Context) error) {
 	if err := harm(a.t.Context()); err != nil {
 		a.t.Fatalf("after %s: %v", what, err)
 	}
+}
+
+// restoreRecord restores a record that the operator has deleted, from a copy.
+func (a *arena) restoreRecord() {
+	web := harness.MakeCR(a.reading, "web")
+	records := a.editor.Typed.CoreV1().Secrets(a.editor.Namespace)
+	const name = "sh.helm.release.v1.web.v1"
+	a.editor.Create(web.Obj())
+	a.editor.WaitRevision(web.Obj(), 1)
+	record, err := records.Get(a.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for i := 2; i <= 4; i++ {
+		a.editor.SetSpec(web.Set("edit", i).Obj())
+		a.editor.WaitRevision(web.Obj(), i)
+	}
+	a.whileAlive("the record of revision 1 to be deleted", func(ctx context.Context) error {
+		_, err := records.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return cmp.Or(err, errors.New("it exists"))
+	})
+	// Both happen at once.
+	a.operator.Stop()
+	a.annotate(a.editor, web.Obj(), api.AnnotationRollbackTo, "1")
+	record.ResourceVersion, record.UID = "", ""
+	record.Labels["status"] = api.StatusSuperseded
+	if _, err := records.Create(a.t.Context(), record, metav1.CreateOptions{}); err != nil {
+		a.t.Fatal(err)
+	}
+	a.operator.Start()
+	a.whileAlive("the rollback to be refused", func(ctx context.Context) error {
+		live, err := a.editor.At(web.Obj()).Get(ctx, "web", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		status, err := harness.StatusOf(live)
+		if err != nil {
+			return err
+		}
+		if refused := harness.Condition(status, api.ConditionRollbackRefused); refused == nil || refused.Reason != api.ReasonNoSuchRevision || status.Release.Revision != 4 {
+			return fmt.Errorf("the status is %v", live.Object["status"])
+		}
+		return nil
+	})
+	a.intact()
 }
 
 // annotate sets an annotation of a custom resource.

@@ -14,12 +14,17 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// maxFieldSize is the approximate limit for a field in bytes. A custom resource has room
-// for about a megabyte, and every watch receives it whole.
-const maxFieldSize = 128 << 10
+// Approximate limits in bytes. The operator keeps the status of all custom resources in memory.
+const (
+	// maxResult limits one result, and maxStatus all fields or outputs of a custom resource
+	// together.
+	maxResult = 128 << 10
+	maxStatus = 32 << 10
+)
 
 var (
-	errTooLarge = fmt.Errorf("the result is larger than %d KiB", maxFieldSize>>10)
+	errTooLarge       = fmt.Errorf("the result is larger than %d KiB", maxResult>>10)
+	errStatusTooLarge = fmt.Errorf("the fields up to this one are larger than %d KiB", maxStatus>>10)
 	// errSecret is for a number. In a string only the secret is redacted.
 	errSecret = errors.New("the result is a number from a Secret")
 )
@@ -34,7 +39,7 @@ type encoder struct {
 // Encode returns the JSON value of an expression's result, nil for null. It drops the keys of
 // maps whose value is null.
 func Encode(value ref.Val) (any, error) {
-	e := &encoder{left: maxFieldSize, redact: func(text string) string { return text }}
+	e := &encoder{left: maxResult, redact: func(text string) string { return text }}
 	return e.encode(value, Shape{})
 }
 

@@ -36,11 +36,12 @@ func (f Fields) Evaluate(in Input) Result {
 		in.Redact = func(text string) string { return text }
 	}
 	variables := in.variables()
+	left := maxStatus
 	for _, field := range f {
 		if field.values && in.Values == nil {
 			continue
 		}
-		value, err := field.evaluate(in, variables)
+		value, err := field.evaluate(in, variables, &left)
 		if unread, is := errors.AsType[*ReadError](err); is {
 			result.Failures = append(result.Failures, expression.Error{Field: field.name, Message: unread.Message})
 		} else if err != nil {
@@ -51,7 +52,8 @@ func (f Fields) Evaluate(in Input) Result {
 	return result
 }
 
-func (f field) evaluate(in Input, variables map[string]any) (value any, err error) {
+// evaluate subtracts the size of the result from the bytes that are left for the status.
+func (f field) evaluate(in Input, variables map[string]any, left *int) (value any, err error) {
 	for _, name := range f.observed {
 		if why, missing := in.Unobserved[name]; missing {
 			return nil, errors.New(why)
@@ -67,9 +69,17 @@ func (f field) evaluate(in Input, variables map[string]any) (value any, err erro
 	if err != nil {
 		return nil, err
 	}
-	redact := in.Redact
 	if in.Sensitive {
-		redact = func(text string) string { return text }
+		// A Secret holds the outputs.
+		return (&encoder{left: maxResult, redact: func(text string) string { return text }}).encode(given, f.shape)
 	}
-	return (&encoder{left: maxFieldSize, redact: redact}).encode(given, f.shape)
+	e := &encoder{left: *left, redact: in.Redact}
+	value, err = e.encode(given, f.shape)
+	switch {
+	case errors.Is(err, errTooLarge):
+		return nil, errStatusTooLarge
+	case err == nil:
+		*left = e.left
+	}
+	return value, err
 }

@@ -103,6 +103,21 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
+// The status has room for some large fields, and later small ones.
+func TestEvaluate_FieldsShareALimit(t *testing.T) {
+	large := "lists.range(20).map(x, '" + strings.Repeat("x", 1000) + "')"
+	result := compile(t, map[string]string{"a": large, "b": large, "c": "release.name"}).Evaluate(input())
+	if len(result.Failures) != 1 || result.Failures[0].Field != "b" || result.Values["a"] == nil || result.Values["b"] != nil || result.Values["c"] == nil {
+		t.Errorf("failures are %v", result.Failures)
+	}
+	// A Secret has room for each output.
+	sensitive := input()
+	sensitive.Sensitive = true
+	if failed := compile(t, map[string]string{"a": large, "b": large}).Evaluate(sensitive).Failures; len(failed) > 0 {
+		t.Errorf("outputs for a Secret fail: %v", failed)
+	}
+}
+
 func TestEvaluate_FailureAffectsOneField(t *testing.T) {
 	for _, test := range []struct{ name, expression, want string }{
 		{"a key that is not there", "values.absent", "no such key: absent"},
@@ -112,8 +127,8 @@ func TestEvaluate_FailureAffectsOneField(t *testing.T) {
 		{"a list that is long", "lists.range(100000000)", "exceeds maximum allowed"},
 		{"division", "1 / (values.replicas - 2)", "division by zero"},
 		{"cost", "lists.range(9999).map(x, lists.range(9999).map(y, x * y)).size()", "the evaluation exceeds the limit of 250000 steps"},
-		{"size", "lists.range(9999).map(x, 'a text of some length')", "the result is larger than 128 KiB"},
-		{"size of a key", "{lists.range(200).map(x, '" + strings.Repeat("x", 1000) + "').join(): 1}", "the result is larger than 128 KiB"},
+		{"size", "lists.range(9999).map(x, 'a text of some length')", "the fields up to this one are larger than 32 KiB"},
+		{"size of a key", "{lists.range(200).map(x, '" + strings.Repeat("x", 1000) + "').join(): 1}", "the fields up to this one are larger than 32 KiB"},
 		{"infinity", "values.ratio / 0.0", "which JSON cannot represent"},
 		{"a type", "[type(1)]", "the result is a type"},
 		{"a large number", "18446744073709551615u", "too large"},
