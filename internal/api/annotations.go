@@ -90,8 +90,7 @@ const (
 	AnnotationProtect = Domain + "/protect"
 	// AnnotationClaims on a StatefulSet sets what happens to the claims that Kubernetes
 	// creates from its volumeClaimTemplates when the release is uninstalled. The only value
-	// is ClaimsDelete. Without it, the claims stay. It is ignored if no template of the chart
-	// contains it.
+	// is ClaimsDelete. Without it, the claims stay. It is ignored if only the spec sets it.
 	AnnotationClaims = Domain + "/claims"
 	// ClaimsDelete deletes the claims when the release is uninstalled, and only then: not
 	// when the StatefulSet is deleted or recreated, or no longer rendered.

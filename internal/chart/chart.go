@@ -71,11 +71,12 @@ func (c *Chart) Schema() []byte { return c.chart.Schema }
 // The caller must not change them.
 func (c *Chart) Templates() []analysis.File { return c.templates.of(c.chart) }
 
-// TemplatesContain reports whether a template of the chart or of a subchart contains a text.
-func (c *Chart) TemplatesContain(text string) bool {
+// Contains reports whether a template or a default value of the chart or of a subchart contains
+// a text.
+func (c *Chart) Contains(text string) bool {
 	var contains func(c *helmchart.Chart) bool
 	contains = func(c *helmchart.Chart) bool {
-		return slices.ContainsFunc(c.Templates, func(f *helmchart.File) bool { return bytes.Contains(f.Data, []byte(text)) }) ||
+		return strings.Contains(fmt.Sprint(c.Values), text) || slices.ContainsFunc(c.Templates, func(f *helmchart.File) bool { return bytes.Contains(f.Data, []byte(text)) }) ||
 			slices.ContainsFunc(c.Dependencies(), contains)
 	}
 	return contains(c.chart)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 
 	helmkube "helm.sh/helm/v3/pkg/kube"
@@ -57,11 +58,11 @@ func (k *kubeClient) deleteClaims(resources helmkube.ResourceList) (err error) {
 	return errors.Join(errs...)
 }
 
-// deletesClaims reports whether the chart offers api.AnnotationClaims for objects that are
-// deleted with their custom resource. If no template contains it, only values can have set it,
-// which must not bypass the permissions that the deletion of data needs.
+// deletesClaims reports whether the chart or the overrides offer api.AnnotationClaims for objects
+// that are deleted with their custom resource. Otherwise only its author can have set it, which
+// must not bypass the permissions that the deletion of data needs.
 func (k *kubeClient) deletesClaims() bool {
-	return k.Deleting && k.Chart != nil && k.Chart.TemplatesContain(api.AnnotationClaims)
+	return k.Deleting && (k.Chart != nil && k.Chart.Contains(api.AnnotationClaims) || strings.Contains(fmt.Sprint(k.Overrides), api.AnnotationClaims))
 }
 
 // observeTimeout is the time within which the StatefulSet controller must observe that claims

@@ -73,33 +73,40 @@ func TestUninstall_DeletesClaimsOfStatefulSetOnRequest(t *testing.T) {
 		// change happens between the install and the uninstall.
 		change func(w *world)
 		left   []string
-		// byValue makes a value of the chart set the annotation.
-		byValue bool
+		// by is the origin of the annotation: the template if empty, "default" or "spec".
+		by string
 	}{
-		{"requested", api.ClaimsDelete, nil, []string{"data-web-1", "data-web-2-kept", "other"}, false},
-		{"requested by a value", api.ClaimsDelete, nil, all, true},
-		{"not requested", "", nil, all, false},
-		{"unknown value", "remove", nil, all, false},
+		{"requested", api.ClaimsDelete, nil, []string{"data-web-1", "data-web-2-kept", "other"}, ""},
+		{"requested by a default value", api.ClaimsDelete, nil, []string{"data-web-1", "data-web-2-kept", "other"}, "default"},
+		{"requested by the spec", api.ClaimsDelete, nil, all, "spec"},
+		{"not requested", "", nil, all, ""},
+		{"unknown value", "remove", nil, all, ""},
 		{"foreign StatefulSet", api.ClaimsDelete, func(w *world) {
 			w.patchSet(fmt.Sprintf(`{"metadata":{"labels":{%q:"another"},"annotations":{%q:"Web.example.com/apps/another"}}}`, api.LabelOwnerUID, api.AnnotationOwner))
-		}, all, false},
+		}, all, ""},
 		{"annotation removed by a user", api.ClaimsDelete, func(w *world) {
 			w.patchSet(fmt.Sprintf(`{"metadata":{"annotations":{%q:null}}}`, api.AnnotationClaims))
-		}, all, false},
+		}, all, ""},
 		{"StatefulSet deleted by a user", api.ClaimsDelete, func(w *world) {
 			w.must(w.plain.AppsV1().StatefulSets(w.namespace).Delete(w.Context(), "web", metav1.DeleteOptions{}))
-		}, all, false},
+		}, all, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)
 			name := "templates/set.yaml"
 			chart := setChart(test.annotation)
-			if test.byValue {
-				chart = chart.with(name, strings.ReplaceAll(chart[name], api.AnnotationClaims, " {{ .Values.annotation }}")).
-					with("values.yaml", chart["values.yaml"]+"\nannotation: "+api.AnnotationClaims+"\n")
+			spec := map[string]any{}
+			if test.by != "" {
+				chart = chart.with(name, strings.ReplaceAll(chart[name], api.AnnotationClaims, " {{ .Values.annotation }}"))
+			}
+			switch test.by {
+			case "default":
+				chart = chart.with("values.yaml", chart["values.yaml"]+"\nannotation: "+api.AnnotationClaims+"\n")
+			case "spec":
+				spec["annotation"] = api.AnnotationClaims
 			}
 			c := chart.load(t)
-			w.must(w.helm.Install(t.Context(), w.request(c, "one", nil)))
+			w.must(w.helm.Install(t.Context(), w.request(c, "one", spec)))
 			app := map[string]string{"app": "web"}
 			w.claim("data-web-0", app, nil)
 			w.claim("data-web-1", app, map[string]string{"helm.sh/resource-policy": "keep"})

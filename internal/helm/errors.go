@@ -101,7 +101,7 @@ func (r *run) outcome(err error) error {
 		err = fmt.Errorf("%w: %w", context.Cause(r.kube.ctx), err)
 	}
 	redact := r.Redactor.Redact
-	if errors.Is(err, chart.ErrRender) {
+	if errors.Is(err, chart.ErrRender) && !strings.HasPrefix(err.Error(), failed) {
 		redact = r.Redactor.RedactParts
 	}
 	if text := redact(err.Error()); text != err.Error() {
@@ -109,6 +109,10 @@ func (r *run) outcome(err error) error {
 	}
 	return &ActionError{Err: err, Log: r.kube.log.lines()}
 }
+
+// failed begins the error of a template that calls the function fail. It quotes what the
+// template passes, and no token of a parser.
+var failed = chart.ErrRender.Error() + ": execution error at ("
 
 // ActionError is the error of an action, with the last lines of Helm's log.
 type ActionError struct {

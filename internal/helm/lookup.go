@@ -165,9 +165,9 @@ type lookupTransport struct {
 // Limits of the requests for the lookups of one render, and of what they read, as JSON. Decoded,
 // a key with a short value takes about 250 bytes.
 const (
-	maxLookups      = 1_000
-	maxLookupBytes  = 8 << 20
-	maxLookupValues = 100_000
+	maxLookupRequests = 1_000
+	maxLookupBytes    = 8 << 20
+	maxLookupValues   = 100_000
 )
 
 type cachedResponse struct {
@@ -187,8 +187,8 @@ func (t *lookupTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	key := request.Method + " " + request.URL.String() + " " + request.Header.Get("Accept")
 	known, ok := t.seen[key]
 	if !ok {
-		if len(t.seen) == maxLookups {
-			return nil, fmt.Errorf("the templates look up more than %d objects and lists, the last of them %s: look up lists instead of objects", maxLookups, path)
+		if len(t.seen) == maxLookupRequests {
+			return nil, fmt.Errorf("the templates look up more than %d objects and lists, the last of them %s: look up lists instead of objects", maxLookupRequests, path)
 		}
 		response, err := t.next.RoundTrip(request)
 		if err != nil {

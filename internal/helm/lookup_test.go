@@ -200,7 +200,7 @@ func TestLookup_LimitsWhatOneRenderReads(t *testing.T) {
 func TestLookup_LimitsRequestsOfOneRender(t *testing.T) {
 	c := counting{body: "{}"}
 	render := &lookupTransport{next: &c, seen: map[string]cachedResponse{}, getter: lookupGetter{namespace: "apps"}}
-	for i := range maxLookups {
+	for i := range maxLookupRequests {
 		// Only the first of equal lookups is a request.
 		for range 2 {
 			if _, err := ask(t, render, fmt.Sprintf("/api/v1/namespaces/apps/secrets/%d", i), ""); err != nil {

@@ -57,6 +57,7 @@ func TestActionError_ContainsNoSecret(t *testing.T) {
 		want string
 	}{
 		{fmt.Errorf("%w: %s", chart.ErrRender, canary[:5]), chart.ErrRender.Error() + ": …" + canary[4:5]},
+		{fmt.Errorf("%w: execution error at (a.yaml:1:2): %s", chart.ErrRender, canary[:5]), failed + "a.yaml:1:2): " + canary[:5]},
 		{fmt.Errorf("%w: %s", ErrConflict, canary[:5]), ErrConflict.Error() + ": " + canary[:5]},
 	} {
 		if got := parts.outcome(test.err); got.Error() != test.want || !errors.Is(got, errors.Unwrap(test.err)) {

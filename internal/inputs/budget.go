@@ -23,9 +23,13 @@ var FieldLimits = Limits{Object: 64 << 10, Namespace: 2 << 20, Total: 48 << 20}
 // Decoded, a Deployment takes about 25 KiB.
 var WholeLimits = Limits{Object: 1 << 20, Namespace: 16 << 20, Total: 96 << 20}
 
-// SourceLimits are the limits of the content of valuesFrom. A Secret of 1 MiB with a few long
-// texts takes 4 MiB, decoded and with its secrets.
-var SourceLimits = Limits{Object: 6 << 20, Namespace: 12 << 20, Total: 48 << 20}
+// SecretLimits are the limits of Secrets in valuesFrom, and CachedLimits those of other objects
+// there, which can be read again. A Secret of 1 MiB with a few long texts takes 2 MiB, decoded.
+// A namespace has room for two versions of it.
+var (
+	SecretLimits = Limits{Object: 3 << 20, Namespace: 6 << 20, Total: 42 << 20}
+	CachedLimits = Limits{Object: 3 << 20, Namespace: 6 << 20, Total: 12 << 20}
+)
 
 // Item is the name of an object of a watch. Of identifies the watch.
 type Item struct {

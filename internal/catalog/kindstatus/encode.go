@@ -32,20 +32,25 @@ var (
 // encoder converts the result of an expression to JSON values: strings, int64, float64,
 // booleans, lists and maps, as they are when they are decoded again.
 type encoder struct {
-	left   int
-	redact func(string) string
+	left int
+	// perValue is what a value costs in addition to the length of a string.
+	perValue int
+	redact   func(string) string
 }
+
+// statusValue is about what a value takes in a status, as JSON.
+const statusValue = 8
 
 // Encode returns the JSON value of an expression's result, nil for null. It drops the keys of
 // maps whose value is null.
 func Encode(value ref.Val) (any, error) {
-	e := &encoder{left: maxResult, redact: func(text string) string { return text }}
+	e := &encoder{left: maxResult, perValue: 1, redact: func(text string) string { return text }}
 	return e.encode(value, Shape{})
 }
 
 // encode returns nil for null, which is not part of a status.
 func (e *encoder) encode(value ref.Val, as Shape) (any, error) {
-	e.left--
+	e.left -= e.perValue
 	if e.left < 0 {
 		return nil, errTooLarge
 	}

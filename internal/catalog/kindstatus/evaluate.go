@@ -71,9 +71,9 @@ func (f field) evaluate(in Input, variables map[string]any, left *int) (value an
 	}
 	if in.Sensitive {
 		// A Secret holds the outputs.
-		return (&encoder{left: maxResult, redact: func(text string) string { return text }}).encode(given, f.shape)
+		return (&encoder{left: maxResult, perValue: 1, redact: func(text string) string { return text }}).encode(given, f.shape)
 	}
-	e := &encoder{left: *left, redact: in.Redact}
+	e := &encoder{left: *left, perValue: statusValue, redact: in.Redact}
 	value, err = e.encode(given, f.shape)
 	switch {
 	case errors.Is(err, errTooLarge):

@@ -33,13 +33,21 @@ type content struct {
 	values  map[string]any
 	invalid string
 	secrets Secrets
+	// evaluated: the secrets include texts that the expression did not return.
+	evaluated bool
 	// namespace is that of the object.
 	namespace string
 }
 
 // weight returns about how many bytes a content takes.
 func (c *content) weight() int {
-	return inputs.Weigh(c.value, math.MaxInt) + inputs.Weigh(c.values, math.MaxInt) + c.secrets.weight()
+	weight := inputs.Weigh(c.value, math.MaxInt) + inputs.Weigh(c.values, math.MaxInt) + c.secrets.weight()
+	if c.evaluated {
+		for _, text := range c.secrets {
+			weight += len(text)
+		}
+	}
+	return weight
 }
 
 // newContent returns the part of an object that a source uses. It decodes the part, so that
@@ -106,7 +114,7 @@ func evaluate(object map[string]any, source Source) *content {
 	}
 	if source.isSecret() {
 		// The expression can take a text apart, and the chart can join the parts.
-		c.secrets = slices.Concat(secretsOf("", value), secretsOf("", object["data"]))
+		c.secrets, c.evaluated = slices.Concat(secretsOf("", value), secretsOf("", object["data"])), true
 	}
 	return c
 }
@@ -178,9 +186,8 @@ const maxPart = 6
 // RedactParts returns the error text of a parser of templates or YAML without
 // secrets and without parts of them. A parser quotes the token at which it fails,
 // which may be the rest of a password that begins with "*" or "{{". The result also
-// loses words that happen to be part of a secret, so use it for nothing else. Parts of what
-// the author has written stay, as for RedactExcept: templates fail with texts of the author
-// far more often than with secrets.
+// loses words that happen to be part of a secret, so use it for nothing else. What the author
+// has written stays, as for RedactExcept, also a long part of it.
 //
 // Reporting only line and column would be simpler. But most of these errors come
 // from templates of the chart, where the excerpt names the failing function or field
@@ -192,28 +199,22 @@ func (s Secrets) RedactParts(message string, author func() []string) string {
 	for part := range partsOf(message, minLength, maxPart) {
 		secret[part] = false
 	}
-	written := map[string]bool{}
+	found := false
 	for _, text := range s {
 		n := min(maxPart, max(minLength, len(text)/2))
 		for part := range partsOf(text, n, n) {
 			if _, occurs := secret[part]; occurs {
-				secret[part], written[lower(part)] = true, false
+				secret[part], found = true, true
 			}
 		}
 	}
-	if len(written) == 0 {
+	if !found {
 		return strings.ToValidUTF8(message, "")
 	}
-	for _, text := range author() {
-		for part := range partsOf(lower(text), minLength, maxPart) {
-			if _, occurs := written[part]; occurs {
-				written[part] = true
-			}
-		}
-	}
+	reach := quoted(message, author)
 	hidden := make([]bool, len(message))
 	for part, at := range partsOf(message, minLength, maxPart) {
-		for i := at; secret[part] && !written[lower(part)] && i < at+len(part); i++ {
+		for i := at; secret[part] && reach[at] < at+len(part) && i < at+len(part); i++ {
 			hidden[i] = true
 		}
 	}
@@ -228,6 +229,28 @@ func (s Secrets) RedactParts(message string, author func() []string) string {
 	}
 	// A multi-byte character may have lost some of its bytes.
 	return strings.ToValidUTF8(left.String(), "")
+}
+
+// longPart is the length of a part that nobody writes by chance, or guesses.
+const longPart = 16
+
+// quoted is written for the long parts of the texts. Shorter texts do not count, because an
+// author could write all parts of that length.
+func quoted(message string, author func() []string) []int {
+	reach := make([]int, len(message))
+	offsets := map[string][]int{}
+	for part, at := range partsOf(message, longPart, longPart) {
+		offsets[part] = append(offsets[part], at)
+	}
+	for form := range formsOf(author) {
+		for part := range partsOf(form, longPart, longPart) {
+			for _, at := range offsets[part] {
+				reach[at] = max(reach[at], at+longPart)
+			}
+			delete(offsets, part)
+		}
+	}
+	return farthest(reach)
 }
 
 // partsOf returns all parts of a text of some lengths, and their offsets.

@@ -21,7 +21,7 @@ func (s *Store) keep(ref Ref, known *object, parts []*content) {
 	}
 	s.release(s.kept[ref])
 	s.kept[ref] = parts
-	if s.hold(parts, s.budget.Charge).Message != "" {
+	if s.hold(parts, (*inputs.Budget).Charge).Message != "" {
 		s.drop(ref)
 	}
 }
@@ -37,26 +37,27 @@ func (s *Store) drop(ref Ref) {
 func (s *Store) replaceLast(user types.UID, parts []*content) error {
 	before := s.last[user]
 	s.releaseLast(user)
-	refused := s.holdLast(user, parts, s.budget.Charge)
+	refused := s.holdLast(user, parts, (*inputs.Budget).Charge)
 	if refused.Message == "" {
 		return nil
 	}
 	s.releaseLast(user)
-	s.holdLast(user, before, func(item inputs.Item, uid types.UID, bytes int) inputs.Refusal {
-		s.budget.Set(item, uid, bytes)
+	s.holdLast(user, before, func(budget *inputs.Budget, item inputs.Item, uid types.UID, bytes int) inputs.Refusal {
+		budget.Set(item, uid, bytes)
 		return inputs.Refusal{}
 	})
-	return fmt.Errorf("the Secrets among the sources of values are not used, because messages could show them: their content %s", refused.Message)
+	return fmt.Errorf("the Secrets among the sources of values are not used, because messages could show them: their content %s, "+
+		"or delete custom resources that use them", refused.Message)
 }
 
 // charge is Budget.Charge, or Budget.Set without a refusal.
-type charge func(inputs.Item, types.UID, int) inputs.Refusal
+type charge func(*inputs.Budget, inputs.Item, types.UID, int) inputs.Refusal
 
 func (s *Store) holdLast(user types.UID, parts []*content, charge charge) inputs.Refusal {
 	s.last[user] = parts
 	refused := s.hold(parts, charge)
-	if len(parts) > 0 && refused.Message == "" {
-		refused = charge(itemOf(user, parts[0]), "", len(allSecrets(parts))*perSecret)
+	if len(parts) > 1 && refused.Message == "" {
+		refused = charge(s.secret, itemOf(user, parts[0]), "", allSecrets(parts).weight())
 	}
 	return refused
 }
@@ -64,7 +65,7 @@ func (s *Store) holdLast(user types.UID, parts []*content, charge charge) inputs
 func (s *Store) releaseLast(user types.UID) {
 	s.release(s.last[user])
 	for _, part := range s.last[user] {
-		s.budget.Release(itemOf(user, part), "")
+		s.secret.Release(itemOf(user, part), "")
 	}
 	delete(s.last, user)
 }
@@ -74,7 +75,7 @@ func (s *Store) hold(parts []*content, charge charge) (refused inputs.Refusal) {
 	for _, part := range parts {
 		s.holders[part]++
 		if s.holders[part] == 1 && refused.Message == "" {
-			refused = charge(itemOf(part, part), "", part.weight())
+			refused = charge(s.budgetOf(part), itemOf(part, part), "", part.weight())
 		}
 	}
 	return refused
@@ -85,9 +86,16 @@ func (s *Store) release(parts []*content) {
 		s.holders[part]--
 		if s.holders[part] == 0 {
 			delete(s.holders, part)
-			s.budget.Release(itemOf(part, part), "")
+			s.budgetOf(part).Release(itemOf(part, part), "")
 		}
 	}
+}
+
+func (s *Store) budgetOf(part *content) *inputs.Budget {
+	if len(part.secrets) > 0 {
+		return s.secret
+	}
+	return s.cached
 }
 
 // itemOf returns the item of a part or of the list of a user, in the namespace of a part.
@@ -95,7 +103,11 @@ func itemOf(of any, in *content) inputs.Item {
 	return inputs.Item{Of: of, NamespacedName: types.NamespacedName{Namespace: in.namespace}}
 }
 
+// allSecrets returns the secrets of parts. It shares the list of a single part.
 func allSecrets(parts []*content) (secrets Secrets) {
+	if len(parts) == 1 {
+		return slices.Clip(parts[0].secrets)
+	}
 	for _, part := range parts {
 		secrets = append(secrets, part.secrets...)
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 func TestRedactParts(t *testing.T) {
-	secrets := Secrets{"*starred-Pa55", "x{{ .mustache", "längere Geheimnisse", "tiny", "OtherParts"}
-	author := func() []string { return []string{"a long TEXT with otherPart"} }
+	secrets := Secrets{"*starred-Pa55", "x{{ .mustache", "längere Geheimnisse", "tiny", "otherParty"}
+	author := func() []string { return []string{"a text with otherPartOfTheAuthor", "otherParty"} }
 	for name, test := range map[string]struct{ message, want string }{
 		"no secret":             {"a.yaml:3: unexpected end", "a.yaml:3: unexpected end"},
 		"a whole secret":        {"got *starred-Pa55", "got [redacted]"},
@@ -18,8 +18,8 @@ func TestRedactParts(t *testing.T) {
 		"a short end":           {"after -Pa55!", "after -Pa55!"},
 		"a longer end":          {"after d-Pa55!", "after [redacted]!"},
 		"the middle":            {`function "mustache" not defined`, `function "[redacted]" not defined`},
-		"what the author wrote": {`function "otherPart" not defined`, `function "otherPart" not defined`},
-		"more than that":        {`function "OtherParts" not defined`, `function "[redacted]" not defined`},
+		"what the author wrote": {`function "otherPartOfTheAuthor" not defined`, `function "otherPartOfTheAuthor" not defined`},
+		"a short part of it":    {`function "otherPart" not defined`, `function "[redacted]" not defined`},
 		"adjacent secrets":      {"tinystarred-", "[redacted][redacted]"},
 		"overlapping secrets":   {"x{{ .must{{ .mustache", "[redacted]"},
 		"half a short secret":   {"iny", "iny"},

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,15 +21,11 @@ import (
 type Secrets []string
 
 // perSecret is about how many bytes a list needs for each secret.
-const perSecret = 32
+const perSecret = 16
 
-// weight returns about how many bytes the secrets take.
-func (s Secrets) weight() (bytes int) {
-	for _, text := range s {
-		bytes += len(text) + perSecret
-	}
-	return bytes
-}
+// weight returns about how many bytes the list takes. Most secrets are parts of the texts of an
+// object, and need no memory of their own.
+func (s Secrets) weight() (bytes int) { return len(s) * perSecret }
 
 // minLength is the minimum length of a secret. Shorter words, such as "yes" and "80", are
 // common and are not passwords.
@@ -41,27 +38,32 @@ const redacted = "[redacted]"
 func (s Secrets) Redact(msg string) string { return s.RedactExcept(msg, nil) }
 
 // RedactExcept is Redact, but texts that the author of the custom resource has written stay
-// whole, even if they contain a secret and a template has changed their case. If they did
-// not, authors could find a secret by writing guesses. The function author is called only if
-// the message contains a secret.
+// whole, even if they contain a secret, also in upper or lower case. If they did not, authors
+// could find a secret by writing guesses. The function author is called only if the message
+// contains a secret.
 func (s Secrets) RedactExcept(msg string, author func() []string) string {
-	found := sets.New[string]()
+	type span struct{ from, to int }
 	var hidden []span
+	found := sets.New[string]()
 	for _, text := range s {
 		for _, form := range forms(text) {
-			if all := spansOf(msg, form); len(all) > 0 {
-				hidden = append(hidden, all...)
-				found.Insert(lower(form))
+			for at := strings.Index(msg, form); at >= 0; at = next(msg, form, at+1) {
+				hidden = append(hidden, span{at, at + len(form)})
+				found.Insert(form)
 			}
 		}
 	}
-	if author != nil && len(hidden) > 0 {
-		hidden = outside(hidden, written(lower(msg), author(), found))
+	if len(hidden) == 0 {
+		return msg
 	}
+	reach := written(msg, author, found)
 	slices.SortFunc(hidden, func(a, b span) int { return cmp.Or(a.from-b.from, b.to-a.to) })
 	var left strings.Builder
 	end := 0
 	for _, h := range hidden {
+		if reach[h.from] >= h.to {
+			continue
+		}
 		if h.from >= end {
 			left.WriteString(msg[end:h.from] + redacted)
 		}
@@ -70,62 +72,73 @@ func (s Secrets) RedactExcept(msg string, author func() []string) string {
 	return left.String() + msg[end:]
 }
 
-// span is a part of a message.
-type span struct{ from, to int }
-
-// spansOf returns all occurrences of a text, which may overlap.
-func spansOf(msg, text string) []span {
-	var all []span
-	for from := 0; ; from++ {
-		at := strings.Index(msg[from:], text)
-		if at < 0 {
-			return all
-		}
-		from += at
-		all = append(all, span{from, from + len(text)})
+// next returns the offset of the first occurrence of a text that does not begin before an
+// offset, or -1.
+func next(msg, text string, from int) int {
+	if i := strings.Index(msg[from:], text); i >= 0 {
+		return from + i
 	}
+	return -1
 }
 
-// written returns where a message in lower case has a text that contains a secret, as is or
-// quoted.
-func written(msg string, texts []string, secrets sets.Set[string]) []span {
-	var all []span
-	for _, text := range texts {
-		for _, form := range forms(text) {
-			form = lower(form)
-			for secret := range secrets {
-				if strings.Contains(form, secret) {
-					all = append(all, spansOf(msg, form)...)
-					break
+// written returns for each offset of a message the largest end of a text of the author that
+// begins there or before. It considers texts that contain one of some secrets. An author can
+// write any number of texts, so that the result has only the size of the message.
+func written(msg string, author func() []string, secrets sets.Set[string]) []int {
+	reach := make([]int, len(msg))
+	seen := sets.New[string]()
+	for form := range formsOf(author) {
+		if seen.Has(form) || !containsAny(form, secrets) {
+			continue
+		}
+		seen.Insert(form)
+		for at := strings.Index(msg, form); at >= 0; at = next(msg, form, at+1) {
+			reach[at] = max(reach[at], at+len(form))
+		}
+	}
+	return farthest(reach)
+}
+
+// farthest replaces each end by the largest up to there.
+func farthest(ends []int) []int {
+	for at := 1; at < len(ends); at++ {
+		ends[at] = max(ends[at], ends[at-1])
+	}
+	return ends
+}
+
+// fewSecrets is the number of secrets up to which it is faster to look for them in a text than
+// for the text in a message.
+const fewSecrets = 16
+
+func containsAny(text string, secrets sets.Set[string]) bool {
+	if len(secrets) > fewSecrets {
+		return len(text) >= minLength
+	}
+	for secret := range secrets {
+		if strings.Contains(text, secret) {
+			return true
+		}
+	}
+	return false
+}
+
+// formsOf returns the texts of an author as templates and messages can contain them.
+func formsOf(author func() []string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if author == nil {
+			return
+		}
+		for _, text := range author() {
+			for _, cased := range []string{text, strings.ToLower(text), strings.ToUpper(text)} {
+				for _, form := range forms(cased) {
+					if !yield(form) {
+						return
+					}
 				}
 			}
 		}
 	}
-	return all
-}
-
-// outside returns the spans that are not inside of one of some others.
-func outside(spans, others []span) []span {
-	slices.SortFunc(others, func(a, b span) int { return a.from - b.from })
-	slices.SortFunc(spans, func(a, b span) int { return a.from - b.from })
-	end := 0
-	return slices.DeleteFunc(spans, func(s span) bool {
-		for ; len(others) > 0 && others[0].from <= s.from; others = others[1:] {
-			end = max(end, others[0].to)
-		}
-		return s.to <= end
-	})
-}
-
-// lower returns a text of the same length with lower-case ASCII letters.
-func lower(text string) string {
-	all := []byte(text)
-	for i, c := range all {
-		if 'A' <= c && c <= 'Z' {
-			all[i] = c + 'a' - 'A'
-		}
-	}
-	return string(all)
 }
 
 // forms returns a text unchanged, as Secrets encode it, and as Go, JSON and the schema

@@ -26,13 +26,16 @@ func secretsIn(t *testing.T, ref Ref, text string) Secrets {
 
 // What an author has written is shown whole, so that authors find no secret by guesses.
 func TestRedactExcept_ShowsWhatTheAuthorWrote(t *testing.T) {
-	secrets := Secrets{"s3cr3t-07421", "second line"}
+	secrets := Secrets{"s3cr3t-07421", "second line", "Hunter2Pass"}
 	const guesses = "s3cr3t-07420 s3cr3t-07421 s3cr3t-07422"
-	author := func() []string { return []string{guesses, "first\nsecond line", "got s3c", "7421"} }
+	author := func() []string {
+		return []string{guesses, "first\nsecond line", "got s3c", "7421", "S3CR3T-07419 S3CR3T-07421", "hunter2pass"}
+	}
 	for name, test := range map[string]struct{ message, want string }{
 		"guesses":                      {"the note is " + guesses, "the note is " + guesses},
 		"guesses, quoted":              {fmt.Sprintf("the notes are %q and %q", guesses, "first\nsecond line"), fmt.Sprintf("the notes are %q and %q", guesses, "first\nsecond line")},
-		"guesses in upper case":        {"THE NOTE IS S3CR3T-07420 s3cr3t-07421 S3CR3T-07422", "THE NOTE IS S3CR3T-07420 s3cr3t-07421 S3CR3T-07422"},
+		"guesses in lower case":        {"the note is s3cr3t-07419 s3cr3t-07421", "the note is s3cr3t-07419 s3cr3t-07421"},
+		"the case of letters":          {"wrong: Hunter2Pass", "wrong: " + redacted},
 		"the secret":                   {"wrong: s3cr3t-07421", "wrong: " + redacted},
 		"the secret after a guess":     {guesses + ": s3cr3t-07421", guesses + ": " + redacted},
 		"a guess of the first letters": {"got s3cr3t-07421", "got " + redacted},
@@ -42,6 +45,11 @@ func TestRedactExcept_ShowsWhatTheAuthorWrote(t *testing.T) {
 		if got := secrets.RedactExcept(test.message, author); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
+	}
+	// An author can write a text any number of times, and messages can repeat it.
+	many := slices.Repeat([]string{"aaaa"}, 30_000)
+	if got := (Secrets{"aaaa"}).RedactExcept(strings.Repeat("a", 5_000), func() []string { return many }); strings.Contains(got, redacted) {
+		t.Errorf("%.40s", got)
 	}
 	secrets.RedactExcept("no secret", func() []string { panic("the texts are not needed") })
 }

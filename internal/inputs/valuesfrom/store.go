@@ -25,8 +25,8 @@ import (
 type Store struct {
 	read  Reader
 	users *inputs.Tracker[Ref]
-	// budget limits the parts that are held, and the lists of secrets of users.
-	budget *inputs.Budget
+	// cached limits parts without secrets, and secret the others and the lists of users.
+	cached, secret *inputs.Budget
 
 	// The other fields are guarded by users.
 
@@ -50,7 +50,7 @@ type Reader func(context.Context, Ref) (*unstructured.Unstructured, error)
 // of an object that was added, changed or deleted.
 func NewStore(read Reader, changed func(types.UID)) *Store {
 	return &Store{
-		read: read, budget: inputs.NewBudget(inputs.SourceLimits), users: inputs.NewTracker[Ref](changed), versions: map[Ref]string{}, objects: map[Ref]*object{},
+		read: read, cached: inputs.NewBudget(inputs.CachedLimits), secret: inputs.NewBudget(inputs.SecretLimits), users: inputs.NewTracker[Ref](changed), versions: map[Ref]string{}, objects: map[Ref]*object{},
 		kinds: map[schema.GroupVersionKind]*watched{}, kept: map[Ref][]*content{}, last: map[types.UID][]*content{}, holders: map[*content]int{},
 	}
 }
