@@ -268,7 +268,7 @@ func (a *arena) restoreRecord() {
 	}
 	for i := 2; i <= 4; i++ {
 		a.editor.SetSpec(web.Set("edit", i).Obj())
-		a.editor.WaitRevision(web.Obj(), i)
+		a.editor.WaitRevision(web.Obj(), int64(i))
 	}
 	a.whileAlive("the record of revision 1 to be deleted", func(ctx context.Context) error {
 		_, err := records.Get(ctx, name, metav1.GetOptions{})

@@ -231,7 +231,7 @@ func (s Secrets) RedactParts(message string, author func() []string) string {
 	return strings.ToValidUTF8(left.String(), "")
 }
 
-// longPart is the length of a part that nobody writes by chance, or guesses.
+// longPart is the length of a part that is neither guessed nor equal by chance.
 const longPart = 16
 
 // quoted is written for the long parts of the texts. Shorter texts do not count, because an
