@@ -107,8 +107,8 @@ func (c *Client) Prune(ctx context.Context, r Request, limit int) error {
 	})
 }
 
-// Excess returns the records that Prune deletes, newest first. No rollback uses them: a user
-// could have restored them from copies.
+// Excess returns the records that Prune deletes, newest first. A rollback to one of these
+// revisions must be refused: a user could have restored the record from a copy.
 func Excess(history []release.Record, limit int) []release.Record {
 	var drop []release.Record
 	deployed, failed := 0, 0

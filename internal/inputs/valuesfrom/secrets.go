@@ -107,8 +107,8 @@ func farthest(ends []int) []int {
 	return ends
 }
 
-// fewSecrets is the number of secrets up to which it is faster to look for them in a text than
-// for the text in a message.
+// fewSecrets is a number of secrets that are found in a text faster than the text is found in a
+// message.
 const fewSecrets = 16
 
 func containsAny(text string, secrets sets.Set[string]) bool {
