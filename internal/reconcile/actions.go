@@ -118,8 +118,9 @@ var actions = map[plan.Step]action{
 	plan.StepTidy:     {do: verb(Actions.Tidy), failed: api.EventUpgradeFailed},
 	plan.StepUnlock: {
 		do: func(r *Reconciler, ctx context.Context, v *snapshot, request helm.Request) error {
-			return r.Actions.MarkFailed(ctx, request, v.History[0],
-				"Interrupted: the operator stopped during the action")
+			newest := v.History[0]
+			r.memory.with(v.CR.GetUID(), func(known *remembered) { known.interrupted = newest.Revision })
+			return r.Actions.MarkFailed(ctx, request, newest, "Interrupted: the operator stopped during the action")
 		},
 		done: api.EventInterrupted, failed: api.EventInterrupted,
 	},

@@ -39,6 +39,9 @@ type remembered struct {
 	// request is the last rollback request that was not answered when it was
 	// observed.
 	request request
+	// interrupted is the revision that was marked as failed because the operator had stopped
+	// during its action.
+	interrupted int
 	// signAt is when the newest record may be signed.
 	signAt time.Time
 	// facts was computed from the spec when it was last expanded, and evaluated are

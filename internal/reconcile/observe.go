@@ -55,8 +55,10 @@ type snapshot struct {
 	// version is the resourceVersion of the custom resource, after the status was patched.
 	version string
 
-	// reached reports that the release has reached the target of the last failure.
-	reached bool
+	// reached reports that the release has reached the target of the last failure, and
+	// interrupted is a revision that failed only because the operator had stopped.
+	reached     bool
+	interrupted int
 	// driftChecked reports that Drift is known.
 	driftChecked bool
 }
@@ -206,7 +208,7 @@ func (r *Reconciler) observeRunning(v *snapshot) {
 func (r *Reconciler) observeFailures(v *snapshot) {
 	o := &v.Observation
 	known := r.memory.of(v.CR.GetUID())
-	v.Failure = known.failure
+	v.Failure, v.interrupted = known.failure, known.interrupted
 	if v.Failure != nil && plan.Reached(*o) && v.Failure.Target == plan.Target(*o) {
 		v.Failure, v.reached = nil, true
 	}

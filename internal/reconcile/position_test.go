@@ -87,6 +87,8 @@ func TestPosition(t *testing.T) {
 		{"ready once", viewOf(two, ofCharts("new", "old"), unready(true), func(v *snapshot) { v.progress.wasReady = true }), rollout.Done},
 		{"upgraded and ready", viewOf(two, ofCharts("new", "old")), rollout.Done},
 		{"the upgrade failed", viewOf([]string{failed, dep}, ofCharts("new", "old")), rollout.Failed},
+		{"the upgrade was interrupted", viewOf([]string{failed, dep}, ofCharts("new", "old"), func(v *snapshot) { v.interrupted = 2 }), rollout.Moving},
+		{"failed after an interruption", viewOf([]string{failed, failed, dep}, ofCharts("new", "new", "old"), func(v *snapshot) { v.interrupted = 2 }), rollout.Failed},
 		{"failed, retry running", viewOf([]string{pending, dep}, ofCharts("new", "old"), fails, runningStep(plan.StepUpgrade)), rollout.Failed},
 		{"later edit failed, retry running", viewOf([]string{pending, dep, sup}, ofCharts("new", "new", "old"), fails), rollout.Done},
 		{"failed before a revision was stored", viewOf(one, ofCharts("old"), fails), rollout.Failed},

@@ -148,7 +148,7 @@ func (r *Reconciler) claimPosition(ctx context.Context, v *snapshot) error {
 	}
 	blocked := obstacle != ""
 	r.wakeAll(queue.Upsert(uid, rollout.Member{
-		Key: v.key, Position: position, Unhealthy: position == rollout.Waiting && !healthy(v), Blocked: blocked, Edited: editedSince(v),
+		Key: v.key, Position: position, Unhealthy: position == rollout.Waiting && !healthy(v), Blocked: blocked, Edited: movedByEdit(v),
 	}))
 	if summary, changed := queue.Summary(); changed {
 		r.reportRollout(ctx, summary)
@@ -269,14 +269,14 @@ func outdated(v *snapshot) bool { return upgradable(v) && v.History[0].ChartDige
 // positionAfterUpgrade returns the position of a custom resource whose newest revision
 // has the kind's chart. It is Done if it never had another chart or if the chart was
 // deployed before, because then a failure has other causes. A failed upgrade stays
-// Failed while it is retried, or each retry would admit others.
+// Failed while it is retried, or each retry would admit others. An interrupted one is Moving.
 func positionAfterUpgrade(v *snapshot, fails bool) rollout.Position {
 	o := v.Observation
 	runs, _ := status.Deployed(v.History)
 	upgraded := slices.ContainsFunc(v.History, func(r release.Record) bool {
 		return r.ChartDigest != "" && r.ChartDigest != v.digests.Chart
 	})
-	failed := o.Newest.Status == api.StatusFailed || fails && api.Pending(o.Newest.Status)
+	failed := o.Newest.Status == api.StatusFailed && o.Newest.Number != v.interrupted || fails && api.Pending(o.Newest.Status)
 	switch {
 	case !upgraded, failed && runs.ChartDigest == v.digests.Chart:
 		return rollout.Done
@@ -295,10 +295,10 @@ func positionAfterUpgrade(v *snapshot, fails bool) rollout.Position {
 	}
 }
 
-// editedSince reports whether the newest revision is a change after the upgrade to the kind's
-// chart, not the upgrade itself. Each change starts a new deadline.
-func editedSince(v *snapshot) bool {
-	return len(v.History) > 1 && v.History[1].ChartDigest == v.digests.Chart && v.History[1].Status == api.StatusSuperseded
+// movedByEdit reports whether a user's edit requests the upgrade to the kind's chart, or the newest
+// revision is a change after that upgrade. Each change starts a new deadline.
+func movedByEdit(v *snapshot) bool {
+	return outdated(v) && requested(v) || len(v.History) > 1 && v.History[1].ChartDigest == v.digests.Chart && v.History[1].Status == api.StatusSuperseded
 }
 
 // skipReason returns the reason of the condition UpdateAvailable for a skipped custom

@@ -37,8 +37,8 @@ type Member struct {
 	// Blocked reports that it waits for an approval: it is Waiting, but others do not wait
 	// for it.
 	Blocked bool
-	// Edited reports that it was changed after its upgrade: it is Moving, but others do not
-	// wait for it.
+	// Edited reports that a user's edit moves it, with the upgrade or after it: it is Moving,
+	// but others do not wait for it.
 	Edited bool
 }
 
@@ -80,9 +80,10 @@ type Queue struct {
 	// waiting are the waiting members in order.
 	waiting []entry
 	// slots holds the namespaces of the members that count for MaxConcurrent, and held
-	// their number in each namespace: those that got the verdict Go, until they have moved
-	// or were edited, and those that were moving when the Queue got to know them. A member
-	// that moves because of a user's edit takes no slot from others.
+	// their number in each namespace: those that got the verdict Go, and those that began to
+	// move without it (before this process started, or again after an interruption), until
+	// they have moved or were edited. A member that moves because of a user's edit takes no
+	// slot from others.
 	slots map[types.UID]string
 	held  map[string]int
 	// failed counts the failed members of each namespace that has some.
@@ -170,13 +171,16 @@ func (q *Queue) Upsert(uid types.UID, m Member) []types.NamespacedName {
 		q.waiting = slices.Insert(q.waiting, at, e)
 	case m.Position != Moving, m.Edited:
 		q.release(uid)
-	case !known:
+	case before.Position != Moving:
 		q.take(uid, m.Key.Namespace)
 	}
 	return q.next()
 }
 
 func (q *Queue) take(uid types.UID, namespace string) {
+	if _, has := q.slots[uid]; has {
+		return
+	}
 	q.slots[uid] = namespace
 	q.held[namespace]++
 }

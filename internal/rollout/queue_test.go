@@ -279,20 +279,24 @@ func TestQueue_SharesSlotsBetweenNamespaces(t *testing.T) {
 // Whatever users edit, their custom resources do not delay the others.
 func TestQueue_EditsTakeNoSlot(t *testing.T) {
 	q := rollout.NewQueue(limits(1), nil)
+	edit := func(name string) (woken []string) {
+		edited := member(name, rollout.Moving)
+		edited.Edited = true
+		for _, key := range q.Upsert(uid(name), edited) {
+			woken = append(woken, key.Name)
+		}
+		return woken
+	}
 	put(q, rollout.Waiting, "a", "b", "c", "d")
-	// Edited before its turn.
+	// Edited before its turn. When the upgrade has begun, nothing shows that an edit was the
+	// reason.
+	edit("a")
 	put(q, rollout.Moving, "a")
 	expectTurn(t, q, "b", rollout.Turn{Verdict: rollout.Go})
 	put(q, rollout.Moving, "b")
 	expectTurn(t, q, "c", rollout.Turn{Verdict: rollout.Wait, Place: 3, Of: 4})
 	// Edited after its upgrade, before it is ready.
-	edited := member("b", rollout.Moving)
-	edited.Edited = true
-	var woken []string
-	for _, key := range q.Upsert(uid("b"), edited) {
-		woken = append(woken, key.Name)
-	}
-	expectNames(t, woken, "c")
+	expectNames(t, edit("b"), "c")
 	expectTurn(t, q, "c", rollout.Turn{Verdict: rollout.Go})
 	expectTurn(t, q, "d", rollout.Turn{Verdict: rollout.Wait, Place: 4, Of: 4})
 
@@ -301,6 +305,21 @@ func TestQueue_EditsTakeNoSlot(t *testing.T) {
 	put(q, rollout.Moving, "a", "b")
 	put(q, rollout.Waiting, "c")
 	expectTurn(t, q, "c", rollout.Turn{Verdict: rollout.Wait, Place: 3, Of: 3})
+}
+
+// A member that moves without a verdict and without an edit takes a slot, however late the
+// Queue finds out: an upgrade of the previous process, or one that failed and moves again.
+func TestQueue_UpgradesTakeSlots(t *testing.T) {
+	q := rollout.NewQueue(limits(2), []types.UID{uid("a"), uid("b"), uid("c"), uid("d")})
+	put(q, rollout.Waiting, "a", "b", "c")
+	put(q, rollout.Moving, "a")
+	expectNames(t, put(q, rollout.Waiting, "d"), "b", "c", "d")
+	expectTurn(t, q, "b", rollout.Turn{Verdict: rollout.Go})
+	put(q, rollout.Moving, "b")
+	expectNames(t, put(q, rollout.Failed, "b"), "c", "d")
+	expectNames(t, put(q, rollout.Moving, "b"), "c", "d")
+	expectTurn(t, q, "c", rollout.Turn{Verdict: rollout.Wait, Place: 3, Of: 4})
+	expectNames(t, put(q, rollout.Done, "a"), "c")
 }
 
 // TestQueue_Properties simulates rollouts with events in random order, where only
@@ -321,8 +340,8 @@ func TestQueue_Properties(t *testing.T) {
 		stopAfter := rapid.IntRange(1, 3).Draw(t, "stopAfter")
 		q := rollout.NewQueue(rollout.Limits{MaxConcurrent: most, StopAfterNamespaces: stopAfter}, expected)
 		// Admitted members wait for their upgrade. They hold a slot until they have moved, as
-		// do those that were moving at first.
-		admitted, holds, seen := map[string]bool{}, map[string]bool{}, map[string]bool{}
+		// do those that move without a verdict.
+		admitted, holds := map[string]bool{}, map[string]bool{}
 		var queue []string
 		reconcile := func(name string) {
 			position, there := positions[name]
@@ -332,10 +351,9 @@ func TestQueue_Properties(t *testing.T) {
 			for _, key := range q.Upsert(uid(name), memberIn(name[:1], name, position)) {
 				queue = append(queue, key.Name)
 			}
-			if position == rollout.Moving && !seen[name] {
+			if position == rollout.Moving {
 				holds[name] = true
 			}
-			seen[name] = true
 			if position != rollout.Waiting || admitted[name] {
 				return
 			}
@@ -386,6 +404,8 @@ func TestQueue_Properties(t *testing.T) {
 				become(name, rapid.SampledFrom([]rollout.Position{rollout.Moving, rollout.Failed, rollout.Done, rollout.Skipped}).Draw(t, "outcome"))
 			case position == rollout.Skipped:
 				become(name, rollout.Waiting)
+			case rapid.Bool().Draw(t, "was moving"):
+				become(name, rollout.Moving)
 			}
 		}
 		// Every upgrade succeeds from here on.
