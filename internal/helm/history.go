@@ -89,10 +89,9 @@ func (r *run) setStatus(record release.Record, status helmrelease.Status, descri
 	return r.driver.Update(record.Secret, rls)
 }
 
-// Prune deletes the records that exceed the limit. It keeps the newest of the revisions
-// that were deployed, and only the newest of those that failed.
+// Prune deletes the records that exceed the limit, see release.Excess.
 func (c *Client) Prune(ctx context.Context, r Request, limit int) error {
-	excess := Excess(c.config.Index.History(r.Namespace, r.Release), limit)
+	excess := release.Excess(c.config.Index.History(r.Namespace, r.Release), limit)
 	if len(excess) == 0 {
 		return nil
 	}
@@ -105,33 +104,6 @@ func (c *Client) Prune(ctx context.Context, r Request, limit int) error {
 		}
 		return errors.Join(errs...)
 	})
-}
-
-// Excess returns the records that Prune deletes, newest first. A rollback to one of these
-// revisions must be refused: a user could have restored the record from a copy.
-func Excess(history []release.Record, limit int) []release.Record {
-	var drop []release.Record
-	deployed, failed := 0, 0
-	held := release.MarksOf(history).Held
-	for i, record := range history {
-		if held != nil && held.Revision == record.Revision {
-			// A rollback to this revision may have to be repeated.
-			continue
-		}
-		switch record.Status {
-		case api.StatusDeployed, api.StatusSuperseded:
-			deployed++
-			if deployed > limit && record.Status != api.StatusDeployed {
-				drop = append(drop, record)
-			}
-		case api.StatusFailed:
-			failed++
-			if failed > 1 && i > 0 {
-				drop = append(drop, record)
-			}
-		}
-	}
-	return drop
 }
 
 // Mark writes the request's marks to the newest revision that this operator created.

@@ -3,13 +3,11 @@ package reconcile
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/api/annotations"
 	"github.com/chartwright/chartwright/internal/customresource"
-	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
@@ -33,11 +31,12 @@ func (r *Reconciler) observeRequests(v *snapshot) {
 		o.Held = &plan.Held{Revision: held.Revision, Token: v.Marks.Rollback, Expired: r.edited(v, held.Spec, held.Scale), ByFailure: held.ByFailure}
 		v.Scaling = r.waitingScale(v)
 	}
+	v.Excess = release.Excess(v.History, r.Kind.HistoryLimit())
 	o.Retries = r.Kind.FailureRetries()
 	o.LastGood = r.lastGood(v)
 	o.Inconsistent = untidy(v.History)
 	if r.unstored(v) {
-		v.Previous = release.Previous(v.History, true)
+		v.Previous = release.Previous(r.kept(v), true)
 	}
 	if asked := asks.Rollback; asked != nil && !asked.Malformed() && status.Unanswered(asked.Value, v.Marks.Rollback) {
 		r.observeRequest(v, *asked)
@@ -53,7 +52,7 @@ func (v *snapshot) forced() bool { return status.Unanswered(v.Requests.Force, v.
 // lastGood returns the newest earlier revision that was good and can be rolled back
 // to, 0 for none.
 func (r *Reconciler) lastGood(v *snapshot) int {
-	for i, record := range v.History {
+	for i, record := range r.kept(v) {
 		if i > 0 && record.WasGood() && r.unrepeatable.of(record, v.digests.Input) == "" {
 			return record.Revision
 		}
@@ -90,16 +89,22 @@ func (r *Reconciler) unstored(v *snapshot) bool {
 	return (failed || r.unfollowed(v)) && !known.progress.neverReady(newest.Revision)
 }
 
-// available returns the requested revision, 0 if it is not stored, was never deployed or
-// exceeds the number of revisions to keep.
+// kept returns the history without the records that exceed the kind's maxHistory. A user could
+// have restored such a record from a copy, so nothing is rolled back to it.
+func (r *Reconciler) kept(v *snapshot) []release.Record {
+	return release.WithoutExcess(v.History, r.Kind.HistoryLimit())
+}
+
+// available returns the requested revision, 0 if it is not kept or was never deployed.
 func (r *Reconciler) available(v *snapshot, asked annotations.Rollback) int {
+	kept := r.kept(v)
 	if asked.Previous {
-		return cmp.Or(v.Previous, release.Previous(v.History, false))
+		return cmp.Or(v.Previous, release.Previous(kept, false))
 	}
-	excess := helm.Excess(v.History, r.Kind.HistoryLimit())
-	is := func(record release.Record) bool { return record.Revision == asked.Revision }
-	if !slices.ContainsFunc(excess, is) && slices.ContainsFunc(v.History, func(record release.Record) bool { return is(record) && record.WasDeployed() }) {
-		return asked.Revision
+	for _, record := range kept {
+		if record.Revision == asked.Revision && record.WasDeployed() {
+			return asked.Revision
+		}
 	}
 	return 0
 }

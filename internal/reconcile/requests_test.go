@@ -49,6 +49,7 @@ func TestAvailable(t *testing.T) {
 	heldAt := func(revision int) func(*snapshot) {
 		return marked(release.Marks{Held: &release.Held{Revision: revision}})
 	}
+	neverReady := func(v *snapshot) { v.History[1].NeverReady, v.History[2].NeverReady = true, true }
 	r := &Reconciler{}
 	r.Kind.MaxHistory = new(3)
 	for _, test := range []struct {
@@ -75,6 +76,7 @@ func TestAvailable(t *testing.T) {
 		{"none", viewOf([]string{dep, sup}), "none", 0},
 		{"the oldest revision to keep", viewOf([]string{dep, sup, sup, sup}), "2", 2},
 		{"a revision before that, restored from a copy", viewOf([]string{dep, sup, sup, sup}), "1", 0},
+		{"previous, restored from a copy", viewOf([]string{dep, sup, sup, sup}, neverReady), "previous", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			asking("rollback-to", test.asked)(test.v)

@@ -78,6 +78,45 @@ func Previous(history []Record, current bool) int {
 	return 0
 }
 
+// Excess returns the records to delete if at most limit revisions that were deployed are
+// kept, newest first. Of those that failed, only the newest is kept.
+func Excess(history []Record, limit int) []Record {
+	var drop []Record
+	deployed, failed := 0, 0
+	held := MarksOf(history).Held
+	for i, record := range history {
+		if held != nil && held.Revision == record.Revision {
+			// A rollback to this revision may have to be repeated.
+			continue
+		}
+		switch record.Status {
+		case api.StatusDeployed, api.StatusSuperseded:
+			deployed++
+			if deployed > limit && record.Status != api.StatusDeployed {
+				drop = append(drop, record)
+			}
+		case api.StatusFailed:
+			failed++
+			if failed > 1 && i > 0 {
+				drop = append(drop, record)
+			}
+		}
+	}
+	return drop
+}
+
+// WithoutExcess returns the history without Excess. A user could have restored such a record
+// from a copy, so nothing is rolled back to it.
+func WithoutExcess(history []Record, limit int) []Record {
+	excess := Excess(history, limit)
+	if len(excess) == 0 {
+		return history
+	}
+	return slices.DeleteFunc(slices.Clone(history), func(r Record) bool {
+		return slices.ContainsFunc(excess, func(other Record) bool { return other.Revision == r.Revision })
+	})
+}
+
 // Labels returns the labels of the marks. Unset marks have empty values, which can be
 // used to remove labels.
 func (m Marks) Labels() map[string]string {

@@ -55,6 +55,7 @@ func TestRefusal(t *testing.T) {
 		{"no request", viewOf(upgraded), "", "", ""},
 		{"not answered yet", viewOf(upgraded), "7", "", ""},
 		{"carried out", viewOf(upgraded, marked(release.Marks{Rollback: Token("1")})), "1", "", ""},
+		{"beyond maxHistory", viewOf(upgraded, marked(refusedTo("1")), func(v *Snapshot) { v.Excess = v.History[len(v.History)-1:] }), "1", api.ReasonNoSuchRevision, "Revision 1 exceeds the kind's maxHistory, although its record exists; nothing was changed. Available revisions: 3"},
 		{"no such revision", viewOf(upgraded, marked(refusedTo("7"))), "7", api.ReasonNoSuchRevision, "Revision 7 is not stored, or was never deployed; nothing was changed. Available revisions: 1, 3"},
 		{"another request was refused before", viewOf(upgraded, marked(refusedTo("7"))), "8", "", ""},
 		{"repeated, not answered yet", viewOf(upgraded, marked(refusedTo("7"))), "7@again", "", ""},

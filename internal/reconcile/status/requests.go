@@ -10,6 +10,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/release"
 )
 
 // TokenLength is the length of a request's token in hexadecimal digits.
@@ -150,9 +151,16 @@ func Refused(v *Snapshot) string {
 		return untrustedTarget(fmt.Sprintf("Revision %d", asked.Revision), v)
 	case asked.Previous:
 		return "No earlier revision was ever deployed and ready"
+	case exceeds(v, asked.Revision):
+		return fmt.Sprintf("Revision %d exceeds the kind's maxHistory, although its record exists", asked.Revision)
 	default:
 		return fmt.Sprintf("Revision %d is not stored, or was never deployed", asked.Revision)
 	}
+}
+
+// exceeds reports whether the record of a revision exceeds the kind's maxHistory.
+func exceeds(v *Snapshot, revision int) bool {
+	return slices.ContainsFunc(v.Excess, func(r release.Record) bool { return r.Revision == revision })
 }
 
 // untrustedTarget returns why the rollback to a revision is refused.
@@ -173,7 +181,7 @@ func refusal(v *Snapshot) string {
 	}
 	var can []string
 	for _, record := range v.History {
-		if record.WasDeployed() {
+		if record.WasDeployed() && !exceeds(v, record.Revision) {
 			can = append(can, strconv.Itoa(record.Revision))
 		}
 	}

@@ -27,8 +27,9 @@ type Snapshot struct {
 	Read func() (*unstructured.Unstructured, error)
 	// Release is the namespace and name of the release, which may not exist yet.
 	Release types.NamespacedName
-	// History are the records of the release, newest first.
-	History []release.Record
+	// History are the records of the release, newest first, and Excess those that exceed the
+	// kind's maxHistory.
+	History, Excess []release.Record
 	// Requests are the requests in annotations, and Marks the answered requests and the
 	// hold.
 	Requests annotations.Annotations
