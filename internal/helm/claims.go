@@ -107,7 +107,7 @@ func (k *kubeClient) retainClaims(o apply.Object, uid types.UID) (why string, er
 	case apply.AnswerOf(err) == apply.Forbidden:
 		return fmt.Sprintf("its claims would be deleted with it: %v", err), nil
 	case wait.Interrupted(err) && k.ctx.Err() == nil:
-		err = fmt.Errorf("the StatefulSet controller has not observed whenDeleted: Retain within %s", observeTimeout)
+		err = fmt.Errorf("the StatefulSet controller did not observe whenDeleted: Retain within %s", observeTimeout)
 	}
 	if err != nil {
 		err = fmt.Errorf("keep the claims of %s: %w", apply.Describe(o.Unstructured), err)

@@ -20,9 +20,9 @@ import (
 	"github.com/chartwright/chartwright/internal/release"
 )
 
-// maxLookups limits the annotation in bytes. The API server allows 256 KiB for all
+// maxLookupAnnotation limits the annotation in bytes. The API server allows 256 KiB for all
 // annotations. Lookups that exceed the limit are not repeated.
-const maxLookups = 64 << 10
+const maxLookupAnnotation = 64 << 10
 
 // lookupResult is one API path with the digest of its result.
 type lookupResult struct {
@@ -77,10 +77,10 @@ func (k *kubeClient) lookupsAnnotation(rls *helmrelease.Release) (string, error)
 	}
 	for {
 		text, err := json.Marshal(found)
-		if err != nil || len(text) <= maxLookups {
+		if err != nil || len(text) <= maxLookupAnnotation {
 			return string(text), err
 		}
-		found = found[:len(found)*maxLookups/len(text)]
+		found = found[:len(found)*maxLookupAnnotation/len(text)]
 		k.log.printf("the chart looks up too many objects; changes are detected only for %d objects and lists", len(found))
 	}
 }

@@ -142,7 +142,7 @@ func TestLookupRecord_SortedAndLimited(t *testing.T) {
 		k.readings.note(fmt.Sprintf("/api/v1/namespaces/apps/secrets/z%s-%d", strings.Repeat("x", i%100), i), http.StatusNotFound, nil)
 	}
 	text, err := k.lookupsAnnotation(rls)
-	if err != nil || len(text) > maxLookups || len(text) < maxLookups/2 || !strings.HasPrefix(text, strings.TrimSuffix(want, "]")) {
+	if err != nil || len(text) > maxLookupAnnotation || len(text) < maxLookupAnnotation/2 || !strings.HasPrefix(text, strings.TrimSuffix(want, "]")) {
 		t.Errorf("%d bytes, %v", len(text), err)
 	}
 	if lines := log.lines(); len(lines) == 0 || !strings.Contains(lines[0], "too many objects") {
