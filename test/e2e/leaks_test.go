@@ -18,8 +18,8 @@ import (
 // no goroutine and no connection.
 func TestFailures_LeakNoResources(t *testing.T) {
 	t.Parallel()
-	const each = 20 // custom resources per cause
-	total := float64(testenv.Attempts(800, 2000))
+	const each = 10 // custom resources per cause
+	total := float64(testenv.Attempts(500, 2000))
 	env := harness.New(t)
 	strict, pieces := env.NewKind("Strict"), env.NewKind("Pieces")
 	env.InstallCRD(strict)

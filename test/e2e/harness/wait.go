@@ -13,7 +13,7 @@ const (
 	// of the garbage collector: it lists all kinds every 30 seconds, and starts over
 	// if tests delete CRDs at that moment.
 	deadline = 10 * time.Minute
-	interval = 50 * time.Millisecond
+	interval = 100 * time.Millisecond
 )
 
 // Timeout is a flag of kubectl and helm with the deadline of all waits.
@@ -37,7 +37,7 @@ func (e *Env) Wait(what string, check func(context.Context) error) {
 		}
 		// Long waits poll less often: the polls of all tests load the API server.
 		select {
-		case <-time.After(min(max(interval, time.Since(began)/10), time.Second)):
+		case <-time.After(min(max(interval, time.Since(began)/5), 2*time.Second)):
 		case <-ctx.Done():
 			e.t.Fatalf("waited %s for %s: %v", time.Since(began).Round(time.Second), what, errors.Join(last, e.t.Context().Err()))
 		}
@@ -51,7 +51,7 @@ func (e *Env) Consistently(what string, duration time.Duration, check func(conte
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(e.t.Context(), duration)
 	defer cancel()
-	err := wait.PollUntilContextCancel(ctx, 5*interval, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, 2*interval, true, func(context.Context) (bool, error) {
 		return false, check(e.t.Context())
 	})
 	if err != nil && !wait.Interrupted(err) {

@@ -31,6 +31,8 @@ func StartWith(attributes *syscall.SysProcAttr, logFile, program string, args ..
 
 	cmd := exec.Command(program, args...) //nolint:noctx // it must outlive every context
 	cmd.Stdout, cmd.Stderr = log, log
+	// Most programs are written in Go. Processor time is scarcer than memory.
+	cmd.Env = append(os.Environ(), "GOGC=300")
 	attributes.Setsid = true
 	cmd.SysProcAttr = attributes
 	if err := cmd.Start(); err != nil {
