@@ -79,6 +79,8 @@ type State struct {
 	// unscaled is the fingerprint as if the operator still owned spec.replicas.
 	Scaled   bool
 	unscaled uint64
+	// Unscalable is true in an expected state if replicas that an autoscaler sets are drift.
+	Unscalable bool
 	// Kept is true if the object has the policy "keep".
 	Kept bool
 	// Protected is true if an annotation protects the object from deletion.
@@ -149,7 +151,7 @@ func (s State) Unscaled() State {
 // managers and from replicas that an autoscaler has set.
 func (s State) Matches(expected State) bool {
 	return s.Owner == expected.Owner && s.Managed &&
-		(s.Fingerprint == expected.Fingerprint || s.Scaled && s.unscaled == expected.Fingerprint)
+		(s.Fingerprint == expected.Fingerprint || s.Scaled && s.unscaled == expected.Fingerprint && !expected.Unscalable)
 }
 
 // ownEntry returns the Apply entry of the operator's field manager, or nil.

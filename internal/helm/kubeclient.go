@@ -229,7 +229,24 @@ func (k *kubeClient) Update(original, target helmkube.ResourceList, _ bool) (res
 	if result.Deleted, err = k.prune(original, target); err == nil && k.plan == nil {
 		err = k.regain(target)
 	}
+	for i := range k.applied {
+		// Its controller may learn of the deletion of the autoscaler later, and scale once more.
+		k.applied[i].Unscalable = k.regained.Has(k.applied[i].Key)
+	}
 	return result, err
+}
+
+// unscalable returns the objects whose autoscaler the last upgrade has deleted. They are
+// expected only until the next correction: another autoscaler may scale them after that.
+func (k *kubeClient) unscalable() sets.Set[apply.Key] {
+	found := sets.Set[apply.Key]{}
+	states, _ := k.inventory.Expected(k.Owner.UID)
+	for _, s := range states {
+		if s.Unscalable {
+			found.Insert(s.Key)
+		}
+	}
+	return found
 }
 
 // regain applies objects again whose replicas an autoscaler has set since they were applied.

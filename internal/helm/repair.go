@@ -56,6 +56,7 @@ func (c *Client) Repair(ctx context.Context, r Request, drifted map[apply.Key]bo
 		if err != nil {
 			return err
 		}
+		run.kube.regained = run.kube.unscalable()
 		var errs []error
 		for _, info := range deployed.objects {
 			read := reads[apply.KeyOf(object(info))]
@@ -164,6 +165,7 @@ func (c *Client) Verify(ctx context.Context, r Request) error {
 		if err != nil {
 			return err
 		}
+		run.kube.regained = run.kube.unscalable()
 		if err := run.kube.findFinished(deployed.objects, deployed.record); err != nil {
 			return err
 		}

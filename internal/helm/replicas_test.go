@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/chartwright/chartwright/internal/apply"
 )
 
 // Only a change of the manifest sets replicas that an autoscaler has set.
@@ -53,7 +55,8 @@ func TestRegained(t *testing.T) {
 	}
 }
 
-// An autoscaler that sets the replicas just before it is deleted does not keep them.
+// An autoscaler that sets the replicas just before it is deleted does not keep them, nor if its
+// controller learns of the deletion later. Another autoscaler may set them after that.
 func TestUpgrade_RemovedAutoscalerScalesLast(t *testing.T) {
 	w := newWorld(t)
 	c := small().with("templates/config.yaml", `apiVersion: apps/v1
@@ -67,15 +70,19 @@ kind: HorizontalPodAutoscaler
 metadata: {name: web}
 spec: {minReplicas: 2, maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}
 {{ end }}`).load(t)
+	w.kinds = map[schema.GroupKind]schema.GroupVersionResource{{Group: "apps", Kind: "Deployment"}: {Group: "apps", Version: "v1", Resource: "deployments"}}
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", map[string]any{"replicas": 2, "scaled": true})))
 	deployments, scaled := w.plain.AppsV1().Deployments(w.namespace), 0
+	scale := func() error {
+		_, err := deployments.UpdateScale(t.Context(), "web", &autoscalingv1.Scale{
+			ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: w.namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 2},
+		}, metav1.UpdateOptions{FieldManager: "kube-controller-manager"})
+		return err
+	}
 	w.net.armed.Store(&disturbance{answer: func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if request.Method == http.MethodDelete && strings.HasSuffix(request.URL.Path, "/horizontalpodautoscalers/web") {
 			scaled++
-			_, err := deployments.UpdateScale(t.Context(), "web", &autoscalingv1.Scale{
-				ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: w.namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 2},
-			}, metav1.UpdateOptions{FieldManager: "kube-controller-manager"})
-			if err != nil {
+			if err := scale(); err != nil {
 				return nil, err
 			}
 		}
@@ -83,9 +90,23 @@ spec: {minReplicas: 2, maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kin
 	}})
 	w.must(w.helm.Upgrade(t.Context(), w.request(c, "two", map[string]any{"replicas": 1})))
 	w.net.armed.Store(nil)
-	live, err := deployments.Get(t.Context(), "web", metav1.GetOptions{})
-	w.must(err)
-	if scaled != 1 || *live.Spec.Replicas != 1 {
-		t.Errorf("%d replicas after %d writes of the autoscaler", *live.Spec.Replicas, scaled)
+	expect := func(replicas int32, drifted int) {
+		t.Helper()
+		live, err := deployments.Get(t.Context(), "web", metav1.GetOptions{})
+		w.must(err)
+		if drift := w.objects.Drift(w.owner.UID); *live.Spec.Replicas != replicas || len(drift) != drifted {
+			t.Fatalf("%d replicas, drift %v", *live.Spec.Replicas, drift)
+		}
 	}
+	expect(1, 0)
+	if scaled != 1 {
+		t.Errorf("the autoscaler has written %d times", scaled)
+	}
+	w.must(scale())
+	expect(2, 1)
+	_, err := w.helm.Repair(w.Context(), w.request(c, "two", map[string]any{"replicas": 1}), map[apply.Key]bool{w.objects.Drift(w.owner.UID)[0].Key: true})
+	w.must(err)
+	expect(1, 0)
+	w.must(scale())
+	expect(2, 0)
 }
