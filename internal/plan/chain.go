@@ -38,6 +38,8 @@ var chain = []check{
 	{"conflict", StateConflict, func(o Observation) bool { return o.Conflict }, pollConflict},
 	// The finalizer comes before everything that must be cleaned up.
 	{"unguarded", StateUnguarded, finalizerMissing, do(StepAddFinalizer)},
+	// Without the service account, actions would have the permissions of the operator.
+	{"accountUnknown", StateInvalid, func(o Observation) bool { return o.AccountUnknown && o.Invalid != nil }, wait},
 
 	// Records that another program wrote, or that an earlier process left unfinished.
 	// "helm test" drops a record's annotations and changes nothing else.

@@ -397,3 +397,8 @@ func TestChain_Unrecorded(t *testing.T) {
 		{"not recorded, upgraded by another program", guarded(newest(2, api.StatusDeployed, ""), byAnotherProgram, finished), nil},
 	})
 }
+
+func hasNoAccount(o *Observation) {
+	isInvalid(o)
+	o.AccountUnknown = true
+}

@@ -53,6 +53,15 @@ func TestNext_Precedence(t *testing.T) {
 		{"the finalizer comes before unlocking", guarded(noFinalizer, newest(1, api.StatusPendingInstall, desired)), StateUnguarded, StepAddFinalizer},
 		{"the finalizer comes before a rollback", guarded(noFinalizer, deployed, requestsRollback(1)), StateUnguarded, StepAddFinalizer},
 
+		{"an unknown account comes before restoring a record", guarded(old, byAnotherProgram, isStripped, hasNoAccount), StateInvalid, StepWait},
+		{"an unknown account comes before finishing an uninstall", guarded(newest(2, api.StatusUninstalling, desired), hasNoAccount), StateInvalid, StepWait},
+		{"an unknown account comes before a rollback", guarded(deployed, requestsRollback(1), hasNoAccount), StateInvalid, StepWait},
+		{"an unknown account comes before a hold", guarded(newest(3, api.StatusFailed, "another"), heldAt(1), hasNoAccount), StateInvalid, StepWait},
+		{"an unknown account comes before a repair", guarded(deployed, drifted, hasNoAccount), StateInvalid, StepWait},
+		{"an unknown account comes before a verification", guarded(deployed, requestsVerification, heldAt(2), hasNoAccount), StateInvalid, StepWait},
+		{"an unknown account comes before tests", guarded(deployed, requestsTests, heldAt(2), hasNoAccount), StateInvalid, StepWait},
+		{"deletion comes before an unknown account", guarded(beingDeleted, deployed, hasNoAccount), StateDeleting, StepUninstall},
+
 		{"a record is restored before an upgrade", guarded(old, byAnotherProgram, isStripped), StateStripped, StepRestore},
 		{"a record is restored before it is unlocked", guarded(newest(2, api.StatusPendingUpgrade, ""), byAnotherProgram, isStripped), StateStripped, StepRestore},
 		{"a record is restored before a held release goes back", guarded(old, byAnotherProgram, isStripped, heldAt(1)), StateStripped, StepRestore},

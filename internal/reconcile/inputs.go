@@ -57,6 +57,7 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *snapshot) error {
 			// only objects in the inventory are deleted.
 			v.accountUnknown = true
 		default:
+			v.Observation.AccountUnknown = true
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -37,14 +38,16 @@ func (r *Reconciler) findRelease(v *snapshot) bool {
 		return true
 	}
 	for _, record := range r.Index.ControlledBy(v.CR.GetUID()) {
-		if home := v.CR.GetNamespace(); home != "" && record.Namespace != home {
-			// A namespaced object cannot have an owner in another namespace.
+		if home := v.CR.GetNamespace(); record.Namespace != cmp.Or(home, namespace) || home == "" && err != nil {
+			// A namespaced object cannot have an owner in another namespace, and everyone with write
+			// access to Secrets can name a cluster-scoped owner.
 			continue
 		}
 		// The operator-sdk has created the release for this custom resource.
 		v.Release = types.NamespacedName{Namespace: record.Namespace, Name: record.Release}
 		v.History = r.Index.History(v.Release.Namespace, v.Release.Name)
 		v.Observation.Adoptable, v.Observation.Inherited = true, true
+		v.Observation.Invalid = r.refuseNamespace(v, record.Namespace)
 		return true
 	}
 	v.Observation.Invalid = r.refuseNamespace(v, namespace)
