@@ -61,9 +61,10 @@ type Observation struct {
 	Unsigned bool
 	// Desired is the digest of the inputs that the release should be rendered from.
 	Desired string
-	// Invalid is why there is no such digest, nil if there is one. AccountUnknown reports that the
-	// service account of the actions is not known either.
-	Invalid        *Problem
+	// Invalid is why there is no such digest, nil if there is one.
+	Invalid *Problem
+	// AccountUnknown: the name of the service account is not known. Only a deletion is carried
+	// out.
 	AccountUnknown bool
 	// Dependency is why the release must not be changed to follow the spec yet: an object
 	// that the custom resource depends on is not ready. It is nil if all are ready.

@@ -44,20 +44,15 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *snapshot) error {
 	if r.Kind.Chart == nil {
 		// The kind is known from release records only, so that its entry, which may name an
 		// account, is unknown.
-		v.accountUnknown = true
+		v.Observation.AccountUnknown = true
 		return nil
 	}
 	if r.Kind.ServiceAccount != nil {
 		account, err := evaluate(r, v, "serviceAccountName", r.Kind.ServiceAccount.For)
-		switch {
-		case err == nil:
-			v.serviceAccount = account
-		case v.Observation.Deleting:
-			// The account is unknown. Hooks of the release must not run as the operator, and
-			// only objects in the inventory are deleted.
-			v.accountUnknown = true
-		default:
-			v.Observation.AccountUnknown = true
+		// During a deletion, hooks of the release must not run as the operator, and only objects
+		// in the inventory are deleted.
+		v.serviceAccount, v.Observation.AccountUnknown = account, err != nil
+		if err != nil && !v.Observation.Deleting {
 			return err
 		}
 	}

@@ -71,8 +71,6 @@ type inputs struct {
 	values         map[string]any
 	digests        release.Digests
 	serviceAccount string
-	// accountUnknown reports that the template of the account's name failed.
-	accountUnknown bool
 	// createNamespace reports that an install creates the namespace.
 	createNamespace bool
 }

@@ -211,7 +211,7 @@ func (r *Reconciler) observeRefusal(v *snapshot) {
 	case request != nil:
 		target = request.Revision
 	case v.Marks.Untrusted && v.Requests.Rollback != nil && status.Token(v.Requests.Rollback.Value) == v.Marks.Rollback:
-		target = r.available(v, *v.Requests.Rollback)
+		target = v.available(*v.Requests.Rollback)
 	}
 	for _, record := range v.History {
 		if target > 0 && record.Revision == target {

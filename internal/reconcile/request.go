@@ -49,7 +49,7 @@ func (r *Reconciler) request(v *snapshot, d plan.Decision, slot helm.SlotLender)
 			TakeOwnership:   v.Requests.TakeOwnership && r.Kind.Allow.TakeOwnership == watches.TakeOwnershipOnRequest,
 			Force:           v.forced() || v.forces(d),
 			Verify:          v.Observation.VerifyRequested,
-			OwnedOnly:       v.accountUnknown,
+			OwnedOnly:       v.Observation.AccountUnknown,
 			RefuseHooks:     r.Kind.Chart == nil,
 			Deleting:        v.Observation.Deleting,
 			DeleteData:      v.Requests.DeleteData,
@@ -77,7 +77,7 @@ func (v *snapshot) moveTo(d plan.Decision) string {
 // may keep them.
 func (r *Reconciler) uninstall(v *snapshot) watches.Uninstall {
 	uninstall := r.Kind.Uninstall
-	if v.accountUnknown {
+	if v.Observation.AccountUnknown {
 		uninstall.HookObjects = watches.HookObjectsKeep
 	}
 	return uninstall
@@ -126,7 +126,7 @@ func (v *snapshot) steered(step plan.Step) annotations.Action {
 		action := v.Requests.Uninstall
 		// Hooks must not run as the operator if the account is unknown. Without a chart, only
 		// an annotation skips them, see helm.Options.RefuseHooks.
-		action.DisableHooks = action.DisableHooks || v.accountUnknown && v.digests.Chart != ""
+		action.DisableHooks = action.DisableHooks || v.Observation.AccountUnknown && v.digests.Chart != ""
 		return action
 	default:
 		return annotations.Action{}

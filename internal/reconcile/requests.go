@@ -36,7 +36,7 @@ func (r *Reconciler) observeRequests(v *snapshot) {
 	o.LastGood = r.lastGood(v)
 	o.Inconsistent = untidy(v.History)
 	if r.unstored(v) {
-		v.Previous = release.Previous(r.kept(v), true)
+		v.Previous = release.Previous(v.Kept(), true)
 	}
 	if asked := asks.Rollback; asked != nil && !asked.Malformed() && status.Unanswered(asked.Value, v.Marks.Rollback) {
 		r.observeRequest(v, *asked)
@@ -52,7 +52,7 @@ func (v *snapshot) forced() bool { return status.Unanswered(v.Requests.Force, v.
 // lastGood returns the newest earlier revision that was good and can be rolled back
 // to, 0 for none.
 func (r *Reconciler) lastGood(v *snapshot) int {
-	for i, record := range r.kept(v) {
+	for i, record := range v.Kept() {
 		if i > 0 && record.WasGood() && r.unrepeatable.of(record, v.digests.Input) == "" {
 			return record.Revision
 		}
@@ -89,19 +89,12 @@ func (r *Reconciler) unstored(v *snapshot) bool {
 	return (failed || r.unfollowed(v)) && !known.progress.neverReady(newest.Revision)
 }
 
-// kept returns the history without the records that exceed the kind's maxHistory. A user could
-// have restored such a record from a copy, so nothing is rolled back to it.
-func (r *Reconciler) kept(v *snapshot) []release.Record {
-	return release.WithoutExcess(v.History, r.Kind.HistoryLimit())
-}
-
 // available returns the requested revision, 0 if it is not kept or was never deployed.
-func (r *Reconciler) available(v *snapshot, asked annotations.Rollback) int {
-	kept := r.kept(v)
+func (v *snapshot) available(asked annotations.Rollback) int {
 	if asked.Previous {
-		return cmp.Or(v.Previous, release.Previous(kept, false))
+		return cmp.Or(v.Previous, release.Previous(v.Kept(), false))
 	}
-	for _, record := range kept {
+	for _, record := range v.Kept() {
 		if record.Revision == asked.Revision && record.WasDeployed() {
 			return asked.Revision
 		}
@@ -169,7 +162,7 @@ type request struct {
 func (r *Reconciler) observeRequest(v *snapshot, asked annotations.Rollback) {
 	first := r.memory.request(v.CR.GetUID(), status.Token(asked.Value), func() request { return r.firstObserved(v, asked) })
 	v.Previous = cmp.Or(first.previous, v.Previous)
-	observed := &plan.Request{Token: first.token, Resume: asked.None, Revision: r.available(v, asked)}
+	observed := &plan.Request{Token: first.token, Resume: asked.None, Revision: v.available(asked)}
 	if observed.Revision > 0 {
 		observed.Expired = first.overtaken || r.edited(v, first.spec, first.scale)
 		v.unclear = first.unclear

@@ -50,8 +50,6 @@ func TestAvailable(t *testing.T) {
 		return marked(release.Marks{Held: &release.Held{Revision: revision}})
 	}
 	neverReady := func(v *snapshot) { v.History[1].NeverReady, v.History[2].NeverReady = true, true }
-	r := &Reconciler{}
-	r.Kind.MaxHistory = new(3)
 	for _, test := range []struct {
 		name  string
 		v     *snapshot
@@ -80,7 +78,8 @@ func TestAvailable(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			asking("rollback-to", test.asked)(test.v)
-			if got := r.available(test.v, *test.v.Requests.Rollback); got != test.want {
+			test.v.Excess = release.Excess(test.v.History, 3)
+			if got := test.v.available(*test.v.Requests.Rollback); got != test.want {
 				t.Errorf("revision %d, want %d", got, test.want)
 			}
 		})

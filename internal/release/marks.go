@@ -105,18 +105,6 @@ func Excess(history []Record, limit int) []Record {
 	return drop
 }
 
-// WithoutExcess returns the history without Excess. A user could have restored such a record
-// from a copy, so nothing is rolled back to it.
-func WithoutExcess(history []Record, limit int) []Record {
-	excess := Excess(history, limit)
-	if len(excess) == 0 {
-		return history
-	}
-	return slices.DeleteFunc(slices.Clone(history), func(r Record) bool {
-		return slices.ContainsFunc(excess, func(other Record) bool { return other.Revision == r.Revision })
-	})
-}
-
 // Labels returns the labels of the marks. Unset marks have empty values, which can be
 // used to remove labels.
 func (m Marks) Labels() map[string]string {

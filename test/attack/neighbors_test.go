@@ -22,7 +22,7 @@ type neighbors struct {
 	*arena
 	// twin has the same name as reading, in another group. spread is cluster-scoped.
 	twin, spread harness.Kind
-	// shared is a namespace for releases, to which the tenants have no access.
+	// shared is a namespace for releases; the tenants have no access to it.
 	shared *harness.Env
 }
 

@@ -233,7 +233,7 @@ func TestRollout_StopsAtFailureAndContinues(t *testing.T) {
 	}
 	for _, cr := range crs {
 		if n := r.CountEvents(cr, "RolloutStopped"); n != 0 && cr != crs[20] {
-			t.Errorf("%s has not failed and has the event, too", cr.GetName())
+			t.Errorf("%s did not fail, but has the event, too", cr.GetName())
 		}
 	}
 	if !strings.Contains(r.operator.Log(), "rollout stopped by failed upgrades") {

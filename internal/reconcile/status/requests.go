@@ -151,16 +151,25 @@ func Refused(v *Snapshot) string {
 		return untrustedTarget(fmt.Sprintf("Revision %d", asked.Revision), v)
 	case asked.Previous:
 		return "No earlier revision was ever deployed and ready"
-	case exceeds(v, asked.Revision):
+	case v.Exceeds(asked.Revision):
 		return fmt.Sprintf("Revision %d exceeds the kind's maxHistory, although its record exists", asked.Revision)
 	default:
 		return fmt.Sprintf("Revision %d is not stored, or was never deployed", asked.Revision)
 	}
 }
 
-// exceeds reports whether the record of a revision exceeds the kind's maxHistory.
-func exceeds(v *Snapshot, revision int) bool {
+// Exceeds reports whether the record of a revision exceeds the kind's maxHistory. A user could
+// have restored such a record from a copy, so nothing is rolled back to it.
+func (v *Snapshot) Exceeds(revision int) bool {
 	return slices.ContainsFunc(v.Excess, func(r release.Record) bool { return r.Revision == revision })
+}
+
+// Kept returns the history without the records that exceed the kind's maxHistory.
+func (v *Snapshot) Kept() []release.Record {
+	if len(v.Excess) == 0 {
+		return v.History
+	}
+	return slices.DeleteFunc(slices.Clone(v.History), func(r release.Record) bool { return v.Exceeds(r.Revision) })
 }
 
 // untrustedTarget returns why the rollback to a revision is refused.
@@ -180,8 +189,8 @@ func refusal(v *Snapshot) string {
 		return ""
 	}
 	var can []string
-	for _, record := range v.History {
-		if record.WasDeployed() && !exceeds(v, record.Revision) {
+	for _, record := range v.Kept() {
+		if record.WasDeployed() {
 			can = append(can, strconv.Itoa(record.Revision))
 		}
 	}
