@@ -238,13 +238,13 @@ func (r *Reconciler) observeObjects(v *snapshot) {
 	if o.Newest == nil || o.Newest.Status != api.StatusDeployed {
 		return
 	}
-	defer r.observeHealth(v)
-	if r.Kind.DriftMode() == watches.DriftDisabled {
+	if changing(o) {
+		// At the end of an action, the record is deployed before the inventory expects the new
+		// objects and their state.
 		return
 	}
-	if o.Running != nil && !o.Running.Queued && plan.Changes(o.Running.Step) {
-		// At the end of an action, the record is deployed before the inventory expects the new
-		// state of the objects.
+	defer r.observeHealth(v)
+	if r.Kind.DriftMode() == watches.DriftDisabled {
 		return
 	}
 	recorded := release.FinishedJobs(v.History[0].Inventory)
@@ -271,6 +271,11 @@ func (r *Reconciler) observeObjects(v *snapshot) {
 		v.repair.objects[drift.Key] = true
 	}
 	o.Drifted = len(v.repair.objects) > 0
+}
+
+// changing reports whether an action changes the deployed revision now.
+func changing(o *plan.Observation) bool {
+	return o.Running != nil && !o.Running.Queued && plan.Changes(o.Running.Step)
 }
 
 // unwatched describes the kinds of the release's objects that cannot be watched. If a watch

@@ -122,12 +122,12 @@ func TestObserveRunning_EndedActionIsNotInterrupted(t *testing.T) {
 	}
 }
 
-// TestObserveObjects_NoDriftDuringUpgrade: an upgrade stores the deployed record before the
-// inventory expects the new state of the objects.
-func TestObserveObjects_NoDriftDuringUpgrade(t *testing.T) {
+// TestObserveObjects_NothingDuringUpgrade: an upgrade stores the deployed record before the
+// inventory expects the new objects and their state.
+func TestObserveObjects_NothingDuringUpgrade(t *testing.T) {
 	for _, test := range []struct {
-		running *plan.Running
-		drifted bool
+		running  *plan.Running
+		observed bool
 	}{
 		{nil, true},
 		{&plan.Running{Step: plan.StepUpgrade}, false},
@@ -142,8 +142,11 @@ func TestObserveObjects_NoDriftDuringUpgrade(t *testing.T) {
 		r := &Reconciler{Shared: Shared{Inventory: inventory.Inventory{Index: index}, Now: time.Now}}
 		v.Observation.Running = test.running
 		r.observeObjects(v)
-		if len(v.Drift) > 0 != test.drifted || v.Observation.Drifted != test.drifted {
+		if len(v.Drift) > 0 != test.observed || v.Observation.Drifted != test.observed {
 			t.Errorf("while %+v runs, drift is %v (%t)", test.running, v.Drift, v.Observation.Drifted)
+		}
+		if len(v.Health.Unready) > 0 != test.observed || v.progress.revision > 0 != test.observed {
+			t.Errorf("while %+v runs, health is %+v, progress %+v", test.running, v.Health, v.progress)
 		}
 	}
 }

@@ -77,6 +77,7 @@ func TestPosition(t *testing.T) {
 		{"invalid values", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.Invalid = &plan.Problem{Reason: api.ReasonInvalidValues, Message: "why"} })), rollout.Skipped},
 		{"upgrade running", viewOf(one, ofCharts("old"), runningStep(plan.StepUpgrade)), rollout.Moving},
 		{"upgrade pending", viewOf([]string{pending, dep}, ofCharts("new", "old")), rollout.Moving},
+		{"upgraded, the action has not ended", viewOf(two, ofCharts("new", "old"), runningStep(plan.StepUpgrade)), rollout.Moving},
 		{"upgraded and not ready", viewOf(two, ofCharts("new", "old"), unready(false)), rollout.Moving},
 		{"upgraded and never ready", viewOf(two, ofCharts("new", "old"), unready(false), func(v *snapshot) { v.Overdue = true }), rollout.Failed},
 		{"upgraded and not ready, long before a restart", viewOf(two, ofCharts("new", "old"), unready(false), func(v *snapshot) { v.progress.late = true }), rollout.Failed},
@@ -109,6 +110,31 @@ func TestPosition(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			if got := positionOf(test.v); got != test.want {
 				t.Errorf("position %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestMovedByEdit(t *testing.T) {
+	const failed, pending = api.StatusFailed, api.StatusPendingUpgrade
+	for _, test := range []struct {
+		name string
+		v    *snapshot
+		want bool
+	}{
+		{"nothing is installed", viewOf(nil), false},
+		{"another chart", viewOf([]string{dep}, ofCharts("old")), false},
+		{"another chart, edited", viewOf([]string{dep}, ofCharts("old"), edited), true},
+		{"upgrade pending", viewOf([]string{pending, dep}, ofCharts("new", "old")), false},
+		{"upgraded", viewOf([]string{dep, sup}, ofCharts("new", "old")), false},
+		{"upgraded and edited", viewOf([]string{dep, sup}, ofCharts("new", "old"), edited), true},
+		{"later edit pending", viewOf([]string{pending, dep, sup}, ofCharts("new", "new", "old")), true},
+		{"later edit deployed", viewOf([]string{dep, sup, sup}, ofCharts("new", "new", "old")), true},
+		{"retry pending", viewOf([]string{pending, failed, dep}, ofCharts("new", "new", "old")), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := movedByEdit(test.v); got != test.want {
+				t.Errorf("%t, want %t", got, test.want)
 			}
 		})
 	}

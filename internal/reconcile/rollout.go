@@ -282,6 +282,8 @@ func positionAfterUpgrade(v *snapshot, fails bool) rollout.Position {
 		return rollout.Done
 	case failed:
 		return rollout.Failed
+	case changing(&v.Observation):
+		return rollout.Moving
 	case healthy(v), v.progress.wasReady:
 		return rollout.Done
 	case v.readiness() == openEnded:
@@ -295,10 +297,12 @@ func positionAfterUpgrade(v *snapshot, fails bool) rollout.Position {
 	}
 }
 
-// movedByEdit reports whether a user's edit requests the upgrade to the kind's chart, or the newest
-// revision is a change after that upgrade. Each change starts a new deadline.
+// movedByEdit reports whether a user's edit requests the newest revision, or another one after it,
+// and not only the kind's chart. Each edit starts a new deadline.
 func movedByEdit(v *snapshot) bool {
-	return outdated(v) && requested(v) || len(v.History) > 1 && v.History[1].ChartDigest == v.digests.Chart && v.History[1].Status == api.StatusSuperseded
+	again := len(v.History) > 1 && v.History[1].ChartDigest == v.digests.Chart &&
+		(v.History[1].Status == api.StatusDeployed || v.History[1].Status == api.StatusSuperseded)
+	return upgradable(v) && (again || requested(v))
 }
 
 // skipReason returns the reason of the condition UpdateAvailable for a skipped custom

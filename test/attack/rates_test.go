@@ -144,25 +144,31 @@ func (a *arena) stopRollout() {
 	bomb := harness.MakeCR(a.plain, "bomb").Set("text", `{{ if ne .Chart.Version "1.0.0" }}{{ fail "no" }}{{ end }}`).Obj()
 	a.author.Create(bomb)
 	a.author.WaitReady(bomb)
-	a.rollOut(a.plain, 0, "open", func(int) {})
+	a.rollOut(a.plain, 0, "open", func() {})
 }
 
-// delayRollout edits a custom resource that takes the only place of the rollout, and that is
-// never ready.
+// delayRollout edits a custom resource that has the only place of the rollout, and that is never
+// ready with the new chart: each edit starts a new deadline.
 func (a *arena) delayRollout() {
-	bomb := harness.MakeCR(a.reading, "bomb").Set("deployment", true)
+	bomb := harness.MakeCR(a.reading, "bomb").Set("later", true)
 	a.author.Create(bomb.Obj())
-	a.refused("", bomb.Obj())
-	a.rollOut(a.reading, 4, "reading", func(i int) {
-		if i%20 == 0 {
-			a.author.SetSpec(bomb.Set("edit", i).Obj())
+	a.author.WaitReady(bomb.Obj())
+	edits := 0
+	a.rollOut(a.reading, 4, "reading", func() {
+		status := a.author.Status(bomb.Obj())
+		if status.Release.ChartVersion == "1.0.1" && status.Release.Revision == int64(2+edits) && edits < 5 {
+			edits++
+			a.author.SetSpec(bomb.Set("edit", edits).Obj())
 		}
 	})
+	if edits == 0 {
+		a.t.Error("the custom resource was not the first of the rollout")
+	}
 }
 
 // rollOut replaces the chart of a kind, and waits until custom resources of another namespace
 // have it. It calls during again and again.
-func (a *arena) rollOut(kind harness.Kind, entry int, name string, during func(i int)) {
+func (a *arena) rollOut(kind harness.Kind, entry int, name string, during func()) {
 	var victims []*unstructured.Unstructured
 	for i := range 5 {
 		victims = append(victims, harness.MakeCR(kind, fmt.Sprintf("web-%d", i)).Obj())
@@ -170,18 +176,15 @@ func (a *arena) rollOut(kind harness.Kind, entry int, name string, during func(i
 	a.victim.Create(victims...)
 	a.victim.WaitReady(victims...)
 	a.operator.Stop()
-	during(0)
 	entries := a.entries("open")
-	entries[entry] = entries[entry].With("chart", a.nextVersion(name)).With("rollout", map[string]any{"maxConcurrent": 1})
+	entries[entry] = entries[entry].With("chart", a.nextVersion(name)).With("rollout", map[string]any{"maxConcurrent": 1}).With("maxHistory", 10)
 	a.operator = a.admin.NewOperator(harness.Options{
 		Name: a.operator.Name(), Watches: a.admin.Watches(entries...), Account: a.account,
 		AllNamespaces: true, Memory: a.memory,
 	}).Start()
 	others := a.watchOthers()
-	rounds := 0
 	a.whileAlive("the new chart to reach the other namespace", func(ctx context.Context) error {
-		rounds++
-		during(rounds)
+		during()
 		for _, cr := range victims {
 			live, err := a.victim.At(cr).Get(ctx, cr.GetName(), metav1.GetOptions{})
 			if err != nil {
