@@ -57,14 +57,26 @@ func (e *Env) Create(objects ...*unstructured.Unstructured) {
 }
 
 // CreateText creates an object from JSON that is sent unchanged. Other than a client for
-// discovery, the client sets no limit below that of the API server: a large object can
-// keep a busy API server for half a minute.
+// discovery, the client sets no limit below that of the API server. It is half a minute, which a
+// busy API server can need for a large object, so the request is repeated.
 func (e *Env) CreateText(like *unstructured.Unstructured, text string) {
 	e.t.Helper()
 	gvk := like.GroupVersionKind()
-	e.must(e.Typed.CoreV1().RESTClient().Post().
-		AbsPath("/apis", gvk.Group, gvk.Version, "namespaces", e.Namespace, resource(gvk).Resource).
-		SetHeader("Content-Type", "application/json").Body([]byte(text)).Do(e.t.Context()).Error())
+	repeated := false
+	e.Wait("the creation of "+like.GetName(), func(ctx context.Context) error {
+		err := e.Typed.CoreV1().RESTClient().Post().
+			AbsPath("/apis", gvk.Group, gvk.Version, "namespaces", e.Namespace, resource(gvk).Resource).
+			SetHeader("Content-Type", "application/json").Body([]byte(text)).Do(ctx).Error()
+		switch {
+		case apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err):
+			repeated = true
+			return err
+		case apierrors.IsAlreadyExists(err) && repeated:
+			return nil
+		}
+		e.must(err)
+		return nil
+	})
 }
 
 // SetSpec replaces the spec of the object with that of wanted.
