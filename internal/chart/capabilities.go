@@ -8,14 +8,13 @@ import (
 	"sync"
 	"time"
 
-	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // Capabilities holds .Capabilities of charts: the version of the API server and the API
@@ -37,7 +36,7 @@ type reading struct {
 	generation int
 	done       chan struct{}
 
-	*chartutil.Capabilities
+	*engine.Capabilities
 	// all is the digest of all API versions.
 	all string
 	// failed holds the errors of groups that could not be read.
@@ -112,7 +111,7 @@ func (c *Capabilities) Serves() (func(schema.GroupVersionKind) bool, error) {
 // Read returns the capabilities, which the caller must not change. After Refresh, it returns the
 // previous ones while they are read again: a chart that reads them is upgraded when its Digest
 // has changed.
-func (c *Capabilities) Read() (*chartutil.Capabilities, error) {
+func (c *Capabilities) Read() (*engine.Capabilities, error) {
 	last, running := c.start()
 	if last == nil {
 		<-running.done
@@ -169,17 +168,17 @@ func (r *reading) read(from discovery.DiscoveryInterface) error {
 	if err != nil {
 		return fmt.Errorf("read the server's version: %w", err)
 	}
-	versions, err := action.GetVersionSet(from)
+	versions, err := engine.GetVersionSet(from)
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return fmt.Errorf("read the server's API versions: %w", err)
 	}
 	r.failed, _ = discovery.GroupDiscoveryFailedErrorGroups(err)
 	// Helm returns them in random order.
 	slices.Sort(versions)
-	r.Capabilities = &chartutil.Capabilities{
+	r.Capabilities = &engine.Capabilities{
 		APIVersions: versions,
-		KubeVersion: chartutil.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor},
-		HelmVersion: chartutil.DefaultCapabilities.HelmVersion,
+		KubeVersion: engine.KubeVersion{Version: version.GitVersion, Major: version.Major, Minor: version.Minor},
+		HelmVersion: engine.DefaultCapabilities.HelmVersion,
 	}
 	r.all = values.DigestOf(versions...)
 	return nil

@@ -10,19 +10,17 @@ import (
 	"slices"
 	"strings"
 
-	helmchart "helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/chartutil"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // Chart is a loaded chart. It is safe for concurrent use, since every render
 // works on a clone.
 type Chart struct {
-	chart *helmchart.Chart
+	chart *engine.Chart
 	// schemas holds the compiled values.schema.json of the chart and its
 	// subcharts, by their path.
 	schemas schemas
@@ -52,7 +50,7 @@ func (c *Chart) MayReadCapabilities() bool {
 }
 
 // Clone returns a copy of the chart that a render may change.
-func (c *Chart) Clone() *helmchart.Chart { return clone(c.chart) }
+func (c *Chart) Clone() *engine.Chart { return clone(c.chart) }
 
 // Name returns the name in Chart.yaml.
 func (c *Chart) Name() string { return c.chart.Metadata.Name }
@@ -74,9 +72,9 @@ func (c *Chart) Templates() []analysis.File { return c.templates.of(c.chart) }
 // Contains reports whether a template or a default value of the chart or of a subchart contains
 // a text.
 func (c *Chart) Contains(text string) bool {
-	var contains func(c *helmchart.Chart) bool
-	contains = func(c *helmchart.Chart) bool {
-		return strings.Contains(fmt.Sprint(c.Values), text) || slices.ContainsFunc(c.Templates, func(f *helmchart.File) bool { return bytes.Contains(f.Data, []byte(text)) }) ||
+	var contains func(c *engine.Chart) bool
+	contains = func(c *engine.Chart) bool {
+		return strings.Contains(fmt.Sprint(c.Values), text) || slices.ContainsFunc(c.Templates, func(f *engine.File) bool { return bytes.Contains(f.Data, []byte(text)) }) ||
 			slices.ContainsFunc(c.Dependencies(), contains)
 	}
 	return contains(c.chart)
@@ -90,7 +88,7 @@ func (c *Chart) Notes() ([]analysis.File, error) { return parseTemplates(c.chart
 func (c *Chart) Examples() (map[string]map[string]any, error) {
 	found := map[string]map[string]any{}
 	for name, data := range c.examples {
-		vals, err := chartutil.ReadValues(data)
+		vals, err := engine.ReadValues(data)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -106,7 +104,7 @@ func (c *Chart) Subcharts() []string {
 
 // HasTags reports whether tags in the values enable or disable subcharts.
 func (c *Chart) HasTags() bool {
-	return slices.ContainsFunc(c.chart.Metadata.Dependencies, func(d *helmchart.Dependency) bool { return len(d.Tags) > 0 })
+	return slices.ContainsFunc(c.chart.Metadata.Dependencies, func(d *engine.Dependency) bool { return len(d.Tags) > 0 })
 }
 
 // Values returns the default values of the chart, merged over the default values of its
@@ -114,14 +112,14 @@ func (c *Chart) HasTags() bool {
 func (c *Chart) Values() (map[string]any, error) {
 	processed := clone(c.chart)
 	// This adds the values that the chart imports from subcharts.
-	if err := chartutil.ProcessDependenciesWithMerge(processed, chartutil.Values{}); err != nil {
+	if err := engine.ProcessDependenciesWithMerge(processed, engine.Values{}); err != nil {
 		return nil, err
 	}
 	return withSubcharts(processed.Values, c.chart), nil
 }
 
 // withSubcharts merges the values of a chart over the values of its subcharts.
-func withSubcharts(vals map[string]any, c *helmchart.Chart) map[string]any {
+func withSubcharts(vals map[string]any, c *engine.Chart) map[string]any {
 	under := map[string]any{}
 	for key, child := range subcharts(c) {
 		under[key] = withSubcharts(child.Values, child)
@@ -132,8 +130,8 @@ func withSubcharts(vals map[string]any, c *helmchart.Chart) map[string]any {
 
 // subcharts returns the subcharts by the keys of their values: the alias or, without an
 // entry or an alias in Chart.yaml, the name.
-func subcharts(c *helmchart.Chart) map[string]*helmchart.Chart {
-	byName, keyed := map[string]*helmchart.Chart{}, map[string]*helmchart.Chart{}
+func subcharts(c *engine.Chart) map[string]*engine.Chart {
+	byName, keyed := map[string]*engine.Chart{}, map[string]*engine.Chart{}
 	for _, child := range c.Dependencies() {
 		byName[child.Name()] = child
 	}
@@ -151,8 +149,8 @@ func subcharts(c *helmchart.Chart) map[string]*helmchart.Chart {
 // withDependencies returns a chart and its subcharts, at any depth, each after its
 // parent. The keys are their folders, relative to the chart and with a trailing
 // slash.
-func withDependencies(c *helmchart.Chart) iter.Seq2[string, *helmchart.Chart] {
-	return func(yield func(string, *helmchart.Chart) bool) {
+func withDependencies(c *engine.Chart) iter.Seq2[string, *engine.Chart] {
+	return func(yield func(string, *engine.Chart) bool) {
 		if !yield("", c) {
 			return
 		}
@@ -168,7 +166,7 @@ func withDependencies(c *helmchart.Chart) iter.Seq2[string, *helmchart.Chart] {
 
 // parseTemplates parses the templates of a chart and its subcharts: either the
 // notes or all others.
-func parseTemplates(c *helmchart.Chart, notes bool) ([]analysis.File, error) {
+func parseTemplates(c *engine.Chart, notes bool) ([]analysis.File, error) {
 	var files []analysis.File
 	for folder, c := range withDependencies(c) {
 		for _, template := range c.Templates {
@@ -186,7 +184,7 @@ func parseTemplates(c *helmchart.Chart, notes bool) ([]analysis.File, error) {
 }
 
 // examples returns the files with example values.
-func examples(c *helmchart.Chart) map[string][]byte {
+func examples(c *engine.Chart) map[string][]byte {
 	found := map[string][]byte{}
 	for _, file := range c.Files {
 		if ok, _ := path.Match(examplePattern, file.Name); ok {
@@ -198,7 +196,7 @@ func examples(c *helmchart.Chart) map[string][]byte {
 
 // digestFiles returns a digest of the files that a render can depend on. These are all
 // files except unread ones, because templates can read any file by .Files.
-func digestFiles(files []*loader.BufferedFile) string {
+func digestFiles(files []*engine.BufferedFile) string {
 	parts := make([]string, 0, len(files))
 	for _, f := range files {
 		if !unread(f.Name) {
@@ -229,10 +227,10 @@ func unread(name string) bool {
 // clone returns a copy of a chart that a render may change: Helm drops disabled
 // subcharts, renames aliased ones and merges imported values. The copy shares the parts
 // that Helm only reads.
-func clone(c *helmchart.Chart) *helmchart.Chart {
+func clone(c *engine.Chart) *engine.Chart {
 	copied := *c
 	metadata := *c.Metadata
-	metadata.Dependencies = make([]*helmchart.Dependency, len(c.Metadata.Dependencies))
+	metadata.Dependencies = make([]*engine.Dependency, len(c.Metadata.Dependencies))
 	for i, d := range c.Metadata.Dependencies {
 		dependency := *d
 		metadata.Dependencies[i] = &dependency
@@ -240,7 +238,7 @@ func clone(c *helmchart.Chart) *helmchart.Chart {
 	// A template can sort these lists in place.
 	metadata.Keywords, metadata.Sources = slices.Clone(metadata.Keywords), slices.Clone(metadata.Sources)
 	copied.Metadata = &metadata
-	children := make([]*helmchart.Chart, len(c.Dependencies()))
+	children := make([]*engine.Chart, len(c.Dependencies()))
 	for i, child := range c.Dependencies() {
 		children[i] = clone(child)
 	}
@@ -249,7 +247,7 @@ func clone(c *helmchart.Chart) *helmchart.Chart {
 }
 
 // readFeatures returns the features that a chart and its subcharts use.
-func readFeatures(c *helmchart.Chart, templates []analysis.File) analysis.Usage {
+func readFeatures(c *engine.Chart, templates []analysis.File) analysis.Usage {
 	source := analysis.Source{Templates: templates}
 	for _, c := range withDependencies(c) {
 		analysis.EachText(c.Values, func(text string) { source.Values = append(source.Values, text) })
@@ -259,13 +257,13 @@ func readFeatures(c *helmchart.Chart, templates []analysis.File) analysis.Usage 
 				source.Files = append(source.Files, string(file.Data))
 			}
 		}
-		source.ValuesFiles = append(source.ValuesFiles, string(rawFile(c, chartutil.ValuesfileName)))
+		source.ValuesFiles = append(source.ValuesFiles, string(rawFile(c, engine.ValuesfileName)))
 	}
 	return analysis.ReadFeatures(source)
 }
 
 // rawFile returns the content of a file of a chart, or nil.
-func rawFile(c *helmchart.Chart, name string) []byte {
+func rawFile(c *engine.Chart, name string) []byte {
 	for _, file := range c.Raw {
 		if file.Name == name {
 			return file.Data

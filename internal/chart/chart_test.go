@@ -12,10 +12,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
-	helmchart "helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
+
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // files maps the paths of a chart's files to their contents.
@@ -57,7 +55,7 @@ func small() files {
 }
 
 // prepareValues validates values and returns a copy of the chart for rendering.
-func prepareValues(c *Chart, values map[string]any) (*helmchart.Chart, error) {
+func prepareValues(c *Chart, values map[string]any) (*engine.Chart, error) {
 	_, err := c.Prepare(values)
 	return clone(c.chart), err
 }
@@ -69,10 +67,10 @@ func renderWith(t testing.TB, c *Chart, values map[string]any) map[string]string
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := chartutil.ProcessDependenciesWithMerge(loaded, values); err != nil {
+	if err := engine.ProcessDependenciesWithMerge(loaded, values); err != nil {
 		t.Fatal(err)
 	}
-	given, err := chartutil.ToRenderValuesWithSchemaValidation(loaded, values, chartutil.ReleaseOptions{Name: "web", Namespace: "apps"}, chartutil.DefaultCapabilities, true)
+	given, err := engine.ToRenderValuesWithSchemaValidation(loaded, values, engine.ReleaseOptions{Name: "web", Namespace: "apps"}, engine.DefaultCapabilities, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,12 +238,12 @@ func renamed(f files, from, to string) files {
 }
 
 func TestDigestFiles_IgnoresOrder(t *testing.T) {
-	a := []*loader.BufferedFile{{Name: "a", Data: []byte("1")}, {Name: "b", Data: []byte("2")}, {Name: "c", Data: []byte("3")}}
-	b := []*loader.BufferedFile{a[2], a[0], a[1]}
+	a := []*engine.BufferedFile{{Name: "a", Data: []byte("1")}, {Name: "b", Data: []byte("2")}, {Name: "c", Data: []byte("3")}}
+	b := []*engine.BufferedFile{a[2], a[0], a[1]}
 	if digestFiles(a) != digestFiles(b) {
 		t.Error("the order of files changes the digest")
 	}
-	swapped := []*loader.BufferedFile{{Name: "a", Data: []byte("2")}, {Name: "b", Data: []byte("1")}, a[2]}
+	swapped := []*engine.BufferedFile{{Name: "a", Data: []byte("2")}, {Name: "b", Data: []byte("1")}, a[2]}
 	if digestFiles(a) == digestFiles(swapped) {
 		t.Error("files with swapped contents have the same digest")
 	}

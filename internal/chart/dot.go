@@ -3,14 +3,12 @@ package chart
 import (
 	"sync"
 
-	helmchart "helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // scope holds the dot of the templates of one chart.
 type scope struct {
-	dot      chartutil.Values
+	dot      engine.Values
 	basePath string
 }
 
@@ -19,27 +17,27 @@ type scope struct {
 // clones share, or nil if it has no files.
 type shownFiles struct {
 	mu    sync.Mutex
-	known map[*helmchart.File]any
+	known map[*engine.File]any
 }
 
 // scopeOf returns the dot of the templates of a chart. It contains the dots of subcharts
 // by name under Subcharts. It is the same as in Helm's engine (recAllTpls in pkg/engine),
 // which does not export it.
-func (f *shownFiles) scopeOf(c *helmchart.Chart, above chartutil.Values) (chartutil.Values, error) {
+func (f *shownFiles) scopeOf(c *engine.Chart, above engine.Values) (engine.Values, error) {
 	seen, err := f.of(c)
 	if err != nil {
 		return nil, err
 	}
 	below := map[string]any{}
-	dot := chartutil.Values{
+	dot := engine.Values{
 		"Chart": struct {
-			helmchart.Metadata
+			engine.Metadata
 			IsRoot bool
 		}{*c.Metadata, c.IsRoot()},
 		"Files":        seen,
 		"Release":      above["Release"],
 		"Capabilities": above["Capabilities"],
-		"Values":       chartutil.Values{},
+		"Values":       engine.Values{},
 		"Subcharts":    below,
 	}
 	if c.IsRoot() {
@@ -57,8 +55,8 @@ func (f *shownFiles) scopeOf(c *helmchart.Chart, above chartutil.Values) (chartu
 	return dot, nil
 }
 
-func (f *shownFiles) of(c *helmchart.Chart) (any, error) {
-	var first *helmchart.File
+func (f *shownFiles) of(c *engine.Chart) (any, error) {
+	var first *engine.File
 	if len(c.Files) > 0 {
 		first = c.Files[0]
 	}
@@ -72,7 +70,7 @@ func (f *shownFiles) of(c *helmchart.Chart) (any, error) {
 		return nil, err
 	}
 	if f.known == nil {
-		f.known = map[*helmchart.File]any{}
+		f.known = map[*engine.File]any{}
 	}
 	f.known[first] = made
 	return made, nil
@@ -80,16 +78,16 @@ func (f *shownFiles) of(c *helmchart.Chart) (any, error) {
 
 // takeFiles returns .Files of Helm's engine, by a template that captures it. Another type
 // would be visible to charts: typeOf and errors of templates name engine.files.
-func takeFiles(of []*helmchart.File) (seen any, err error) {
-	bare := &helmchart.Chart{
-		Metadata:  &helmchart.Metadata{Name: "files"},
+func takeFiles(of []*engine.File) (seen any, err error) {
+	bare := &engine.Chart{
+		Metadata:  &engine.Metadata{Name: "files"},
 		Files:     of,
-		Templates: []*helmchart.File{{Name: "templates/take", Data: []byte("{{ call .Release.take .Files }}")}},
+		Templates: []*engine.File{{Name: "templates/take", Data: []byte("{{ call .Release.take .Files }}")}},
 	}
 	take := func(files any) string {
 		seen = files
 		return ""
 	}
-	_, err = engine.Render(bare, chartutil.Values{"Release": map[string]any{"take": take}})
+	_, err = engine.Render(bare, engine.Values{"Release": map[string]any{"take": take}})
 	return seen, err
 }

@@ -6,10 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	helmchart "helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
-	helmrules "helm.sh/helm/v3/pkg/lint/rules"
-	"helm.sh/helm/v3/pkg/lint/support"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // LintMessage is one message of Helm's own lint.
@@ -35,18 +32,18 @@ func (c *Chart) Lint(values map[string]any, namespace string) ([]LintMessage, er
 	if err := writeFiles(dir, c.chart.Raw); err != nil {
 		return nil, fmt.Errorf("write the chart for Helm's lint: %w", err)
 	}
-	version, err := chartutil.ParseKubeVersion(librariesVersion)
+	version, err := engine.ParseKubeVersion(librariesVersion)
 	if err != nil {
 		return nil, err
 	}
-	linter := support.Linter{ChartDir: dir}
-	helmrules.Chartfile(&linter)
-	helmrules.TemplatesWithSkipSchemaValidation(&linter, values, namespace, version, true)
-	helmrules.Dependencies(&linter)
+	linter := engine.Linter{ChartDir: dir}
+	engine.LintChartfile(&linter)
+	engine.LintTemplates(&linter, values, namespace, version, true)
+	engine.LintDependencies(&linter)
 
 	var messages []LintMessage
 	for _, m := range linter.Messages {
-		if m.Severity < support.WarningSev {
+		if m.Severity < engine.LintWarning {
 			continue
 		}
 		path := m.Path
@@ -54,7 +51,7 @@ func (c *Chart) Lint(values map[string]any, namespace string) ([]LintMessage, er
 			path = "Chart.yaml"
 		}
 		messages = append(messages, LintMessage{
-			Error:   m.Severity == support.ErrorSev,
+			Error:   m.Severity == engine.LintError,
 			Path:    path,
 			Message: strings.TrimSpace(strings.ReplaceAll(m.Err.Error(), dir+string(filepath.Separator), "")),
 		})
@@ -64,7 +61,7 @@ func (c *Chart) Lint(values map[string]any, namespace string) ([]LintMessage, er
 
 // writeFiles writes the files of a chart into a folder. It cannot write outside the
 // folder.
-func writeFiles(dir string, files []*helmchart.File) error {
+func writeFiles(dir string, files []*engine.File) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}

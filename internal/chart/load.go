@@ -13,11 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/ignore"
-
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // ArchiveFiles returns the files of a chart's .tgz by their paths in the chart's folder.
@@ -39,10 +36,10 @@ func ArchiveFiles(r io.Reader) (map[string][]byte, error) {
 }
 
 // archived returns the files of a chart's .tgz.
-func archived(r io.Reader) ([]*loader.BufferedFile, error) {
+func archived(r io.Reader) ([]*engine.BufferedFile, error) {
 	var packed bytes.Buffer
 	// Helm checks paths and sizes, but treats a link as an empty file.
-	files, err := loader.LoadArchiveFiles(io.TeeReader(r, &packed))
+	files, err := engine.LoadArchiveFiles(io.TeeReader(r, &packed))
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +114,7 @@ const maxChart = 100 << 20
 
 // checkSize rejects the files of a chart if they are too large, including unpacked
 // subcharts, or if a YAML file exceeds its limits.
-func checkSize(files []*loader.BufferedFile) error {
+func checkSize(files []*engine.BufferedFile) error {
 	left := int64(maxChart)
 	for _, file := range files {
 		if left -= int64(len(file.Data)); left < 0 {
@@ -176,12 +173,12 @@ func LoadArchive(r io.Reader) (*Chart, error) {
 	return load(files)
 }
 
-func load(files []*loader.BufferedFile) (*Chart, error) {
+func load(files []*engine.BufferedFile) (*Chart, error) {
 	if err := checkSize(files); err != nil {
 		return nil, err
 	}
 	digest := digestFiles(files)
-	loaded, err := loader.LoadFiles(files)
+	loaded, err := engine.LoadFiles(files)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +188,7 @@ func load(files []*loader.BufferedFile) (*Chart, error) {
 	if loaded.Metadata.Type == "library" {
 		return nil, errors.New("the chart is a library chart: want an application chart, because a library chart renders no resources")
 	}
-	if err := action.CheckDependencies(loaded, loaded.Metadata.Dependencies); err != nil {
+	if err := engine.CheckDependencies(loaded, loaded.Metadata.Dependencies); err != nil {
 		return nil, fmt.Errorf("%w: run 'helm dependency build' in the chart's folder", err)
 	}
 	schemas, err := compileSchemas(loaded)
@@ -214,10 +211,10 @@ func load(files []*loader.BufferedFile) (*Chart, error) {
 // It follows symbolic links, as Helm does, because volumes of Kubernetes consist of
 // them. It ignores the duplicates in ..data and similar folders of such volumes.
 func LoadDir(fsys fs.FS, except ...string) (*Chart, error) {
-	rules := ignore.Empty()
-	if data, err := fs.ReadFile(fsys, ignore.HelmIgnore); err == nil {
-		if rules, err = ignore.Parse(bytes.NewReader(data)); err != nil {
-			return nil, fmt.Errorf("%s: %w", ignore.HelmIgnore, err)
+	rules := engine.EmptyIgnoreRules()
+	if data, err := fs.ReadFile(fsys, engine.IgnoreFile); err == nil {
+		if rules, err = engine.ParseIgnoreRules(bytes.NewReader(data)); err != nil {
+			return nil, fmt.Errorf("%s: %w", engine.IgnoreFile, err)
 		}
 	}
 	rules.AddDefaults()
@@ -256,9 +253,9 @@ var utf8BOM = []byte("\xEF\xBB\xBF")
 // folder collects the files of a chart.
 type folder struct {
 	fsys   fs.FS
-	rules  *ignore.Rules
+	rules  *engine.IgnoreRules
 	except []string
-	files  []*loader.BufferedFile
+	files  []*engine.BufferedFile
 }
 
 // errDangling is the error for a symbolic link without a target. It is not ErrNotExist,
@@ -304,7 +301,7 @@ func (f *folder) read(dir string, within []fs.FileInfo) error {
 		if err != nil {
 			return err
 		}
-		f.files = append(f.files, &loader.BufferedFile{Name: name, Data: bytes.TrimPrefix(data, utf8BOM)})
+		f.files = append(f.files, &engine.BufferedFile{Name: name, Data: bytes.TrimPrefix(data, utf8BOM)})
 	}
 	return nil
 }

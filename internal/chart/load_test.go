@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/chart/loader"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // packedChart returns an archive of the small chart with an additional, empty entry.
@@ -113,9 +113,9 @@ func TestLoadArchive_RejectsBombs(t *testing.T) {
 		})
 	}
 	t.Run("many subcharts", func(t *testing.T) {
-		var files []*loader.BufferedFile
+		var files []*engine.BufferedFile
 		for i := range 30 {
-			files = append(files, &loader.BufferedFile{Name: fmt.Sprintf("charts/c%d.tgz", i), Data: []byte(large)})
+			files = append(files, &engine.BufferedFile{Name: fmt.Sprintf("charts/c%d.tgz", i), Data: []byte(large)})
 		}
 		if err := checkSize(files); !errors.Is(err, errChartTooLarge) {
 			t.Errorf("got error %v, want %v", err, errChartTooLarge)

@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"github.com/Masterminds/semver/v3"
-	helmchart "helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
 
 	"github.com/chartwright/chartwright/internal/chart/render"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // parts are methods that return an existing part of their value or a small result.
@@ -22,7 +21,7 @@ var parts = []string{
 // Package render must count the result of every method that templates can call and that can
 // return a large result.
 func TestMethods_WithLargeResultsAreCounted(t *testing.T) {
-	values := []any{time.Now(), time.Second, time.UTC, &semver.Version{}, chartutil.Values{}, chartutil.VersionSet{}, chartutil.KubeVersion{}, &helmchart.Metadata{}, helmchart.Maintainer{}, helmchart.Dependency{}}
+	values := []any{time.Now(), time.Second, time.UTC, &semver.Version{}, engine.Values{}, engine.VersionSet{}, engine.KubeVersion{}, &engine.Metadata{}, engine.Maintainer{}, engine.Dependency{}}
 	files, err := takeFiles(nil)
 	if err != nil || files == nil {
 		t.Fatal(err, files)

@@ -10,23 +10,17 @@ import (
 	"regexp"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/action"
-	helmchart "helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
-	kubefake "helm.sh/helm/v3/pkg/kube/fake"
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	baseversion "k8s.io/component-base/version"
 	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/chart/render"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // CRDsOf returns the CRDs in the folders crds/ of a chart and its subcharts.
-func CRDsOf(c *helmchart.Chart) ([]RenderedObject, error) {
+func CRDsOf(c *engine.Chart) ([]RenderedObject, error) {
 	var found []RenderedObject
 	for _, file := range c.CRDObjects() {
 		source := strings.TrimPrefix(file.Filename, c.Name()+"/")
@@ -77,7 +71,7 @@ type Rendered struct {
 	// Objects are the objects in the manifest.
 	Objects, Hooks []RenderedObject
 
-	Release *helmrelease.Release
+	Release *engine.Release
 }
 
 // HookManifest returns the hooks in the format of Manifest.
@@ -127,14 +121,10 @@ func (c *Chart) Render(o Offline) (*Rendered, error) {
 // DryRun returns the release of a chart whose templates were executed by
 // ExecuteTemplates. It uses Helm's own install without a cluster. The error wraps
 // ErrRender.
-func DryRun(executed *helmchart.Chart, name, namespace string, values map[string]any, kubernetes chartutil.KubeVersion, apiVersions []string) (*helmrelease.Release, error) {
-	install := action.NewInstall(&action.Configuration{
-		KubeClient: &kubefake.PrintingKubeClient{Out: io.Discard, LogOutput: io.Discard},
-		Releases:   storage.Init(driver.NewMemory()),
-		Log:        func(string, ...any) {},
-	})
+func DryRun(executed *engine.Chart, name, namespace string, values map[string]any, kubernetes engine.KubeVersion, apiVersions []string) (*engine.Release, error) {
+	install := engine.NewInstall(engine.NewConfiguration(engine.Config{}))
+	engine.DryRunClient(install)
 	install.ReleaseName, install.Namespace = name, namespace
-	install.ClientOnly, install.DryRun, install.DryRunOption = true, true, "client"
 	install.APIVersions, install.KubeVersion = apiVersions, &kubernetes
 	install.SkipCRDs, install.SkipSchemaValidation, install.DisableOpenAPIValidation = true, true, true
 	rls, err := install.Run(executed, values)
@@ -148,13 +138,13 @@ func DryRun(executed *helmchart.Chart, name, namespace string, values map[string
 var offline = render.New(render.Defaults())
 
 // capabilities returns .Capabilities for a render without a cluster.
-func (o Offline) capabilities() (*chartutil.Capabilities, error) {
+func (o Offline) capabilities() (*engine.Capabilities, error) {
 	kubernetes := cmp.Or(o.KubeVersion, librariesVersion)
-	version, err := chartutil.ParseKubeVersion(kubernetes)
+	version, err := engine.ParseKubeVersion(kubernetes)
 	if err != nil {
 		return nil, fmt.Errorf("parse Kubernetes version %q: %w", kubernetes, err)
 	}
-	capabilities := chartutil.DefaultCapabilities.Copy()
+	capabilities := engine.DefaultCapabilities.Copy()
 	capabilities.KubeVersion = *version
 	capabilities.APIVersions = append(capabilities.APIVersions, o.APIVersions...)
 	return capabilities, nil
@@ -165,7 +155,7 @@ func (o Offline) capabilities() (*chartutil.Capabilities, error) {
 const librariesVersion = "v" + baseversion.DefaultKubeBinaryVersion + ".0"
 
 // ReadRelease decodes the objects of a release.
-func ReadRelease(rls *helmrelease.Release) (*Rendered, error) {
+func ReadRelease(rls *engine.Release) (*Rendered, error) {
 	rendered := &Rendered{Manifest: rls.Manifest, Notes: rls.Info.Notes, Release: rls}
 	name := ""
 	if rls.Chart != nil {
@@ -217,7 +207,7 @@ func ObjectsOf(chartName, source, text string) ([]RenderedObject, error) {
 	return objects, nil
 }
 
-func hookObjects(chartName string, hooks []*helmrelease.Hook) ([]RenderedObject, error) {
+func hookObjects(chartName string, hooks []*engine.Hook) ([]RenderedObject, error) {
 	var all []RenderedObject
 	for _, hook := range hooks {
 		objects, err := ObjectsOf(chartName, hook.Path, hook.Manifest)

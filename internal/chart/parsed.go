@@ -6,10 +6,9 @@ import (
 	"sync"
 	"time"
 
-	helmchart "helm.sh/helm/v3/pkg/chart"
-
 	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/chart/render"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // keepParsed is how long parsed templates are kept after their last use. They
@@ -82,7 +81,7 @@ type syntax struct {
 
 // of returns the syntax trees of a loaded chart. It panics if a template cannot be parsed,
 // because a chart with such a template cannot be loaded.
-func (s *syntax) of(c *helmchart.Chart) []analysis.File {
+func (s *syntax) of(c *engine.Chart) []analysis.File {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.files != nil {

@@ -8,10 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	helmchart "helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
-
 	"github.com/chartwright/chartwright/internal/chart/render"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // ErrRender is the error for a chart that cannot be rendered with the given values, or
@@ -20,8 +18,8 @@ var ErrRender = errors.New("the chart cannot be rendered")
 
 // Prepared is a chart with processed dependencies, and its merged values.
 type Prepared struct {
-	Chart  *helmchart.Chart
-	values chartutil.Values
+	Chart  *engine.Chart
+	values engine.Values
 }
 
 // Prepare processes the dependencies of the chart with the given values, and validates
@@ -30,10 +28,10 @@ func (c *Chart) Prepare(given map[string]any) (*Prepared, error) { return c.prep
 
 func (c *Chart) prepare(given map[string]any, unchecked bool) (*Prepared, error) {
 	processed := clone(c.chart)
-	if err := chartutil.ProcessDependenciesWithMerge(processed, chartutil.Values(given)); err != nil {
+	if err := engine.ProcessDependenciesWithMerge(processed, engine.Values(given)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}
-	merged, err := chartutil.CoalesceValues(processed, given)
+	merged, err := engine.CoalesceValues(processed, given)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}
@@ -46,14 +44,14 @@ func (c *Chart) prepare(given map[string]any, unchecked bool) (*Prepared, error)
 }
 
 // FirstRevision returns the options of an install, which templates can read as .Release.
-func FirstRevision(release, namespace string) chartutil.ReleaseOptions {
-	return chartutil.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}
+func FirstRevision(release, namespace string) engine.ReleaseOptions {
+	return engine.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}
 }
 
 // ExecuteTemplates renders a chart within limits and returns a chart whose templates are
 // the rendered texts. Helm's engine, which has no limits, writes these texts unchanged.
-func (c *Chart) ExecuteTemplates(ctx context.Context, in *Prepared, by *render.Renderer, options chartutil.ReleaseOptions, capabilities *chartutil.Capabilities, with render.Options) (*helmchart.Chart, error) {
-	if needs := in.Chart.Metadata.KubeVersion; needs != "" && !chartutil.IsCompatibleRange(needs, capabilities.KubeVersion.String()) {
+func (c *Chart) ExecuteTemplates(ctx context.Context, in *Prepared, by *render.Renderer, options engine.ReleaseOptions, capabilities *engine.Capabilities, with render.Options) (*engine.Chart, error) {
+	if needs := in.Chart.Metadata.KubeVersion; needs != "" && !engine.IsCompatibleRange(needs, capabilities.KubeVersion.String()) {
 		// The action returns the error.
 		return clone(c.chart), nil
 	}
@@ -65,7 +63,7 @@ func (c *Chart) ExecuteTemplates(ctx context.Context, in *Prepared, by *render.R
 }
 
 // execute executes the templates and returns the rendered files by name.
-func (c *Chart) execute(ctx context.Context, in *Prepared, by *render.Renderer, options chartutil.ReleaseOptions, capabilities *chartutil.Capabilities, with render.Options) (map[string]string, error) {
+func (c *Chart) execute(ctx context.Context, in *Prepared, by *render.Renderer, options engine.ReleaseOptions, capabilities *engine.Capabilities, with render.Options) (map[string]string, error) {
 	e, err := c.execution(in, options, capabilities)
 	if err != nil {
 		return nil, err
@@ -78,14 +76,14 @@ type execution struct {
 	chart *Chart
 	in    *Prepared
 	// dot is the dot of the outermost chart's templates.
-	dot chartutil.Values
+	dot engine.Values
 	// files are the templates, and scopes holds their scopes by name.
 	files  []render.File
 	scopes map[string]scope
 }
 
-func (c *Chart) execution(in *Prepared, options chartutil.ReleaseOptions, capabilities *chartutil.Capabilities) (*execution, error) {
-	top, err := c.files.scopeOf(in.Chart, chartutil.Values{
+func (c *Chart) execution(in *Prepared, options engine.ReleaseOptions, capabilities *engine.Capabilities) (*execution, error) {
+	top, err := c.files.scopeOf(in.Chart, engine.Values{
 		"Release": map[string]any{
 			"Name": options.Name, "Namespace": options.Namespace, "Service": "Helm",
 			"IsUpgrade": options.IsUpgrade, "IsInstall": options.IsInstall, "Revision": options.Revision,
@@ -108,14 +106,14 @@ func (e *execution) run(ctx context.Context, by *render.Renderer, with render.Op
 	with.OfChart = func(text string) bool { return hasFile(e.in.Chart, text) }
 	return by.Files(ctx, set, func(name string) any {
 		scope := e.scopes[name]
-		scope.dot["Template"] = chartutil.Values{"Name": name, "BasePath": scope.basePath}
+		scope.dot["Template"] = engine.Values{"Name": name, "BasePath": scope.basePath}
 		return scope.dot
 	}, with)
 }
 
 // templateFiles adds the templates of a chart and its subcharts, with the names that
 // Helm's engine uses, and their scopes.
-func templateFiles(c *helmchart.Chart, dot chartutil.Values, scopes map[string]scope, files []render.File) []render.File {
+func templateFiles(c *engine.Chart, dot engine.Values, scopes map[string]scope, files []render.File) []render.File {
 	folder := c.ChartFullPath()
 	own := scope{dot: dot, basePath: path.Join(folder, "templates")}
 	library := strings.EqualFold(c.Metadata.Type, "library")
@@ -142,13 +140,13 @@ func templateFiles(c *helmchart.Chart, dot chartutil.Values, scopes map[string]s
 
 // written returns a clone of the chart whose templates write the files unchanged. All
 // templates belong to the chart itself and keep their names.
-func written(c *helmchart.Chart, name string, files map[string]string) *helmchart.Chart {
+func written(c *engine.Chart, name string, files map[string]string) *engine.Chart {
 	fixed := clone(c)
 	for _, c := range withDependencies(fixed) {
 		c.Templates = nil
 	}
 	for file, text := range files {
-		fixed.Templates = append(fixed.Templates, &helmchart.File{
+		fixed.Templates = append(fixed.Templates, &engine.File{
 			Name: strings.TrimPrefix(file, name+"/"), Data: []byte(strings.ReplaceAll(text, "{{", `{{"{{"}}`)),
 		})
 	}
@@ -156,9 +154,9 @@ func written(c *helmchart.Chart, name string, files map[string]string) *helmchar
 }
 
 // hasFile reports whether a text is a file of the chart or of a subchart.
-func hasFile(c *helmchart.Chart, text string) bool {
+func hasFile(c *engine.Chart, text string) bool {
 	for _, c := range withDependencies(c) {
-		if slices.ContainsFunc(c.Files, func(file *helmchart.File) bool { return string(file.Data) == text }) {
+		if slices.ContainsFunc(c.Files, func(file *engine.File) bool { return string(file.Data) == text }) {
 			return true
 		}
 	}

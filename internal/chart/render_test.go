@@ -8,12 +8,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	helmchart "helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
 
 	"github.com/chartwright/chartwright/internal/chart/render"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // chartFolders returns the folders of the charts in this repository.
@@ -38,7 +35,7 @@ func chartFolders(t testing.TB) []string {
 }
 
 // webRelease contains the options of a first install.
-var webRelease = chartutil.ReleaseOptions{Name: "web", Namespace: "apps", Revision: 1, IsInstall: true}
+var webRelease = engine.ReleaseOptions{Name: "web", Namespace: "apps", Revision: 1, IsInstall: true}
 
 // renderByHelm renders a chart with Helm's engine.
 func renderByHelm(c *Chart, given map[string]any) (map[string]string, error) {
@@ -46,7 +43,7 @@ func renderByHelm(c *Chart, given map[string]any) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	top, err := chartutil.ToRenderValuesWithSchemaValidation(in.Chart, given, webRelease, chartutil.DefaultCapabilities, true)
+	top, err := engine.ToRenderValuesWithSchemaValidation(in.Chart, given, webRelease, engine.DefaultCapabilities, true)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +57,7 @@ func renderByPackage(t testing.TB, by *render.Renderer, c *Chart, given map[stri
 	if err != nil {
 		return nil, err
 	}
-	return c.execute(t.Context(), in, by, webRelease, chartutil.DefaultCapabilities, render.Options{})
+	return c.execute(t.Context(), in, by, webRelease, engine.DefaultCapabilities, render.Options{})
 }
 
 // The renderer and Helm's engine produce the same output for every chart, with and
@@ -164,11 +161,11 @@ func BenchmarkRender(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				fixed, err := c.ExecuteTemplates(b.Context(), in, renderer, webRelease, chartutil.DefaultCapabilities, render.Options{})
+				fixed, err := c.ExecuteTemplates(b.Context(), in, renderer, webRelease, engine.DefaultCapabilities, render.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}
-				top, err := chartutil.ToRenderValuesWithSchemaValidation(fixed, nil, webRelease, chartutil.DefaultCapabilities, true)
+				top, err := engine.ToRenderValuesWithSchemaValidation(fixed, nil, webRelease, engine.DefaultCapabilities, true)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -257,13 +254,13 @@ func TestRender_SnippetsMatchHelm(t *testing.T) {
 }
 
 // unchecked loads a chart without parsing its templates.
-func (f files) unchecked(t testing.TB) *helmchart.Chart {
+func (f files) unchecked(t testing.TB) *engine.Chart {
 	t.Helper()
-	var buffered []*loader.BufferedFile
+	var buffered []*engine.BufferedFile
 	for name, content := range f {
-		buffered = append(buffered, &loader.BufferedFile{Name: name, Data: []byte(content)})
+		buffered = append(buffered, &engine.BufferedFile{Name: name, Data: []byte(content)})
 	}
-	loaded, err := loader.LoadFiles(buffered)
+	loaded, err := engine.LoadFiles(buffered)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
-	helmchart "helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // ErrInvalidValues is the error for values that violate a chart's values.schema.json.
@@ -27,7 +27,7 @@ type schemas map[string]*jsonschema.Schema
 
 // compileSchemas compiles the schemas of a chart and its subcharts. Helm would compile
 // them in every render.
-func compileSchemas(c *helmchart.Chart) (schemas, error) {
+func compileSchemas(c *engine.Chart) (schemas, error) {
 	compiled := schemas{}
 	for _, c := range withDependencies(c) {
 		if len(c.Schema) == 0 {
@@ -67,7 +67,7 @@ func (noLoader) Load(url string) (any, error) {
 
 // validate validates the values of a chart and its subcharts, as Helm does. The
 // dependencies of the chart must have been processed.
-func (s schemas) validate(c *helmchart.Chart, vals chartutil.Values) error {
+func (s schemas) validate(c *engine.Chart, vals engine.Values) error {
 	problems := s.problems(c, vals, []string{"spec"})
 	if len(problems) == 0 {
 		return nil
@@ -75,7 +75,7 @@ func (s schemas) validate(c *helmchart.Chart, vals chartutil.Values) error {
 	return fmt.Errorf("%w: %s", ErrInvalidValues, strings.Join(problems, "; "))
 }
 
-func (s schemas) problems(c *helmchart.Chart, vals map[string]any, at []string) []string {
+func (s schemas) problems(c *engine.Chart, vals map[string]any, at []string) []string {
 	var found []string
 	if schema := s[string(c.Schema)]; schema != nil {
 		var invalid *jsonschema.ValidationError
@@ -137,7 +137,7 @@ func inside(value any) map[string]any {
 	switch v := value.(type) {
 	case map[string]any:
 		return v
-	case chartutil.Values:
+	case engine.Values:
 		return v
 	case []any:
 		items := make(map[string]any, len(v))

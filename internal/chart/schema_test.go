@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/chartutil"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 const valuesSchema = `{
@@ -87,11 +87,11 @@ func TestSchema_AgreesWithHelm(t *testing.T) {
 		{"port": int64(1), "containers": []any{}}, {"port": int64(1), "containers": nil}, {"port": int64(1), "containers": map[string]any{}},
 	} {
 		_, err := prepareValues(c, values)
-		merged, mergeErr := chartutil.CoalesceValues(clone(c.chart), values)
+		merged, mergeErr := engine.CoalesceValues(clone(c.chart), values)
 		if mergeErr != nil {
 			t.Fatal(mergeErr)
 		}
-		helmErr := chartutil.ValidateAgainstSchema(c.chart, merged)
+		helmErr := engine.ValidateAgainstSchema(c.chart, merged)
 		if (err == nil) != (helmErr == nil) {
 			t.Errorf("%v: got error %v, want Helm's %v", values, err, helmErr)
 		}

@@ -8,11 +8,10 @@ import (
 	"reflect"
 	"slices"
 
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/releaseutil"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/chartwright/chartwright/internal/chart/render"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // Survey renders a chart many times without a cluster, to find out which objects it can
@@ -22,7 +21,7 @@ type Survey struct {
 	chart *Chart
 	// of describes each render, except for its values.
 	of   Offline
-	caps *chartutil.Capabilities
+	caps *engine.Capabilities
 	// read holds the outputs that were decoded without an error, by file and text.
 	read map[[2]string]bool
 }
@@ -138,7 +137,7 @@ func (s *Survey) prepare(values map[string]any) (*execution, error) {
 	if err != nil {
 		return nil, err
 	}
-	if needs := in.Chart.Metadata.KubeVersion; needs != "" && !chartutil.IsCompatibleRange(needs, s.caps.KubeVersion.String()) {
+	if needs := in.Chart.Metadata.KubeVersion; needs != "" && !engine.IsCompatibleRange(needs, s.caps.KubeVersion.String()) {
 		return nil, fmt.Errorf("%w: the chart requires Kubernetes %s, got %s", ErrRender, needs, s.caps.KubeVersion.String())
 	}
 	return s.chart.execution(in, FirstRevision(s.of.Release, s.of.Namespace), s.caps)
@@ -177,7 +176,7 @@ var reused render.Reused
 
 // readFile decodes the objects and hooks in the output of a template.
 func readFile(chartName, file, text string) (objects, hooks []RenderedObject, err error) {
-	events, manifests, err := releaseutil.SortManifests(map[string]string{file: text}, nil, releaseutil.InstallOrder)
+	events, manifests, err := engine.SortManifests(map[string]string{file: text}, nil, engine.InstallOrder)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}
@@ -203,7 +202,7 @@ func copyOf(dot map[string]any) map[string]any {
 
 func copyValue(value any) any {
 	switch v := value.(type) {
-	case chartutil.Values:
+	case engine.Values:
 		return copyOf(v)
 	case map[string]any:
 		return copyOf(v)

@@ -4,14 +4,12 @@ import (
 	"errors"
 	"fmt"
 
-	helmchart "helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/strvals"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // Set sets the value at a path, both in the syntax of helm's --set.
 func Set(values map[string]any, path, value string) error {
-	return strvals.ParseInto(path+"="+value, values)
+	return engine.ParseSetValue(path+"="+value, values)
 }
 
 // errPath is the error for a path that does not lead to exactly one value.
@@ -33,7 +31,7 @@ const mark = "x"
 // does not parse a string, so that the string can contain commas. Errors do not contain the
 // value.
 func SetValue(values map[string]any, path string, value any) error {
-	return strvals.ParseIntoFile(path+"="+mark, values, func(written []rune) (any, error) {
+	return engine.ParseSetFile(path+"="+mark, values, func(written []rune) (any, error) {
 		// The path has an equals sign of its own.
 		if string(written) != mark {
 			return nil, errPath
@@ -70,8 +68,8 @@ type ValuesFile struct {
 // ValuesFile returns the text of the chart's values.yaml.
 func (c *Chart) ValuesFile() ValuesFile { return valuesFile(c.chart) }
 
-func valuesFile(c *helmchart.Chart) ValuesFile {
-	file := ValuesFile{Data: rawFile(c, chartutil.ValuesfileName), Subcharts: map[string]ValuesFile{}}
+func valuesFile(c *engine.Chart) ValuesFile {
+	file := ValuesFile{Data: rawFile(c, engine.ValuesfileName), Subcharts: map[string]ValuesFile{}}
 	for key, child := range subcharts(c) {
 		file.Subcharts[key] = valuesFile(child)
 	}

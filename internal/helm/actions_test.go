@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v3/pkg/storage"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +14,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -75,7 +74,7 @@ func TestRelease_InstallUpgradeUninstall(t *testing.T) {
 	if !newest.Genuine() || newest.OwnerUID != w.owner.UID || newest.InputDigest != "two" || newest.Chart != "small" || newest.ChartVersion != "1.2.3" || newest.Deployed.IsZero() {
 		t.Errorf("the record: %+v", newest)
 	}
-	stored, err := storage.Init(driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace))).Last("web")
+	stored, err := engine.NewSecretsDriver(w.plain.CoreV1().Secrets(w.namespace)).Get(newest.Secret)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +254,7 @@ func TestActions_StaleIndex(t *testing.T) {
 		}
 		rls := aRelease()
 		rls.Version = 2
-		if err := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace)).Create("sh.helm.release.v1.web.v2", rls); err != nil {
+		if err := engine.NewSecretsDriver(w.plain.CoreV1().Secrets(w.namespace)).Create("sh.helm.release.v1.web.v2", rls); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.helm.Upgrade(t.Context(), w.request(c, "two", valuesOf("a=2"))); !errors.Is(err, release.ErrStale) {

@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	helmkube "helm.sh/helm/v3/pkg/kube"
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -120,7 +119,7 @@ func (c *Client) adopt(ctx context.Context, r Request, orphan bool) error {
 
 // matches returns nil if the cluster and the chart match an unsigned record, so that
 // applying its objects changes only metadata. Otherwise the error is ErrUntrusted.
-func (r *run) matches(stored *helmrelease.Release, record release.Record, objects helmkube.ResourceList, found map[apply.Key]*metav1.PartialObjectMetadata) error {
+func (r *run) matches(stored *engine.Release, record release.Record, objects engine.ResourceList, found map[apply.Key]*metav1.PartialObjectMetadata) error {
 	if !r.sameInputs(stored) {
 		return fmt.Errorf("%w: its chart or values differ", release.ErrUntrusted)
 	}
@@ -134,7 +133,7 @@ func (r *run) matches(stored *helmrelease.Release, record release.Record, object
 	if err := r.kube.findFinished(objects, record); err != nil {
 		return err
 	}
-	var absent helmkube.ResourceList
+	var absent engine.ResourceList
 	for _, info := range objects {
 		o := object(info)
 		key := apply.KeyOf(o)
@@ -192,13 +191,13 @@ func (k *kubeClient) matchesLive(o apply.Object) (bool, error) {
 }
 
 // sameInputs reports whether an upgrade would store the same chart version and values.
-func (r *run) sameInputs(stored *helmrelease.Release) bool {
-	return stored.Info.Status == helmrelease.StatusDeployed && r.sameChart(stored) &&
+func (r *run) sameInputs(stored *engine.Release) bool {
+	return stored.Info.Status == engine.StatusDeployed && r.sameChart(stored) &&
 		stored.Chart.Metadata.Version == r.Chart.Version() &&
 		r.sameValues(values.Normalize(stored.Config))
 }
 
-func (r *run) sameChart(stored *helmrelease.Release) bool {
+func (r *run) sameChart(stored *engine.Release) bool {
 	return stored.Chart != nil && stored.Chart.Metadata != nil && stored.Chart.Metadata.Name == r.Chart.Name()
 }
 

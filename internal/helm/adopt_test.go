@@ -5,8 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +14,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -44,9 +43,9 @@ func TestAdopt_TakesOverFieldsOfFormerManagers(t *testing.T) {
 			}
 			stored := aRelease()
 			stored.Namespace, stored.Version, stored.Labels, stored.Hooks = w.namespace, 1, nil, nil
-			stored.Info.Status = helmrelease.StatusDeployed
+			stored.Info.Status = engine.StatusDeployed
 			stored.Manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {value: '1', old: '1'}\n"
-			if err := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace)).Create("sh.helm.release.v1.web.v1", stored); err != nil {
+			if err := engine.NewSecretsDriver(w.plain.CoreV1().Secrets(w.namespace)).Create("sh.helm.release.v1.web.v1", stored); err != nil {
 				t.Fatal(err)
 			}
 			w.watch()
@@ -100,15 +99,15 @@ func (w *world) leftBySDK(revisions int, controller types.UID) {
 	for revision := 1; revision <= revisions; revision++ {
 		stored := aRelease()
 		stored.Namespace, stored.Version, stored.Labels, stored.Hooks = w.namespace, revision, nil, nil
-		stored.Info.Status = helmrelease.StatusSuperseded
+		stored.Info.Status = engine.StatusSuperseded
 		if revision == revisions {
-			stored.Info.Status = helmrelease.StatusDeployed
+			stored.Info.Status = engine.StatusDeployed
 		}
 		stored.Manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {value: '1'}\n"
 		secrets := owning{w.plain.CoreV1().Secrets(w.namespace), metav1.OwnerReference{
 			APIVersion: "app.example.com/v1", Kind: "Small", Name: "web", UID: controller, Controller: new(true), BlockOwnerDeletion: new(true),
 		}}
-		if err := driver.NewSecrets(secrets).Create(release.SecretName("web", revision), stored); err != nil {
+		if err := engine.NewSecretsDriver(secrets).Create(release.SecretName("web", revision), stored); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -214,10 +213,10 @@ func TestAdopt_KeepsReplicasOfAutoscaler(t *testing.T) {
 	}
 	stored := aRelease()
 	stored.Namespace, stored.Version, stored.Labels, stored.Hooks = w.namespace, 1, nil, nil
-	stored.Info.Status = helmrelease.StatusDeployed
+	stored.Info.Status = engine.StatusDeployed
 	stored.Manifest = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {replicas: 1, selector: {matchLabels: {app: a}},
   template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: a}]}}}}`
-	if err := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace)).Create(release.SecretName("web", 1), stored); err != nil {
+	if err := engine.NewSecretsDriver(w.plain.CoreV1().Secrets(w.namespace)).Create(release.SecretName("web", 1), stored); err != nil {
 		t.Fatal(err)
 	}
 	w.watch()

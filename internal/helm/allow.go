@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	helmkube "helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +16,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -32,7 +32,7 @@ type allow struct {
 
 // check rejects objects that the block does not allow. The error lists each object and
 // the rule.
-func (a allow) check(namespace string, objects helmkube.ResourceList) error {
+func (a allow) check(namespace string, objects engine.ResourceList) error {
 	var refused []string
 	for _, info := range objects {
 		if why := a.refusesBuilt(namespace, info); why != "" {
@@ -126,7 +126,7 @@ func (k *kubeClient) conflictHint() string {
 // are left out, unless the operator created them.
 
 // filterRefused returns the objects that the rules allow.
-func (k *kubeClient) filterRefused(objects helmkube.ResourceList) (helmkube.ResourceList, error) {
+func (k *kubeClient) filterRefused(objects engine.ResourceList) (engine.ResourceList, error) {
 	return k.filter(objects, func(info *resource.Info) (string, error) {
 		return k.allow.refusesBuilt(k.Namespace, info), nil
 	})
@@ -134,8 +134,8 @@ func (k *kubeClient) filterRefused(objects helmkube.ResourceList) (helmkube.Reso
 
 // filter returns the objects that against accepts by returning an empty string. It
 // reports the other objects.
-func (k *kubeClient) filter(objects helmkube.ResourceList, against func(*resource.Info) (string, error)) (helmkube.ResourceList, error) {
-	var kept helmkube.ResourceList
+func (k *kubeClient) filter(objects engine.ResourceList, against func(*resource.Info) (string, error)) (engine.ResourceList, error) {
+	var kept engine.ResourceList
 	for _, info := range objects {
 		why, err := against(info)
 		if err != nil {

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"testing"
 
-	helmkube "helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
 
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -43,22 +43,22 @@ func TestAllow(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		allow   watches.Allow
-		objects helmkube.ResourceList
+		objects engine.ResourceList
 		want    string
 	}{
 		{name: "nothing"},
-		{name: "its own", objects: helmkube.ResourceList{own}},
-		{name: "another namespace", objects: helmkube.ResourceList{own, foreign}, want: foreignRefused},
-		{name: "another namespace, allowed", allow: watches.Allow{OtherNamespaces: true}, objects: helmkube.ResourceList{own, foreign}},
-		{name: "cluster-scoped", objects: helmkube.ResourceList{admin}, want: adminRefused},
-		{name: "cluster-scoped, allowed", allow: watches.Allow{ClusterScoped: []string{role}}, objects: helmkube.ResourceList{admin}},
-		{name: "cluster-scoped, of the core", objects: helmkube.ResourceList{room}, want: roomRefused},
-		{name: "cluster-scoped, of the core, allowed", allow: watches.Allow{ClusterScoped: []string{"Namespace"}}, objects: helmkube.ResourceList{room}},
-		{name: "another kind is allowed", allow: watches.Allow{ClusterScoped: []string{"Namespace", "ClusterRole"}}, objects: helmkube.ResourceList{room, admin}, want: adminRefused},
-		{name: "other namespaces are not the cluster", allow: watches.Allow{OtherNamespaces: true}, objects: helmkube.ResourceList{foreign, admin}, want: adminRefused},
-		{name: "the cluster is not other namespaces", allow: watches.Allow{ClusterScoped: []string{role, "ConfigMap"}}, objects: helmkube.ResourceList{foreign, admin}, want: foreignRefused},
-		{name: "everything is allowed", allow: watches.Allow{Everything: true}, objects: helmkube.ResourceList{admin, own, foreign, room}},
-		{name: "all forbidden objects are listed", objects: helmkube.ResourceList{admin, own, foreign, room}, want: adminRefused + "; " + foreignRefused + "; " + roomRefused},
+		{name: "its own", objects: engine.ResourceList{own}},
+		{name: "another namespace", objects: engine.ResourceList{own, foreign}, want: foreignRefused},
+		{name: "another namespace, allowed", allow: watches.Allow{OtherNamespaces: true}, objects: engine.ResourceList{own, foreign}},
+		{name: "cluster-scoped", objects: engine.ResourceList{admin}, want: adminRefused},
+		{name: "cluster-scoped, allowed", allow: watches.Allow{ClusterScoped: []string{role}}, objects: engine.ResourceList{admin}},
+		{name: "cluster-scoped, of the core", objects: engine.ResourceList{room}, want: roomRefused},
+		{name: "cluster-scoped, of the core, allowed", allow: watches.Allow{ClusterScoped: []string{"Namespace"}}, objects: engine.ResourceList{room}},
+		{name: "another kind is allowed", allow: watches.Allow{ClusterScoped: []string{"Namespace", "ClusterRole"}}, objects: engine.ResourceList{room, admin}, want: adminRefused},
+		{name: "other namespaces are not the cluster", allow: watches.Allow{OtherNamespaces: true}, objects: engine.ResourceList{foreign, admin}, want: adminRefused},
+		{name: "the cluster is not other namespaces", allow: watches.Allow{ClusterScoped: []string{role, "ConfigMap"}}, objects: engine.ResourceList{foreign, admin}, want: foreignRefused},
+		{name: "everything is allowed", allow: watches.Allow{Everything: true}, objects: engine.ResourceList{admin, own, foreign, room}},
+		{name: "all forbidden objects are listed", objects: engine.ResourceList{admin, own, foreign, room}, want: adminRefused + "; " + foreignRefused + "; " + roomRefused},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			err := allow{Allow: test.allow}.check("apps", test.objects)
@@ -104,7 +104,7 @@ func TestAllow_RejectsSigningKey(t *testing.T) {
 		"the name in another namespace": {rendered(gvk("", "Secret"), meta.RESTScopeNamespace, "apps", key), false},
 		"another Secret":                {rendered(gvk("", "Secret"), meta.RESTScopeNamespace, "system", "web"), false},
 	} {
-		err := everything.check("apps", helmkube.ResourceList{test.object})
+		err := everything.check("apps", engine.ResourceList{test.object})
 		if refused := errors.Is(err, ErrNotAllowed); refused != test.refused || !refused && err != nil {
 			t.Errorf("%s: got %v, want refused %v", name, err, test.refused)
 		}

@@ -6,14 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -46,10 +45,10 @@ func (w *world) untouched(namespace string) {
 }
 
 // forge changes the content of a record, but none of its labels.
-func (w *world) forge(key string, change func(*helmrelease.Release)) {
+func (w *world) forge(key string, change func(*engine.Release)) {
 	w.Helper()
 	secrets := w.plain.CoreV1().Secrets(w.namespace)
-	rls, err := driver.NewSecrets(secrets).Get(key)
+	rls, err := engine.NewSecretsDriver(secrets).Get(key)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -67,7 +66,7 @@ func (w *world) forge(key string, change func(*helmrelease.Release)) {
 
 // rewrite changes the content of a record and signs it, like an operator with less
 // strict rules.
-func (w *world) rewrite(key string, change func(*helmrelease.Release)) {
+func (w *world) rewrite(key string, change func(*engine.Release)) {
 	w.Helper()
 	w.forge(key, change)
 	secret := w.secret(key)
@@ -77,9 +76,9 @@ func (w *world) rewrite(key string, change func(*helmrelease.Release)) {
 	w.patchRecord(key[len("sh.helm.release.v1.web."):], `{"metadata": {"labels": {"`+api.LabelSignature+`": "`+signature+`"}}}`)
 }
 
-func hookOf(event helmrelease.HookEvent, manifest string) *helmrelease.Hook {
-	return &helmrelease.Hook{
-		Name: "prize", Kind: "ConfigMap", Path: "hook.yaml", Events: []helmrelease.HookEvent{event},
+func hookOf(event engine.HookEvent, manifest string) *engine.Hook {
+	return &engine.Hook{
+		Name: "prize", Kind: "ConfigMap", Path: "hook.yaml", Events: []engine.HookEvent{event},
 		Manifest: strings.Replace(manifest, "{name", "{annotations: {helm.sh/hook: "+string(event)+"}, name", 1),
 	}
 }
@@ -112,7 +111,7 @@ func TestRecords_RestrictedByAllowBlock(t *testing.T) {
 		w := newWorld(t)
 		namespace, manifest := w.vault()
 		w.leftBySDK(2, w.owner.UID)
-		w.forge(release.SecretName("web", 2), func(rls *helmrelease.Release) { rls.Manifest += "---\n" + manifest })
+		w.forge(release.SecretName("web", 2), func(rls *engine.Release) { rls.Manifest += "---\n" + manifest })
 		r := w.request(mapsChart().load(t), "one", valuesOf("a=1"))
 		refuses(w, namespace, func() error { return w.helm.Adopt(t.Context(), r) })
 
@@ -123,19 +122,19 @@ func TestRecords_RestrictedByAllowBlock(t *testing.T) {
 	})
 	t.Run("verify", func(t *testing.T) {
 		w, r, namespace, manifest := start(t)
-		w.rewrite(key, func(rls *helmrelease.Release) { rls.Manifest += "---\n" + manifest })
+		w.rewrite(key, func(rls *engine.Release) { rls.Manifest += "---\n" + manifest })
 		refuses(w, namespace, func() error { return w.helm.Verify(t.Context(), r) })
 	})
 	t.Run("repair", func(t *testing.T) {
 		w, r, namespace, manifest := start(t)
-		w.rewrite(key, func(rls *helmrelease.Release) { rls.Manifest += "---\n" + manifest })
+		w.rewrite(key, func(rls *engine.Release) { rls.Manifest += "---\n" + manifest })
 		damaged := map[apply.Key]bool{{Kind: "ConfigMap", Namespace: namespace, Name: "prize"}: true}
 		refuses(w, namespace, func() error { _, err := w.helm.Repair(t.Context(), r, damaged); return err })
 	})
 	t.Run("test", func(t *testing.T) {
 		w, r, namespace, manifest := start(t)
-		w.rewrite(key, func(rls *helmrelease.Release) {
-			rls.Hooks = []*helmrelease.Hook{hookOf(helmrelease.HookTest, manifest)}
+		w.rewrite(key, func(rls *engine.Release) {
+			rls.Hooks = []*engine.Hook{hookOf(engine.HookTest, manifest)}
 		})
 		if err := w.helm.Test(t.Context(), r); !errors.Is(err, ErrTestsFailed) || !strings.Contains(err.Error(), "allow.otherNamespaces is false") {
 			t.Errorf("error %v", err)
@@ -145,12 +144,12 @@ func TestRecords_RestrictedByAllowBlock(t *testing.T) {
 	t.Run("rollback", func(t *testing.T) {
 		w, r, namespace, manifest := start(t)
 		w.must(w.helm.Upgrade(t.Context(), w.request(r.Chart, "two", valuesOf("a=2"))))
-		w.rewrite(key, func(rls *helmrelease.Release) { rls.Manifest += "---\n" + manifest })
+		w.rewrite(key, func(rls *engine.Release) { rls.Manifest += "---\n" + manifest })
 		refuses(w, namespace, func() error { return w.helm.Rollback(t.Context(), r, 1) })
 	})
 	t.Run("upgrade", func(t *testing.T) {
 		w, r, namespace, manifest := start(t)
-		w.rewrite(key, func(rls *helmrelease.Release) { rls.Manifest += "---\n" + manifest })
+		w.rewrite(key, func(rls *engine.Release) { rls.Manifest += "---\n" + manifest })
 		r.Digests.Input = "two"
 		warnings := r.collectWarnings()
 		w.must(w.helm.Upgrade(t.Context(), r))
@@ -161,9 +160,9 @@ func TestRecords_RestrictedByAllowBlock(t *testing.T) {
 	})
 	t.Run("uninstall", func(t *testing.T) {
 		w, r, namespace, manifest := start(t)
-		w.rewrite(key, func(rls *helmrelease.Release) {
+		w.rewrite(key, func(rls *engine.Release) {
 			rls.Manifest += "---\n" + manifest
-			rls.Hooks = []*helmrelease.Hook{hookOf(helmrelease.HookPreDelete, manifest), hookOf(helmrelease.HookPostDelete, strings.Replace(manifest, "prize", "more", 1))}
+			rls.Hooks = []*engine.Hook{hookOf(engine.HookPreDelete, manifest), hookOf(engine.HookPostDelete, strings.Replace(manifest, "prize", "more", 1))}
 		})
 		warnings := r.collectWarnings()
 		r.WaitForDelete = true

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	helmkube "helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +19,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/guard"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -50,7 +50,7 @@ func (k *kubeClient) recreate(o apply.Object, options apply.Options, refusal err
 // watched starts to watch the kinds of the objects before any object is applied, so
 // that all drift is detected. A kind that cannot be watched does not fail the action;
 // the status of the custom resource reports it.
-func (k *kubeClient) watched(resources helmkube.ResourceList) error {
+func (k *kubeClient) watched(resources engine.ResourceList) error {
 	kinds := sets.Set[schema.GroupVersionKind]{}
 	for _, info := range resources {
 		if !isHook(info) {
@@ -220,8 +220,8 @@ func (k *kubeClient) stored() release.Inventory {
 // prune deletes the objects that the original manifest contains, or the inventory holds
 // for the owner, and the target does not contain. Objects that only have copied labels
 // are not in the inventory. Objects with the policy keep are disowned.
-func (k *kubeClient) prune(original, target helmkube.ResourceList) (helmkube.ResourceList, error) {
-	var deleted helmkube.ResourceList
+func (k *kubeClient) prune(original, target engine.ResourceList) (engine.ResourceList, error) {
+	var deleted engine.ResourceList
 	var errs []error
 	wanted := keys(target)
 	for _, info := range original {

@@ -6,11 +6,9 @@ import (
 	"path"
 	"strings"
 
-	helmchart "helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/storage/driver"
-
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/guard"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -44,7 +42,7 @@ func (e *ApprovalError) Unwrap() error { return ErrApprovalRequired }
 // It is called before anything is written. The records are those of the release without
 // the one that the action repeats. The manifests contain the objects of the new revision,
 // and the CRDs are those that the action installs.
-func (r *run) approve(action string, records []release.Record, manifests []*helmchart.File, crds []chartCRD) error {
+func (r *run) approve(action string, records []release.Record, manifests []*engine.File, crds []chartCRD) error {
 	plan := guard.Plan{Action: action, Chart: r.Digests.Chart, Values: r.Digests.Values}
 	for _, record := range records {
 		if record.Status == api.StatusDeployed {
@@ -88,14 +86,14 @@ func (r *run) approveRollback(target release.Record, records []release.Record) e
 		return nil
 	}
 	rls, err := r.driver.ReadAhead(target.Secret)
-	if errors.Is(err, driver.ErrReleaseNotFound) {
+	if errors.Is(err, engine.ErrReleaseNotFound) {
 		// Helm reads the record again, and reports the error.
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return r.approve(fmt.Sprintf("rollback to revision %d", target.Revision), records, []*helmchart.File{{Name: "manifest", Data: []byte(rls.Manifest)}}, nil)
+	return r.approve(fmt.Sprintf("rollback to revision %d", target.Revision), records, []*engine.File{{Name: "manifest", Data: []byte(rls.Manifest)}}, nil)
 }
 
 // approveCommand returns the command that approves a plan.
@@ -112,8 +110,8 @@ func (r *run) approveCommand(digest string) string {
 }
 
 // manifestsOf returns the rendered templates that contain objects.
-func manifestsOf(rendered *helmchart.Chart) []*helmchart.File {
-	var manifests []*helmchart.File
+func manifestsOf(rendered *engine.Chart) []*engine.File {
+	var manifests []*engine.File
 	for _, template := range rendered.Templates {
 		name := path.Base(template.Name)
 		if !strings.HasPrefix(name, "_") && name != "NOTES.txt" {

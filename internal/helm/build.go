@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	helmkube "helm.sh/helm/v3/pkg/kube"
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,6 +22,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 	"github.com/chartwright/chartwright/internal/chart/render"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // errKindUnread marks a temporary error: the API server did not answer which kinds it serves.
@@ -50,13 +49,13 @@ type builder struct {
 	planned map[schema.GroupVersionKind]*meta.RESTMapping
 	// ctx is the context of the action.
 	ctx   context.Context
-	built map[string]helmkube.ResourceList
+	built map[string]engine.ResourceList
 	// permit is held from the end of a render until the manifest is parsed.
 	permit parsePermit
 }
 
 // shared returns the objects of a manifest. The caller must not change them.
-func (b *builder) shared(text string) (helmkube.ResourceList, error) {
+func (b *builder) shared(text string) (engine.ResourceList, error) {
 	list, ok := b.built[text]
 	if !ok {
 		var err error
@@ -71,11 +70,11 @@ func (b *builder) shared(text string) (helmkube.ResourceList, error) {
 // lenient returns a builder that leaves out objects of kinds that the server does not
 // serve.
 func (b *builder) lenient() *builder {
-	return &builder{mapper: b.mapper, clients: b.clients, namespace: b.namespace, skipUnknown: true, ctx: b.ctx, built: map[string]helmkube.ResourceList{}}
+	return &builder{mapper: b.mapper, clients: b.clients, namespace: b.namespace, skipUnknown: true, ctx: b.ctx, built: map[string]engine.ResourceList{}}
 }
 
 // buildRendered builds a manifest that has just been rendered.
-func (b *builder) buildRendered(text string) (helmkube.ResourceList, error) {
+func (b *builder) buildRendered(text string) (engine.ResourceList, error) {
 	b.exact, b.exactHooks = true, true
 	defer func() { b.exact = false }()
 	// A record may contain the same text.
@@ -84,12 +83,12 @@ func (b *builder) buildRendered(text string) (helmkube.ResourceList, error) {
 }
 
 // build returns copies of the objects of a manifest.
-func (b *builder) build(text string) (helmkube.ResourceList, error) {
+func (b *builder) build(text string) (engine.ResourceList, error) {
 	list, err := b.shared(text)
 	if err != nil {
 		return nil, err
 	}
-	copied := make(helmkube.ResourceList, len(list))
+	copied := make(engine.ResourceList, len(list))
 	for i, info := range list {
 		one := *info
 		one.Object = info.Object.DeepCopyObject()
@@ -98,7 +97,7 @@ func (b *builder) build(text string) (helmkube.ResourceList, error) {
 	return copied, nil
 }
 
-func (b *builder) parse(text string) (helmkube.ResourceList, error) {
+func (b *builder) parse(text string) (engine.ResourceList, error) {
 	// The limits exceed those of a render by a quarter, because an operator version with
 	// other limits may have stored the manifest.
 	limits := render.Defaults()
@@ -110,7 +109,7 @@ func (b *builder) parse(text string) (helmkube.ResourceList, error) {
 	}
 	defer b.permit.release()
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
-	var list helmkube.ResourceList
+	var list engine.ResourceList
 	for {
 		var raw runtime.RawExtension
 		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
@@ -136,7 +135,7 @@ func (b *builder) parse(text string) (helmkube.ResourceList, error) {
 
 // existing returns the objects of a stored manifest that may exist: those of kinds that the API
 // server serves. A manifest that cannot be parsed has created none.
-func (b *builder) existing(manifest string) (helmkube.ResourceList, error) {
+func (b *builder) existing(manifest string) (engine.ResourceList, error) {
 	for _, builder := range []*builder{b, b.lenient()} {
 		list, err := builder.build(manifest)
 		if err == nil || b.ctx.Err() != nil || errors.Is(err, errKindUnread) {
@@ -149,9 +148,9 @@ func (b *builder) existing(manifest string) (helmkube.ResourceList, error) {
 // document returns the objects of one document. A document with the hook annotation is
 // a hook, or a list of hooks. Helm ignores the annotations of list items, and so does
 // this function.
-func (b *builder) document(document *unstructured.Unstructured) (helmkube.ResourceList, error) {
+func (b *builder) document(document *unstructured.Unstructured) (engine.ResourceList, error) {
 	stringifyMetadata(document)
-	_, hook := document.GetAnnotations()[helmrelease.HookAnnotation]
+	_, hook := document.GetAnnotations()[engine.HookAnnotation]
 	objects := []unstructured.Unstructured{*document}
 	if document.IsList() {
 		items, err := document.ToList()
@@ -160,7 +159,7 @@ func (b *builder) document(document *unstructured.Unstructured) (helmkube.Resour
 		}
 		objects = items.Items
 	}
-	var list helmkube.ResourceList
+	var list engine.ResourceList
 	for i := range objects {
 		stringifyMetadata(&objects[i])
 		info, err := b.info(&objects[i], b.exact || hook && b.exactHooks)
@@ -303,7 +302,7 @@ func (t *parsePermit) release() {
 const servedWithin = 10 * time.Second
 
 // definedIn returns the kinds that the CustomResourceDefinitions among objects define.
-func definedIn(objects helmkube.ResourceList) sets.Set[schema.GroupKind] {
+func definedIn(objects engine.ResourceList) sets.Set[schema.GroupKind] {
 	kinds := sets.Set[schema.GroupKind]{}
 	for _, info := range objects {
 		definition := object(info).Unstructured

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	helmkube "helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -30,11 +30,11 @@ func newTestBuilder(t *testing.T) *builder {
 		clients:   newBoundClients(t.Context(), &rest.Config{Host: "http://127.0.0.1:1"}, http.DefaultClient),
 		namespace: "apps",
 		ctx:       t.Context(),
-		built:     map[string]helmkube.ResourceList{},
+		built:     map[string]engine.ResourceList{},
 	}
 }
 
-func build(t *testing.T, b *builder, manifest string) helmkube.ResourceList {
+func build(t *testing.T, b *builder, manifest string) engine.ResourceList {
 	t.Helper()
 	list, err := b.build(manifest)
 	if err != nil {
@@ -44,7 +44,7 @@ func build(t *testing.T, b *builder, manifest string) helmkube.ResourceList {
 }
 
 // places returns the kind, namespace and name of each object.
-func places(list helmkube.ResourceList) []string {
+func places(list engine.ResourceList) []string {
 	found := []string{}
 	for _, info := range list {
 		found = append(found, info.Mapping.GroupVersionKind.Kind+" "+info.Namespace+"/"+info.Name)
@@ -52,7 +52,7 @@ func places(list helmkube.ResourceList) []string {
 	return found
 }
 
-func content(t *testing.T, list helmkube.ResourceList, i int) map[string]any {
+func content(t *testing.T, list engine.ResourceList, i int) map[string]any {
 	t.Helper()
 	object, ok := list[i].Object.(*unstructured.Unstructured)
 	if !ok {
@@ -182,31 +182,28 @@ func TestBuild_ReturnsCopies(t *testing.T) {
 func TestKubeClient_TurnsPanicsIntoErrors(t *testing.T) {
 	k := &kubeClient{ctx: t.Context(), Request: Request{Target: Target{Namespace: "apps"}}, log: &logBuffer{redact: NoOp{}.Redact}}
 	list := build(t, newTestBuilder(t), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
-	for name, call := range map[string]func() (*helmkube.Result, error){
-		"Build": func() (*helmkube.Result, error) {
+	for name, call := range map[string]func() (*engine.Result, error){
+		"Build": func() (*engine.Result, error) {
 			_, err := k.Build(strings.NewReader(""), false)
-			return &helmkube.Result{}, err
+			return &engine.Result{}, err
 		},
-		"Create": func() (*helmkube.Result, error) { return k.Create(list) },
-		"Update": func() (*helmkube.Result, error) { return k.Update(nil, list, false) },
-		"UpdateThreeWayMerge": func() (*helmkube.Result, error) {
-			return k.UpdateThreeWayMerge(nil, list, false)
+		"Create": func() (*engine.Result, error) { return k.Create(list) },
+		"Update": func() (*engine.Result, error) { return k.Update(nil, list) },
+		"prune":  func() (*engine.Result, error) { return k.Update(list, nil) },
+		"WaitForDelete": func() (*engine.Result, error) {
+			broken := engine.ResourceList{{Mapping: list[0].Mapping}}
+			return &engine.Result{}, k.WaitForDelete(broken, time.Minute)
 		},
-		"prune": func() (*helmkube.Result, error) { return k.Update(list, nil, false) },
-		"WaitForDelete": func() (*helmkube.Result, error) {
-			broken := helmkube.ResourceList{{Mapping: list[0].Mapping}}
-			return &helmkube.Result{}, k.WaitForDelete(broken, time.Minute)
-		},
-		"Delete": func() (*helmkube.Result, error) {
-			result, errs := k.Delete(list)
+		"DeleteHooks": func() (*engine.Result, error) {
+			result, errs := k.DeleteHooks(list)
 			if len(errs) != 1 {
 				t.Fatalf("%d errors", len(errs))
 			}
 			return result, errs[0]
 		},
-		"WatchUntilReady": func() (*helmkube.Result, error) {
+		"WatchUntilReady": func() (*engine.Result, error) {
 			job := &meta.RESTMapping{GroupVersionKind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}}
-			return &helmkube.Result{}, k.WatchUntilReady(helmkube.ResourceList{{Mapping: job}}, time.Minute)
+			return &engine.Result{}, k.WatchUntilReady(engine.ResourceList{{Mapping: job}}, time.Minute)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

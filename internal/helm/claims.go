@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	helmkube "helm.sh/helm/v3/pkg/kube"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -32,7 +32,7 @@ var (
 // deleted, if the annotation api.AnnotationClaims requests it. It runs before the StatefulSets are
 // deleted: a claim exists until its pod is gone, and a StatefulSet that no longer exists
 // proves nothing about the owner of the claims.
-func (k *kubeClient) deleteClaims(resources helmkube.ResourceList) (err error) {
+func (k *kubeClient) deleteClaims(resources engine.ResourceList) (err error) {
 	defer release.RecoverPanic(&err)
 	if !k.deletesClaims() {
 		return nil

@@ -6,9 +6,6 @@ import (
 	"net/http"
 	"sync"
 
-	"helm.sh/helm/v3/pkg/action"
-	helmkube "helm.sh/helm/v3/pkg/kube"
-	helmstorage "helm.sh/helm/v3/pkg/storage"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +20,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/render"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/release/signing"
 )
@@ -81,7 +79,7 @@ func (c *Client) Capabilities() *chart.Capabilities { return c.capabilities }
 type run struct {
 	Request
 	client *Client
-	config *action.Configuration
+	config *engine.Configuration
 	kube   *kubeClient
 	driver *release.Driver
 	// prepared is the input of the templates, if the action renders them.
@@ -180,19 +178,19 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 			clients:   newBoundClients(ctx, as.config, as.http),
 			namespace: r.Namespace,
 			ctx:       ctx,
-			built:     map[string]helmkube.ResourceList{},
+			built:     map[string]engine.ResourceList{},
 			planned:   map[schema.GroupVersionKind]*meta.RESTMapping{},
 		},
 	}
 	storage.Inventory, storage.Lookups, storage.Check = objects.stored, objects.lookupsAnnotation, objects.preflight
-	config := &action.Configuration{
-		RESTClientGetter: lookupGetter{ctx: ctx, config: as.config, scope: r.Allow.LookupScope(), namespace: r.Namespace, readings: objects.readings},
-		Releases:         helmstorage.Init(storage),
-		KubeClient:       objects,
-		Capabilities:     capabilities,
-		Log:              log.printf,
-		HookOutputFunc:   log.output,
-	}
+	config := engine.NewConfiguration(engine.Config{
+		Getter:       lookupGetter{ctx: ctx, config: as.config, scope: r.Allow.LookupScope(), namespace: r.Namespace, readings: objects.readings},
+		Driver:       storage,
+		Kube:         objects,
+		Capabilities: capabilities,
+		Log:          log.printf,
+		HookOutput:   log.output,
+	})
 	return &run{Request: r, client: c, config: config, kube: objects, driver: storage}, nil
 }
 

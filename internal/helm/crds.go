@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	helmchart "helm.sh/helm/v3/pkg/chart"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +19,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/compat"
 	"github.com/chartwright/chartwright/internal/guard"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -90,7 +90,7 @@ type chartCRD struct {
 
 // ensureCRDs installs the CRDs of an action that asks for no approval. It writes nothing if
 // a CRD would break stored custom resources.
-func (r *run) ensureCRDs(c *helmchart.Chart) error {
+func (r *run) ensureCRDs(c *engine.Chart) error {
 	crds, err := r.readCRDs(c)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (r *run) ensureCRDs(c *helmchart.Chart) error {
 // readCRDs compares the CRDs in crds/ of a chart whose dependencies are processed with the
 // live CRDs, so that a disabled subchart installs none. It returns the CRDs that the policy
 // of the kind makes the operator manage. Each CRD costs one read.
-func (r *run) readCRDs(c *helmchart.Chart) ([]chartCRD, error) {
+func (r *run) readCRDs(c *engine.Chart) ([]chartCRD, error) {
 	crds, err := chart.CRDsOf(c)
 	for _, crd := range crds {
 		r.kube.chartCRDs.Insert(crd.GetName())

@@ -7,12 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/chartutil"
-	helmkube "helm.sh/helm/v3/pkg/kube"
-	kubefake "helm.sh/helm/v3/pkg/kube/fake"
-	"helm.sh/helm/v3/pkg/storage"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/rest"
+
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // TestErrorTexts_MatchHelm checks that the texts that classify errors are in
@@ -44,12 +40,11 @@ func TestErrorTexts_MatchHelm(t *testing.T) {
 					Scope:            meta.RESTScopeNamespace,
 				},
 			}
-			install := action.NewInstall(&action.Configuration{
-				KubeClient:   builtClient{PrintingKubeClient: &kubefake.PrintingKubeClient{Out: io.Discard, LogOutput: io.Discard}, list: helmkube.ResourceList{info}},
-				Releases:     storage.Init(driver.NewMemory()),
-				Capabilities: chartutil.DefaultCapabilities,
+			install := engine.NewInstall(engine.NewConfiguration(engine.Config{
+				Kube:         builtClient{list: engine.ResourceList{info}},
+				Capabilities: engine.DefaultCapabilities,
 				Log:          t.Logf,
-			})
+			}))
 			install.ReleaseName, install.Namespace = "web", "apps"
 			_, err := install.Run(small().load(t).Clone(), map[string]any{})
 			if err == nil || !strings.Contains(err.Error(), test.want) {
@@ -61,11 +56,11 @@ func TestErrorTexts_MatchHelm(t *testing.T) {
 
 // builtClient returns the same objects for every manifest.
 type builtClient struct {
-	*kubefake.PrintingKubeClient
-	list helmkube.ResourceList
+	engine.Kube
+	list engine.ResourceList
 }
 
-func (c builtClient) Build(io.Reader, bool) (helmkube.ResourceList, error) { return c.list, nil }
+func (c builtClient) Build(io.Reader, bool) (engine.ResourceList, error) { return c.list, nil }
 
 // answeringClient returns the same response for every request.
 type answeringClient struct {

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/action"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -155,9 +155,9 @@ func (w *faultyWorld) installByCLI() {
 	dir := w.TempDir()
 	flags.Namespace, flags.CacheDir = &w.namespace, &dir
 	flags.WrapConfigFn = func(*rest.Config) *rest.Config { return rest.CopyConfig(apiServer.config) }
-	config := &action.Configuration{}
+	config := &engine.Configuration{}
 	w.must(config.Init(flags, w.namespace, "secrets", func(string, ...any) {}))
-	install := action.NewInstall(config)
+	install := engine.NewInstall(config)
 	install.ReleaseName, install.Namespace, install.DisableHooks, install.SkipCRDs = "web", w.namespace, true, true
 	// Reading the schemas of all kinds takes seconds.
 	install.DisableOpenAPIValidation = true

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	helmkube "helm.sh/helm/v3/pkg/kube"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -86,7 +86,7 @@ func ignored(rules []watches.DriftIgnore, object *unstructured.Unstructured) [][
 // regained returns the objects whose spec.replicas the new manifest sets although an
 // autoscaler has set it: the original manifest did not set the field, or it had an
 // autoscaler for the object and the target has none.
-func regained(original, target helmkube.ResourceList) sets.Set[apply.Key] {
+func regained(original, target engine.ResourceList) sets.Set[apply.Key] {
 	before := map[apply.Key]bool{}
 	for _, info := range original {
 		before[apply.KeyOf(object(info))] = setsReplicas(object(info))
@@ -103,7 +103,7 @@ func regained(original, target helmkube.ResourceList) sets.Set[apply.Key] {
 
 // scaledBy returns the keys of the objects that the autoscalers among the given objects
 // scale.
-func scaledBy(objects helmkube.ResourceList) sets.Set[apply.Key] {
+func scaledBy(objects engine.ResourceList) sets.Set[apply.Key] {
 	scaled := sets.Set[apply.Key]{}
 	for _, info := range objects {
 		o := object(info)

@@ -3,12 +3,12 @@ package helm
 import (
 	"time"
 
-	helmkube "helm.sh/helm/v3/pkg/kube"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -31,7 +31,7 @@ func ttlOf(info *resource.Info) (time.Duration, bool) {
 // again. A missing Job of unknown outcome counts as finished if its TTL may have passed
 // since the revision was deployed: running a migration twice is worse than not
 // recreating a Job that a user deleted.
-func (k *kubeClient) findFinished(objects helmkube.ResourceList, record release.Record) error {
+func (k *kubeClient) findFinished(objects engine.ResourceList, record release.Record) error {
 	for _, info := range objects {
 		ttl, ok := ttlOf(info)
 		if !ok {

@@ -7,9 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	helmchart "helm.sh/helm/v3/pkg/chart"
-	helmkube "helm.sh/helm/v3/pkg/kube"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +18,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/guard"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -58,7 +56,7 @@ func (k *kubeClient) approvesAll() bool {
 // guardedOperations returns the guarded operations of an upgrade or a rollback. Without
 // guarded objects in the release it makes no request, and parses only what Helm parses,
 // too.
-func (r *run) guardedOperations(records []release.Record, manifests []*helmchart.File) ([]guard.Operation, error) {
+func (r *run) guardedOperations(records []release.Record, manifests []*engine.File) ([]guard.Operation, error) {
 	previous, err := r.previousObjects(records)
 	if err != nil {
 		return nil, err
@@ -86,14 +84,14 @@ func (r *run) guardedOperations(records []release.Record, manifests []*helmchart
 
 // previousObjects returns the objects in the manifests of the newest and of the deployed
 // revisions. Helm reads these records afterwards.
-func (r *run) previousObjects(records []release.Record) (helmkube.ResourceList, error) {
-	var objects helmkube.ResourceList
+func (r *run) previousObjects(records []release.Record) (engine.ResourceList, error) {
+	var objects engine.ResourceList
 	for i, record := range records {
 		if i > 0 && record.Status != api.StatusDeployed {
 			continue
 		}
 		stored, err := r.driver.ReadAhead(record.Secret)
-		if errors.Is(err, driver.ErrReleaseNotFound) {
+		if errors.Is(err, engine.ErrReleaseNotFound) {
 			// Helm reads the record again, and reports the error.
 			continue
 		}
@@ -115,7 +113,7 @@ func (r *run) previousObjects(records []release.Record) (helmkube.ResourceList, 
 
 // candidates returns the guarded objects among the objects of previous revisions and the
 // objects that the inventory holds for the owner.
-func (k *kubeClient) candidates(previous helmkube.ResourceList) (map[apply.Key]candidate, error) {
+func (k *kubeClient) candidates(previous engine.ResourceList) (map[apply.Key]candidate, error) {
 	rules := k.rules()
 	found := map[apply.Key]candidate{}
 	seen := sets.Set[apply.Key]{}
@@ -167,7 +165,7 @@ func sortedKeys[V any](objects map[apply.Key]V) []apply.Key {
 // wantedObjects returns those of the named objects that manifests contain. It parses only
 // documents that may contain one. A forced action may recreate an object with only new
 // content that is guarded, so it also returns these objects, and all if each needs an approval.
-func (k *kubeClient) wantedObjects(manifests []*helmchart.File, named sets.Set[apply.Key]) (map[apply.Key]apply.Object, error) {
+func (k *kubeClient) wantedObjects(manifests []*engine.File, named sets.Set[apply.Key]) (map[apply.Key]apply.Object, error) {
 	found := map[apply.Key]apply.Object{}
 	builder := k.builder.lenient()
 	parsed := named

@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	helmkube "helm.sh/helm/v3/pkg/kube"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // upgradeCase holds two versions of the manifest of one object.
@@ -40,11 +41,11 @@ func (w *world) byHelm(test upgradeCase) (*unstructured.Unstructured, error) {
 		w.Fatal(err)
 	}
 	build := &builder{
-		mapper: apiServer.mapper, namespace: w.namespace, built: map[string]helmkube.ResourceList{},
+		mapper: apiServer.mapper, namespace: w.namespace, built: map[string]engine.ResourceList{},
 		// Some requests are sent after the end of the test.
 		clients: newBoundClients(context.Background(), apiServer.config, shared),
 	}
-	client := &helmkube.Client{Log: func(string, ...any) {}}
+	client := engine.NewHelmClient()
 	original, err := build.build(w.filled(test.from))
 	if err != nil {
 		w.Fatal(err)
@@ -62,7 +63,7 @@ func (w *world) byHelm(test upgradeCase) (*unstructured.Unstructured, error) {
 			w.Fatal(err)
 		}
 		final = target
-		if _, err := client.Update(original, target, false); err != nil {
+		if _, err := client.Update(original, target); err != nil {
 			return nil, fmt.Errorf("update: %w", err)
 		}
 	}
@@ -96,7 +97,7 @@ func (w *world) byApply(test upgradeCase) (*unstructured.Unstructured, error) {
 		w.watch()
 	}
 	build := &builder{
-		mapper: apiServer.mapper, namespace: w.namespace, built: map[string]helmkube.ResourceList{},
+		mapper: apiServer.mapper, namespace: w.namespace, built: map[string]engine.ResourceList{},
 		clients: newBoundClients(w.Context(), apiServer.config, http.DefaultClient),
 	}
 	list, err := build.build(w.filled(last))
@@ -119,7 +120,7 @@ func (w *world) filled(manifest string) string {
 }
 
 // live returns the live state of the first object of a list.
-func (w *world) live(list helmkube.ResourceList) *unstructured.Unstructured {
+func (w *world) live(list engine.ResourceList) *unstructured.Unstructured {
 	w.Helper()
 	client, err := dynamic.NewForConfig(apiServer.config)
 	if err != nil {

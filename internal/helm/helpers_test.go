@@ -9,11 +9,8 @@ import (
 	"testing/fstest"
 	"time"
 
-	helmchart "helm.sh/helm/v3/pkg/chart"
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	helmtime "helm.sh/helm/v3/pkg/time"
-
 	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release/signing"
 )
 
@@ -56,26 +53,26 @@ func small() files {
 }
 
 // aRelease returns a release with all fields set.
-func aRelease() *helmrelease.Release {
-	at := helmtime.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	return &helmrelease.Release{
+func aRelease() *engine.Release {
+	at := engine.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	return &engine.Release{
 		Name:      "web",
 		Namespace: "apps",
 		Version:   3,
 		Manifest:  "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n",
 		Config:    map[string]any{"replicas": float64(2), "nothing": nil},
 		Labels:    map[string]string{"team": "a", "chartwright.dev/revision": "3"},
-		Info: &helmrelease.Info{
+		Info: &engine.Info{
 			FirstDeployed: at, LastDeployed: at,
-			Status: helmrelease.StatusDeployed, Description: "Upgrade complete", Notes: "Enjoy.",
+			Status: engine.StatusDeployed, Description: "Upgrade complete", Notes: "Enjoy.",
 		},
-		Hooks: []*helmrelease.Hook{{
+		Hooks: []*engine.Hook{{
 			Name: "job", Kind: "Job", Path: "small/templates/job.yaml", Manifest: "kind: Job\n",
-			Events: []helmrelease.HookEvent{helmrelease.HookPreInstall}, Weight: 3,
-			LastRun: helmrelease.HookExecution{StartedAt: at, CompletedAt: at, Phase: helmrelease.HookPhaseSucceeded},
+			Events: []engine.HookEvent{engine.HookPreInstall}, Weight: 3,
+			LastRun: engine.HookExecution{StartedAt: at, CompletedAt: at, Phase: engine.HookPhaseSucceeded},
 		}},
-		Chart: &helmchart.Chart{
-			Metadata: &helmchart.Metadata{Name: "small", Version: "1.2.3", AppVersion: "9", APIVersion: "v2"},
+		Chart: &engine.Chart{
+			Metadata: &engine.Metadata{Name: "small", Version: "1.2.3", AppVersion: "9", APIVersion: "v2"},
 			Values:   map[string]any{"greeting": "hello"},
 		},
 	}

@@ -9,13 +9,12 @@ import (
 	"maps"
 	"time"
 
-	"helm.sh/helm/v3/pkg/action"
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -47,7 +46,7 @@ func (c *Client) storeInventory(ctx context.Context, record release.Record, inve
 // MarkFailed sets the status of an interrupted revision to failed, so that actions on
 // the release are possible again. The reason becomes the description of the revision.
 func (c *Client) MarkFailed(ctx context.Context, r Request, record release.Record, reason string) error {
-	return c.run(ctx, r, func(run *run) error { return run.setStatus(record, helmrelease.StatusFailed, reason) })
+	return c.run(ctx, r, func(run *run) error { return run.setStatus(record, engine.StatusFailed, reason) })
 }
 
 // Tidy corrects inconsistent records. Only the newest deployed revision keeps its
@@ -62,9 +61,9 @@ func (c *Client) Tidy(ctx context.Context, r Request) error {
 			case record.Status == api.StatusDeployed && !deployed:
 				deployed = true
 			case record.Status == api.StatusDeployed, deployed && record.Status == api.StatusUninstalling:
-				err = run.setStatus(record, helmrelease.StatusSuperseded, "")
+				err = run.setStatus(record, engine.StatusSuperseded, "")
 			case i > 0 && record.Written() && api.Pending(record.Status):
-				err = run.setStatus(record, helmrelease.StatusFailed, "Interrupted: another revision was created concurrently")
+				err = run.setStatus(record, engine.StatusFailed, "Interrupted: another revision was created concurrently")
 			}
 			if err != nil {
 				return err
@@ -77,7 +76,7 @@ func (c *Client) Tidy(ctx context.Context, r Request) error {
 // setStatus sets the status of a stored revision, and the description unless it is empty.
 // The error is ErrStale if the record has changed, because the revision may have been
 // deployed meanwhile.
-func (r *run) setStatus(record release.Record, status helmrelease.Status, description string) error {
+func (r *run) setStatus(record release.Record, status engine.Status, description string) error {
 	rls, err := r.readUnchanged(record)
 	if err != nil {
 		return err
@@ -167,13 +166,13 @@ func (c *Client) Test(ctx context.Context, r Request) error {
 			return err
 		}
 		run.driver.VerifiedOnly = true
-		tests := action.NewReleaseTesting(run.config)
+		tests := engine.NewReleaseTesting(run.config)
 		tests.Namespace = r.Namespace
 		tests.Timeout = r.Timeout
 		rls, err := tests.Run(r.Release)
 		tested := release.Tested{Passed: err == nil, At: metav1.NewTime(time.Now()), Message: "All tests passed"}
 		switch {
-		case err == nil && !hasHooks(rls, helmrelease.HookTest):
+		case err == nil && !hasHooks(rls, engine.HookTest):
 			tested.Message = "The chart has no tests"
 		case err == nil:
 		case run.driver.ReadErr != nil, run.driver.WriteErr != nil, ctx.Err() != nil:

@@ -10,7 +10,6 @@ import (
 	"time"
 	"unicode"
 
-	helmkube "helm.sh/helm/v3/pkg/kube"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -30,8 +29,6 @@ const (
 	// logTime limits the time for all output.
 	logTime = 10 * time.Second
 )
-
-var _ helmkube.InterfaceLogs = (*kubeClient)(nil)
 
 // GetPodList returns the newest pods of a hook, the newest last. It never fails,
 // because Helm would print the error to standard error; it logs the error instead.

@@ -10,9 +10,6 @@ import (
 	"strings"
 	"time"
 
-	helmkube "helm.sh/helm/v3/pkg/kube"
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -24,6 +21,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/guard"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -100,7 +98,7 @@ func (r *run) readHooks(history []release.Record) error {
 			continue
 		}
 		_, err := r.driver.Get(record.Secret)
-		if err != nil && !errors.Is(err, release.ErrCorrupt) && !errors.Is(err, driver.ErrReleaseNotFound) {
+		if err != nil && !errors.Is(err, release.ErrCorrupt) && !errors.Is(err, engine.ErrReleaseNotFound) {
 			return err
 		}
 	}
@@ -211,8 +209,8 @@ func writtenByHelm(live *metav1.PartialObjectMetadata) bool {
 
 // hooksByObject returns the hooks of the verified records by the objects that they
 // create.
-func (k *kubeClient) hooksByObject() (map[apply.Key][]*helmrelease.Hook, error) {
-	found := map[apply.Key][]*helmrelease.Hook{}
+func (k *kubeClient) hooksByObject() (map[apply.Key][]*engine.Hook, error) {
+	found := map[apply.Key][]*engine.Hook{}
 	for _, hook := range k.driver.Hooks {
 		list, err := k.builder.existing(hook.Manifest)
 		if err != nil {
@@ -227,7 +225,7 @@ func (k *kubeClient) hooksByObject() (map[apply.Key][]*helmrelease.Hook, error) 
 
 // findHookLeftovers finds the plain objects that replace a hook object: the live object
 // has the owner's label for hooks, and a stored revision contains it as a hook.
-func (k *kubeClient) findHookLeftovers(objects helmkube.ResourceList) error {
+func (k *kubeClient) findHookLeftovers(objects engine.ResourceList) error {
 	hooks, err := k.hooksByObject()
 	if err != nil {
 		return err
@@ -252,7 +250,7 @@ func (k *kubeClient) findHookLeftovers(objects helmkube.ResourceList) error {
 
 // hideHookLeftovers makes Helm's ownership check find no object where a hook object is
 // going to be replaced.
-func (k *kubeClient) hideHookLeftovers(objects helmkube.ResourceList) {
+func (k *kubeClient) hideHookLeftovers(objects engine.ResourceList) {
 	for _, info := range objects {
 		if _, ok := k.hookLeftovers[apply.KeyOf(object(info))]; ok && !isHook(info) {
 			info.Client = absentClient{}

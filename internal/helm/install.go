@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/action"
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -41,7 +40,7 @@ func (r *run) install() error {
 	if err := r.deleteRecords(failed); err != nil {
 		return err
 	}
-	install := action.NewInstall(r.config)
+	install := engine.NewInstall(r.config)
 	install.ReleaseName = r.Release
 	install.Namespace = r.Namespace
 	install.Timeout = r.Timeout
@@ -59,7 +58,7 @@ func (r *run) install() error {
 	if err != nil {
 		return r.classify(err)
 	}
-	return r.deploy(rendered, func() (*helmrelease.Release, error) { return install.Run(rendered, r.Values) })
+	return r.deploy(rendered, func() (*engine.Release, error) { return install.Run(rendered, r.Values) })
 }
 
 // prepare checks the values against the chart's schemas, prepares the chart for

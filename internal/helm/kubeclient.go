@@ -3,13 +3,10 @@ package helm
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"time"
 
-	helmkube "helm.sh/helm/v3/pkg/kube"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -64,7 +62,7 @@ type Inventory interface {
 	EnsureWatched(ctx context.Context, owner types.UID, namespace string, kinds []schema.GroupVersionKind) error
 }
 
-// kubeClient is the kube.Interface of one action. All requests end with the context of
+// kubeClient is the engine.Kube of one action. All requests end with the context of
 // the action. All methods turn panics into errors, because Helm calls them in its own
 // goroutines, where a panic would end the process.
 type kubeClient struct {
@@ -125,23 +123,15 @@ type kubeClient struct {
 	// deleteErr is the error of the deletion of objects.
 	deleteErr error
 	// target holds the rendered objects.
-	target helmkube.ResourceList
+	target engine.ResourceList
 	// failedHook is the error of the last hook that failed.
 	failedHook error
 }
 
-var (
-	_ helmkube.Interface                    = (*kubeClient)(nil)
-	_ helmkube.InterfaceExt                 = (*kubeClient)(nil)
-	_ helmkube.InterfaceThreeWayMerge       = (*kubeClient)(nil)
-	_ helmkube.InterfaceDeletionPropagation = (*kubeClient)(nil)
-)
-
-// IsReachable returns nil. The first request shows whether the API server is reachable.
-func (k *kubeClient) IsReachable() error { return nil }
+var _ engine.Kube = (*kubeClient)(nil)
 
 // Build parses a manifest. It does not validate the objects; the API server does.
-func (k *kubeClient) Build(reader io.Reader, _ bool) (list helmkube.ResourceList, err error) {
+func (k *kubeClient) Build(reader io.Reader, _ bool) (list engine.ResourceList, err error) {
 	defer release.RecoverPanic(&err)
 	text, err := io.ReadAll(reader)
 	if err != nil {
@@ -150,7 +140,7 @@ func (k *kubeClient) Build(reader io.Reader, _ bool) (list helmkube.ResourceList
 	return k.build(string(text))
 }
 
-func (k *kubeClient) build(manifest string) (helmkube.ResourceList, error) {
+func (k *kubeClient) build(manifest string) (engine.ResourceList, error) {
 	build := k.builder.build
 	if k.rendered {
 		build = k.builder.buildRendered
@@ -189,8 +179,8 @@ func (k *kubeClient) build(manifest string) (helmkube.ResourceList, error) {
 }
 
 // Create creates hooks and applies everything else.
-func (k *kubeClient) Create(resources helmkube.ResourceList) (result *helmkube.Result, err error) {
-	result = &helmkube.Result{}
+func (k *kubeClient) Create(resources engine.ResourceList) (result *engine.Result, err error) {
+	result = &engine.Result{}
 	defer release.RecoverPanic(&err)
 	result.Created, err = k.applyAll(resources)
 	return result, err
@@ -198,7 +188,7 @@ func (k *kubeClient) Create(resources helmkube.ResourceList) (result *helmkube.R
 
 // applyAll creates hooks and applies all other objects. It returns the objects that it
 // wrote, also if it fails.
-func (k *kubeClient) applyAll(resources helmkube.ResourceList) (applied helmkube.ResourceList, err error) {
+func (k *kubeClient) applyAll(resources engine.ResourceList) (applied engine.ResourceList, err error) {
 	if err := k.allow.check(k.Namespace, resources); err != nil {
 		return nil, err
 	}
@@ -218,9 +208,9 @@ func (k *kubeClient) applyAll(resources helmkube.ResourceList) (applied helmkube
 }
 
 // Update applies the target and deletes the objects that only the original contains.
-func (k *kubeClient) Update(original, target helmkube.ResourceList, _ bool) (result *helmkube.Result, err error) {
+func (k *kubeClient) Update(original, target engine.ResourceList) (result *engine.Result, err error) {
 	// Helm reads the result of a failed update, too.
-	result = &helmkube.Result{}
+	result = &engine.Result{}
 	defer release.RecoverPanic(&err)
 	k.regained = regained(original, target)
 	if result.Updated, err = k.applyAll(target); err != nil {
@@ -251,7 +241,7 @@ func (k *kubeClient) unscalable() sets.Set[apply.Key] {
 
 // regain applies objects again whose replicas an autoscaler has set since they were applied.
 // The autoscaler is deleted by now, so that the manifest counts.
-func (k *kubeClient) regain(target helmkube.ResourceList) error {
+func (k *kubeClient) regain(target engine.ResourceList) error {
 	for _, info := range target {
 		o := object(info)
 		if !k.regained.Has(apply.KeyOf(o)) {
@@ -277,26 +267,20 @@ func (k *kubeClient) regain(target helmkube.ResourceList) error {
 	return nil
 }
 
-// UpdateThreeWayMerge updates objects like Update. Helm calls it to take over objects,
-// which a forced apply does anyway.
-func (k *kubeClient) UpdateThreeWayMerge(original, target helmkube.ResourceList, force bool) (*helmkube.Result, error) {
-	return k.Update(original, target, force)
-}
-
-// Delete deletes hooks, in the background, as Helm does by default.
-func (k *kubeClient) Delete(resources helmkube.ResourceList) (*helmkube.Result, []error) {
+// DeleteHooks deletes hooks, in the background, as Helm does by default.
+func (k *kubeClient) DeleteHooks(resources engine.ResourceList) (*engine.Result, []error) {
 	return k.deleteAll(resources, metav1.DeletePropagationBackground)
 }
 
-// DeleteWithPropagationPolicy deletes the objects of a release that is uninstalled,
-// including objects that are not in its manifest.
-func (k *kubeClient) DeleteWithPropagationPolicy(resources helmkube.ResourceList, policy metav1.DeletionPropagation) (*helmkube.Result, []error) {
+// Delete deletes the objects of a release that is uninstalled, including objects that are not
+// in its manifest.
+func (k *kubeClient) Delete(resources engine.ResourceList, policy metav1.DeletionPropagation) (*engine.Result, []error) {
 	if !k.uninstalls {
 		return k.deleteAll(resources, policy)
 	}
 	// Helm's error does not contain the causes.
 	if k.deleteErr = k.deleteClaims(resources); k.deleteErr != nil {
-		return &helmkube.Result{}, []error{k.deleteErr}
+		return &engine.Result{}, []error{k.deleteErr}
 	}
 	result, errs := k.deleteAll(resources, policy)
 	if err := k.sweep(nil); err != nil {
@@ -308,8 +292,8 @@ func (k *kubeClient) DeleteWithPropagationPolicy(resources helmkube.ResourceList
 
 // deleteAll deletes the objects that the release owns. Events report the objects that
 // it does not delete.
-func (k *kubeClient) deleteAll(resources helmkube.ResourceList, policy metav1.DeletionPropagation) (result *helmkube.Result, errs []error) {
-	result = &helmkube.Result{}
+func (k *kubeClient) deleteAll(resources engine.ResourceList, policy metav1.DeletionPropagation) (result *engine.Result, errs []error) {
+	result = &engine.Result{}
 	var err error
 	defer func() {
 		if err != nil {
@@ -331,7 +315,7 @@ func (k *kubeClient) deleteAll(resources helmkube.ResourceList, policy metav1.De
 }
 
 // WaitForDelete waits until the objects no longer exist, or until the timeout.
-func (k *kubeClient) WaitForDelete(resources helmkube.ResourceList, timeout time.Duration) (err error) {
+func (k *kubeClient) WaitForDelete(resources engine.ResourceList, timeout time.Duration) (err error) {
 	defer release.RecoverPanic(&err)
 	var objects []apply.Object
 	for _, info := range resources {
@@ -388,7 +372,7 @@ func (k *kubeClient) waitGone(objects []apply.Object, timeout time.Duration) err
 }
 
 // WatchUntilReady waits until hooks have finished, or until the timeout.
-func (k *kubeClient) WatchUntilReady(resources helmkube.ResourceList, timeout time.Duration) (err error) {
+func (k *kubeClient) WatchUntilReady(resources engine.ResourceList, timeout time.Duration) (err error) {
 	defer release.RecoverPanic(&err)
 	resume := k.Slot.Release()
 	defer resume()
@@ -401,16 +385,4 @@ func (k *kubeClient) WatchUntilReady(resources helmkube.ResourceList, timeout ti
 		}
 	}
 	return nil
-}
-
-// Wait returns nil. Waiting for readiness would occupy a slot; the status of the custom
-// resource reports the readiness after the action.
-func (k *kubeClient) Wait(helmkube.ResourceList, time.Duration) error { return nil }
-
-// WaitWithJobs returns nil, like Wait.
-func (k *kubeClient) WaitWithJobs(helmkube.ResourceList, time.Duration) error { return nil }
-
-// WaitAndGetCompletedPodPhase is not used by any action.
-func (k *kubeClient) WaitAndGetCompletedPodPhase(name string, _ time.Duration) (corev1.PodPhase, error) {
-	return "", fmt.Errorf("pod %s: waiting for a pod's phase is not supported", name)
 }

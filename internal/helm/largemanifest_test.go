@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	helmkube "helm.sh/helm/v3/pkg/kube"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 func TestBuild_ParsesLargeManifestsOneAtATime(t *testing.T) {
@@ -18,7 +18,7 @@ func TestBuild_ParsesLargeManifestsOneAtATime(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := errors.New("stopped while it waited")
 	cancel(stopped)
-	waiting := &builder{ctx: ctx, built: map[string]helmkube.ResourceList{}}
+	waiting := &builder{ctx: ctx, built: map[string]engine.ResourceList{}}
 	if _, err := waiting.parse(large); !errors.Is(err, stopped) {
 		t.Errorf("while another large manifest is parsed, parse returns %v", err)
 	}

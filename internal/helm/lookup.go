@@ -11,8 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"helm.sh/helm/v3/pkg/action"
-	"helm.sh/helm/v3/pkg/engine"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/discovery"
@@ -22,6 +20,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 	"github.com/chartwright/chartwright/internal/chart/render"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -83,7 +82,7 @@ type lookupGetter struct {
 	readings *lookupRecord
 }
 
-var _ action.RESTClientGetter = lookupGetter{}
+var _ engine.RESTClientGetter = lookupGetter{}
 
 // ToRESTConfig returns a copy, because callers change it.
 func (g lookupGetter) ToRESTConfig() (*rest.Config, error) {

@@ -11,11 +11,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"helm.sh/helm/v3/pkg/action"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -241,7 +241,7 @@ func TestLookup_FailsIfPathIsNotServed(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	lookup := (&run{
-		config: &action.Configuration{RESTClientGetter: lookupGetter{ctx: t.Context(), config: &rest.Config{Host: server.URL}, namespace: "apps"}},
+		config: &engine.Configuration{RESTClientGetter: lookupGetter{ctx: t.Context(), config: &rest.Config{Host: server.URL}, namespace: "apps"}},
 		kube:   &kubeClient{readings: newLookupRecord("cr-uid", nil, types.NamespacedName{})},
 	}).lookup()
 	for _, name := range []string{"a", ""} {

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"sync"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -63,7 +63,7 @@ func (r *lookupRecord) lookups(without map[place]bool) []lookupResult {
 
 // lookupsAnnotation returns the lookups annotation of a revision that was just rendered, or an
 // empty string.
-func (k *kubeClient) lookupsAnnotation(rls *helmrelease.Release) (string, error) {
+func (k *kubeClient) lookupsAnnotation(rls *engine.Release) (string, error) {
 	if len(k.readings.seen) == 0 {
 		return "", nil
 	}
@@ -106,7 +106,7 @@ func placeOf(path string) (place, bool) {
 }
 
 // places returns the places of the objects and hooks of a revision.
-func (b *builder) places(rls *helmrelease.Release) (map[place]bool, error) {
+func (b *builder) places(rls *engine.Release) (map[place]bool, error) {
 	manifests := append(make([]string, 0, 1+len(rls.Hooks)), rls.Manifest)
 	for _, hook := range rls.Hooks {
 		manifests = append(manifests, hook.Manifest)

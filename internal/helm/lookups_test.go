@@ -8,12 +8,12 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/action"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -272,7 +272,7 @@ func TestLookupsChanged(t *testing.T) {
 			rls := aRelease()
 			rls.Hooks = nil
 			r := &run{
-				config: &action.Configuration{RESTClientGetter: getter},
+				config: &engine.Configuration{RESTClientGetter: getter},
 				kube:   &kubeClient{readings: seen, builder: newTestBuilder(t)},
 				driver: &release.Driver{Annotations: map[string]map[string]string{"v1": {release.AnnotationLookups: test.annotation}}},
 			}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	helmkube "helm.sh/helm/v3/pkg/kube"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -66,7 +66,7 @@ func (c *Client) Orphan(ctx context.Context, r Request) error {
 }
 
 // removeOwnerReferences removes the ownerReferences to the custom resource from objects.
-func (k *kubeClient) removeOwnerReferences(objects helmkube.ResourceList) error {
+func (k *kubeClient) removeOwnerReferences(objects engine.ResourceList) error {
 	errs := make([]error, 0, len(objects))
 	for _, info := range objects {
 		errs = append(errs, k.objects.RemoveOwnerReference(k.ctx, object(info), k.Owner.UID))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	helmkube "helm.sh/helm/v3/pkg/kube"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // Helm checks the ownership of an object only if no earlier manifest of the release
@@ -23,7 +23,7 @@ import (
 // refuseForeign rejects objects that the release does not own. Objects that the
 // inventory holds for the owner cost no request. Hook objects that are deleted first
 // are not checked.
-func (k *kubeClient) refuseForeign(objects helmkube.ResourceList) error {
+func (k *kubeClient) refuseForeign(objects engine.ResourceList) error {
 	_, err := k.readOwned(slices.DeleteFunc(slices.Clone(objects), func(info *resource.Info) bool {
 		key := apply.KeyOf(object(info))
 		_, replaced := k.hookLeftovers[key]
@@ -34,7 +34,7 @@ func (k *kubeClient) refuseForeign(objects helmkube.ResourceList) error {
 
 // readOwned reads the objects that an action is about to write. It rejects objects that
 // the release neither owns nor may take over.
-func (k *kubeClient) readOwned(objects helmkube.ResourceList) (map[apply.Key]*metav1.PartialObjectMetadata, error) {
+func (k *kubeClient) readOwned(objects engine.ResourceList) (map[apply.Key]*metav1.PartialObjectMetadata, error) {
 	found := make(map[apply.Key]*metav1.PartialObjectMetadata, len(objects))
 	var foreign []string
 	for _, info := range objects {
@@ -105,7 +105,7 @@ func (k *kubeClient) onlyOwned(o apply.Object, write func(types.UID) error) erro
 
 // splitForeign separates the objects that the release owns from foreign objects. The
 // error lists the foreign objects.
-func (k *kubeClient) splitForeign(objects helmkube.ResourceList) (ours, foreign helmkube.ResourceList, err error) {
+func (k *kubeClient) splitForeign(objects engine.ResourceList) (ours, foreign engine.ResourceList, err error) {
 	if err := k.allow.check(k.Namespace, objects); err != nil {
 		return nil, nil, err
 	}
@@ -241,7 +241,7 @@ func (k *kubeClient) namedIn(manifests []string) (sets.Set[apply.Key], error) {
 }
 
 // among returns the objects that are in one of the manifests, too.
-func (k *kubeClient) among(objects helmkube.ResourceList, manifests []string) (helmkube.ResourceList, error) {
+func (k *kubeClient) among(objects engine.ResourceList, manifests []string) (engine.ResourceList, error) {
 	stored, err := k.namedIn(manifests)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	helmrelease "helm.sh/helm/v3/pkg/release"
+
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 func TestPlaceOf(t *testing.T) {
@@ -39,9 +40,9 @@ func TestPlaceOf(t *testing.T) {
 
 func TestPlaces(t *testing.T) {
 	b := newTestBuilder(t)
-	rls := &helmrelease.Release{
+	rls := &engine.Release{
 		Manifest: "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: b, namespace: other}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: c}\n",
-		Hooks:    []*helmrelease.Hook{{Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: d}\n"}},
+		Hooks:    []*engine.Hook{{Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: d}\n"}},
 	}
 	got, err := b.places(rls)
 	if err != nil {

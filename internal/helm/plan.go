@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -20,6 +19,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/guard"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // Plan is what an action would do.
@@ -62,9 +62,9 @@ func (c *Client) PlanUpgrade(ctx context.Context, r Request) (*Plan, error) {
 	r.plan, r.ServiceAccount, r.DisableHooks = plan, "", true
 	r.Notifier = planNotifier{plan}
 	err := c.run(ctx, r, func(run *run) error {
-		act, events := run.upgrade, []helmrelease.HookEvent{helmrelease.HookPreUpgrade, helmrelease.HookPostUpgrade}
+		act, events := run.upgrade, []engine.HookEvent{engine.HookPreUpgrade, engine.HookPostUpgrade}
 		if history := run.history(); len(history) == 0 || api.Uninstalled(history[0].Status) {
-			act, events = run.install, []helmrelease.HookEvent{helmrelease.HookPreInstall, helmrelease.HookPostInstall}
+			act, events = run.install, []engine.HookEvent{engine.HookPreInstall, engine.HookPostInstall}
 		}
 		if err := act(); err != nil {
 			return err
@@ -93,7 +93,7 @@ func (c *Client) PlanMove(ctx context.Context, r Request) (*Plan, error) {
 }
 
 // plannedHooks returns the hooks of events.
-func (r *run) plannedHooks(hooks []*helmrelease.Hook, events []helmrelease.HookEvent) (planned []PlannedHook) {
+func (r *run) plannedHooks(hooks []*engine.Hook, events []engine.HookEvent) (planned []PlannedHook) {
 	for _, event := range events {
 		for _, hook := range hooks {
 			if !slices.Contains(hook.Events, event) {

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	helmkube "helm.sh/helm/v3/pkg/kube"
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,12 +17,13 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // checkDuplicates rejects objects that are rendered more than once. Helm's install
 // would fail half-way, because the second object already exists. If both were applied,
 // each reconciliation would change the object.
-func checkDuplicates(objects helmkube.ResourceList) error {
+func checkDuplicates(objects engine.ResourceList) error {
 	var errs []error
 	times := map[apply.Key]int{}
 	for _, info := range objects {
@@ -44,7 +43,7 @@ func checkDuplicates(objects helmkube.ResourceList) error {
 //
 // Helm does not check the ownership of objects that are in an earlier manifest, so they
 // are checked here. If an unverified record was read, all objects are checked.
-func (k *kubeClient) preflight(rls *helmrelease.Release) error {
+func (k *kubeClient) preflight(rls *engine.Release) error {
 	objects, err := k.builder.build(rls.Manifest)
 	if err != nil {
 		return err
@@ -94,7 +93,7 @@ func (k *kubeClient) preflight(rls *helmrelease.Release) error {
 }
 
 // checkNumbers rejects numbers that an apply would change.
-func checkNumbers(objects helmkube.ResourceList) error {
+func checkNumbers(objects engine.ResourceList) error {
 	var refused []string
 	for _, info := range objects {
 		if err := apply.CheckNumbers(object(info).Unstructured); err != nil {
@@ -105,7 +104,7 @@ func checkNumbers(objects helmkube.ResourceList) error {
 }
 
 // dryRun applies the changed objects with a dry run.
-func (k *kubeClient) dryRun(objects helmkube.ResourceList) error {
+func (k *kubeClient) dryRun(objects engine.ResourceList) error {
 	var refused []string
 	advice := ""
 	for _, info := range objects {
@@ -190,7 +189,7 @@ func missing(err error, applied apply.Object) metav1.StatusDetails {
 }
 
 // isAmong reports whether the objects include the described object.
-func isAmong(what metav1.StatusDetails, objects helmkube.ResourceList) bool {
+func isAmong(what metav1.StatusDetails, objects engine.ResourceList) bool {
 	return slices.ContainsFunc(objects, func(info *resource.Info) bool {
 		return info.Name == what.Name && info.Mapping.Resource.Group == what.Group &&
 			(info.Mapping.Resource.Resource == what.Kind || info.Mapping.GroupVersionKind.Kind == what.Kind)
@@ -231,7 +230,7 @@ func textOf(value any) (string, bool) {
 // checkMetadata rejects annotations and labels that cannot be converted to strings,
 // with which all annotations or labels of the object would be lost. It is only for
 // rendered objects; stored objects must still be replaced and deleted.
-func checkMetadata(objects helmkube.ResourceList) error {
+func checkMetadata(objects engine.ResourceList) error {
 	var errs []error
 	for _, info := range objects {
 		what := apply.Describe(object(info).Unstructured)

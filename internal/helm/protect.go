@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +15,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/guard"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -93,7 +93,7 @@ func (r *run) approveDeletion(history []release.Record) error {
 // refuseProtected returns a ProtectedError if the uninstall would delete a protected
 // object. It checks the objects in the inventory or, given a release, the objects in its
 // manifest. In a namespace that is being deleted, no object is protected.
-func (r *run) refuseProtected(rls *helmrelease.Release) error {
+func (r *run) refuseProtected(rls *engine.Release) error {
 	if r.Guard.Mode == watches.GuardOff || r.kube.uninstallsAll() && r.kube.onDelete() != watches.OnDeleteDelete {
 		// With onDelete, protected objects stay, or their deletion is approved.
 		return nil
@@ -125,7 +125,7 @@ func (r *run) anyTerminating() (bool, error) {
 
 // protectedObjects returns the protected objects that the uninstall would delete. An
 // uninstall keeps objects only if their policy keep is in the manifest.
-func (r *run) protectedObjects(rls *helmrelease.Release) (map[apply.Key]types.UID, error) {
+func (r *run) protectedObjects(rls *engine.Release) (map[apply.Key]types.UID, error) {
 	found, kept := map[apply.Key]types.UID{}, map[apply.Key]types.UID{}
 	for _, state := range r.kube.inventory.OwnedBy(r.Owner.UID) {
 		switch {

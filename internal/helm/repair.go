@@ -8,14 +8,13 @@ import (
 	"strings"
 	"sync"
 
-	helmkube "helm.sh/helm/v3/pkg/kube"
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -115,7 +114,7 @@ func (k *kubeClient) readAhead(ctx context.Context, drifted sets.Set[apply.Key])
 
 // repair applies one drifted object and compares it before and after.
 func (k *kubeClient) repair(info *resource.Info, read liveReader) (Repaired, error) {
-	if err := k.allow.check(k.Namespace, helmkube.ResourceList{info}); err != nil {
+	if err := k.allow.check(k.Namespace, engine.ResourceList{info}); err != nil {
 		return Repaired{}, err
 	}
 	o, err := k.prepare(object(info))
@@ -211,8 +210,8 @@ func (c *Client) Verify(ctx context.Context, r Request) error {
 // current is the deployed revision.
 type current struct {
 	record  release.Record
-	release *helmrelease.Release
-	objects helmkube.ResourceList
+	release *engine.Release
+	objects engine.ResourceList
 }
 
 // deployed reads the newest deployed revision. If objects are named, the result may
@@ -262,7 +261,7 @@ func filterManifest(manifest string, objects sets.Set[apply.Key]) string {
 	return strings.Join(kept, "\n---")
 }
 
-func keys(objects helmkube.ResourceList) sets.Set[apply.Key] {
+func keys(objects engine.ResourceList) sets.Set[apply.Key] {
 	set := sets.Set[apply.Key]{}
 	for _, info := range objects {
 		set.Insert(apply.KeyOf(object(info)))

@@ -5,22 +5,20 @@ import (
 	"strings"
 	"testing"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage/driver"
-	helmtime "helm.sh/helm/v3/pkg/time"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
 // byCLI changes the newest of two revisions and writes it with Helm's own driver, like
 // the helm CLI.
-func (w *world) byCLI(change func(*helmrelease.Release)) {
+func (w *world) byCLI(change func(*engine.Release)) {
 	w.Helper()
-	cli := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace))
+	cli := engine.NewSecretsDriver(w.plain.CoreV1().Secrets(w.namespace))
 	cli.Log = func(string, ...any) {}
 	key := release.SecretName("web", 2)
 	stored, err := cli.Get(key)
@@ -31,11 +29,11 @@ func (w *world) byCLI(change func(*helmrelease.Release)) {
 }
 
 // asTests makes the changes of "helm test" to a release.
-func asTests(phase helmrelease.HookPhase) func(*helmrelease.Release) {
-	return func(rls *helmrelease.Release) {
+func asTests(phase engine.HookPhase) func(*engine.Release) {
+	return func(rls *engine.Release) {
 		for _, hook := range rls.Hooks {
-			hook.DeletePolicies = []helmrelease.HookDeletePolicy{helmrelease.HookBeforeHookCreation}
-			hook.LastRun = helmrelease.HookExecution{StartedAt: helmtime.Now(), CompletedAt: helmtime.Now(), Phase: phase}
+			hook.DeletePolicies = []engine.HookDeletePolicy{engine.HookBeforeHookCreation}
+			hook.LastRun = engine.HookExecution{StartedAt: engine.Now(), CompletedAt: engine.Now(), Phase: phase}
 		}
 		// With a filter, the hooks have another order.
 		rls.Hooks = append(rls.Hooks[1:], rls.Hooks[0])
@@ -60,7 +58,7 @@ func twoRevisions(t *testing.T) (*world, Request) {
 }
 
 func TestRestore_AfterHelmTest(t *testing.T) {
-	for _, phase := range []helmrelease.HookPhase{helmrelease.HookPhaseRunning, helmrelease.HookPhaseSucceeded, helmrelease.HookPhaseFailed} {
+	for _, phase := range []engine.HookPhase{engine.HookPhaseRunning, engine.HookPhaseSucceeded, engine.HookPhaseFailed} {
 		t.Run(string(phase), func(t *testing.T) {
 			w, r := twoRevisions(t)
 			before := w.newest()
@@ -98,7 +96,7 @@ func TestRestore_AfterHelmTest(t *testing.T) {
 func TestRestore_InAnotherProcess(t *testing.T) {
 	w, r := twoRevisions(t)
 	before := w.secret(w.newest().Secret).Annotations
-	w.byCLI(asTests(helmrelease.HookPhaseSucceeded))
+	w.byCLI(asTests(engine.HookPhaseSucceeded))
 	w.restart()
 	w.must(w.helm.Restore(t.Context(), r))
 	after := w.secret(w.newest().Secret).Annotations
@@ -116,20 +114,20 @@ func TestRestore_InAnotherProcess(t *testing.T) {
 func TestRestore_RejectsAlteredContent(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		change func(*helmrelease.Release)
+		change func(*engine.Release)
 	}{
-		{"another manifest", func(rls *helmrelease.Release) { rls.Manifest += "---\n# changed\n" }},
-		{"other values", func(rls *helmrelease.Release) { rls.Config["a"] = "b" }},
-		{"no values", func(rls *helmrelease.Release) { rls.Config = nil }},
-		{"another chart", func(rls *helmrelease.Release) { rls.Chart.Metadata.Version = "9.9.9" }},
-		{"another hook", func(rls *helmrelease.Release) { rls.Hooks[0].Manifest += "# changed\n" }},
-		{"a removed hook", func(rls *helmrelease.Release) { rls.Hooks = rls.Hooks[1:] }},
-		{"another delete policy of a hook", func(rls *helmrelease.Release) {
-			rls.Hooks[0].DeletePolicies = []helmrelease.HookDeletePolicy{helmrelease.HookSucceeded}
+		{"another manifest", func(rls *engine.Release) { rls.Manifest += "---\n# changed\n" }},
+		{"other values", func(rls *engine.Release) { rls.Config["a"] = "b" }},
+		{"no values", func(rls *engine.Release) { rls.Config = nil }},
+		{"another chart", func(rls *engine.Release) { rls.Chart.Metadata.Version = "9.9.9" }},
+		{"another hook", func(rls *engine.Release) { rls.Hooks[0].Manifest += "# changed\n" }},
+		{"a removed hook", func(rls *engine.Release) { rls.Hooks = rls.Hooks[1:] }},
+		{"another delete policy of a hook", func(rls *engine.Release) {
+			rls.Hooks[0].DeletePolicies = []engine.HookDeletePolicy{engine.HookSucceeded}
 		}},
-		{"another owner", func(rls *helmrelease.Release) { rls.Labels[api.LabelOwnerUID] = "99999999-2222-3333-4444-555555555555" }},
-		{"another digest of the inputs", func(rls *helmrelease.Release) { rls.Labels[api.LabelInputDigest] = "one" }},
-		{"another signature", func(rls *helmrelease.Release) { rls.Labels[api.LabelSignature] += "0" }},
+		{"another owner", func(rls *engine.Release) { rls.Labels[api.LabelOwnerUID] = "99999999-2222-3333-4444-555555555555" }},
+		{"another digest of the inputs", func(rls *engine.Release) { rls.Labels[api.LabelInputDigest] = "one" }},
+		{"another signature", func(rls *engine.Release) { rls.Labels[api.LabelSignature] += "0" }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, r := twoRevisions(t)
@@ -149,17 +147,17 @@ func TestRestore_RejectsAlteredContent(t *testing.T) {
 func TestRestore_Unsigned(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		change func(*helmrelease.Release)
+		change func(*engine.Release)
 		want   error
 	}{
-		{"the cluster proves it", func(*helmrelease.Release) {}, nil},
-		{"another manifest", func(rls *helmrelease.Release) { rls.Manifest = strings.ReplaceAll(rls.Manifest, "\"2\"", "\"9\"") }, release.ErrUntrusted},
-		{"another hook", func(rls *helmrelease.Release) { rls.Hooks[0].Manifest += "# changed\n" }, release.ErrUntrusted},
+		{"the cluster proves it", func(*engine.Release) {}, nil},
+		{"another manifest", func(rls *engine.Release) { rls.Manifest = strings.ReplaceAll(rls.Manifest, "\"2\"", "\"9\"") }, release.ErrUntrusted},
+		{"another hook", func(rls *engine.Release) { rls.Hooks[0].Manifest += "# changed\n" }, release.ErrUntrusted},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, r := twoRevisions(t)
-			w.byCLI(func(rls *helmrelease.Release) {
-				asTests(helmrelease.HookPhaseSucceeded)(rls)
+			w.byCLI(func(rls *engine.Release) {
+				asTests(engine.HookPhaseSucceeded)(rls)
 				delete(rls.Labels, api.LabelSignature)
 				test.change(rls)
 			})
@@ -176,7 +174,7 @@ func TestRestore_Unsigned(t *testing.T) {
 // The helm CLI continues to write while its tests run.
 func TestRestore_StaleRecord(t *testing.T) {
 	w, r := twoRevisions(t)
-	w.byCLI(asTests(helmrelease.HookPhaseRunning))
+	w.byCLI(asTests(engine.HookPhaseRunning))
 	// The index does not observe this change.
 	patch := []byte(`{"metadata": {"labels": {"modifiedAt": "1"}}}`)
 	if _, err := w.plain.CoreV1().Secrets(w.namespace).Patch(t.Context(), release.SecretName("web", 2), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
@@ -205,7 +203,7 @@ func TestRestore_KeepsLookups(t *testing.T) {
 	r := w.request(c, "two", nil)
 	w.must(w.helm.Upgrade(t.Context(), r))
 	_, before := w.lookupResult(2)
-	w.byCLI(func(*helmrelease.Release) {})
+	w.byCLI(func(*engine.Release) {})
 	w.must(w.helm.Restore(t.Context(), r))
 	digest, after := w.lookupResult(2)
 	equal(t, "the recorded lookups", before, after)

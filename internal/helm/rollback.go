@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"slices"
 
-	"helm.sh/helm/v3/pkg/action"
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 )
 
@@ -64,7 +63,7 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 			return err
 		}
 		run.guardRollback(target)
-		rollback := action.NewRollback(run.config)
+		rollback := engine.NewRollback(run.config)
 		rollback.Version = target.Revision
 		rollback.Timeout = r.Timeout
 		rollback.DisableHooks = r.DisableHooks
@@ -74,7 +73,7 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 			return err
 		}
 		// Helm leaves the revision pending if, for example, a hook failed.
-		pending.SetStatus(helmrelease.StatusFailed, fmt.Sprintf("Rollback %q failed: %v", r.Release, err))
+		pending.SetStatus(engine.StatusFailed, fmt.Sprintf("Rollback %q failed: %v", r.Release, err))
 		if storeErr := run.driver.Update(run.driver.KeyOf(pending), pending); storeErr != nil {
 			// The rollback has failed because of err.
 			err = fmt.Errorf("%w; %v", err, storeErr) //nolint:errorlint // as above
@@ -87,10 +86,10 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 func (r *run) guardRollback(target release.Record) {
 	check := r.driver.Check
 	// Nothing is rendered, so the lookups of the target revision still apply.
-	r.driver.Lookups = func(*helmrelease.Release) (string, error) {
+	r.driver.Lookups = func(*engine.Release) (string, error) {
 		return r.driver.Annotations[target.Secret][release.AnnotationLookups], nil
 	}
-	r.driver.Check = func(rls *helmrelease.Release) error {
+	r.driver.Check = func(rls *engine.Release) error {
 		if why := r.driver.Untrusted(target.Secret); why != nil {
 			if err := r.mayRepeat(rls); err != nil {
 				return fmt.Errorf("%w, and %w", why, err)
@@ -102,7 +101,7 @@ func (r *run) guardRollback(target release.Record) {
 			// verified.
 			rls.Hooks = nil
 			r.driver.Stamp.Digests = release.Digests{}
-			r.driver.Lookups = func(*helmrelease.Release) (string, error) { return "", nil }
+			r.driver.Lookups = func(*engine.Release) (string, error) { return "", nil }
 		}
 		return check(rls)
 	}
@@ -111,7 +110,7 @@ func (r *run) guardRollback(target release.Record) {
 // mayRepeat returns nil if a rollback to an unverified revision is safe: the chart
 // renders each of its objects with the current values, none of them is cluster-scoped,
 // and those that grant permissions are identical.
-func (r *run) mayRepeat(rls *helmrelease.Release) error {
+func (r *run) mayRepeat(rls *engine.Release) error {
 	objects, err := r.kube.builder.build(rls.Manifest)
 	if err != nil {
 		return err

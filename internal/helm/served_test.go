@@ -11,8 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +20,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/testenv"
 )
 
@@ -341,9 +340,9 @@ func TestAdopt_ReleaseInUnservedVersion(t *testing.T) {
 	}
 	stored := aRelease()
 	stored.Namespace, stored.Version, stored.Labels, stored.Hooks = o.namespace, 1, nil, nil
-	stored.Info.Status, stored.Manifest = helmrelease.StatusDeployed, manifest
+	stored.Info.Status, stored.Manifest = engine.StatusDeployed, manifest
 	stored.Config = map[string]any{"size": int64(3)}
-	if err := driver.NewSecrets(o.plain.CoreV1().Secrets(o.namespace)).Create("sh.helm.release.v1.web.v1", stored); err != nil {
+	if err := engine.NewSecretsDriver(o.plain.CoreV1().Secrets(o.namespace)).Create("sh.helm.release.v1.web.v1", stored); err != nil {
 		t.Fatal(err)
 	}
 	o.endVersion(false)

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/release"
 )
@@ -277,7 +277,7 @@ func TestUninstall_NameTakenByOtherRelease(t *testing.T) {
 			w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1", "b=1"))))
 			w.setForeignOwner("b")
 			w.patchRecord("v1", `{"metadata": `+test.patch+`}`)
-			w.rewrite(release.SecretName("web", 1), func(*helmrelease.Release) {})
+			w.rewrite(release.SecretName("web", 1), func(*engine.Release) {})
 			before := w.index.History(w.namespace, "web")[0]
 			watched := needed{w.objects, map[string]bool{}}
 			w.helm.config.Inventory = watched

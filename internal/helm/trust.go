@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	helmkube "helm.sh/helm/v3/pkg/kube"
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cli-runtime/pkg/resource"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/release/signing"
 )
@@ -110,7 +109,7 @@ func (r *run) signNewest() error {
 
 // readTrusted reads a record whose content may be used. The error is ErrStale if the
 // record differs from the index, and ErrUntrusted if its content must not be used.
-func (r *run) readTrusted(record release.Record) (*helmrelease.Release, error) {
+func (r *run) readTrusted(record release.Record) (*engine.Release, error) {
 	stored, err := r.readUnchanged(record)
 	if err != nil {
 		return nil, err
@@ -120,7 +119,7 @@ func (r *run) readTrusted(record release.Record) (*helmrelease.Release, error) {
 
 // readUnchanged reads a record. The error is ErrStale if the record differs from the
 // index.
-func (r *run) readUnchanged(record release.Record) (*helmrelease.Release, error) {
+func (r *run) readUnchanged(record release.Record) (*engine.Release, error) {
 	stored, err := r.driver.Get(record.Secret)
 	if err == nil && r.driver.Versions[record.Secret] != record.ResourceVersion {
 		err = fmt.Errorf("%w: record %s was changed concurrently", release.ErrStale, record.Secret)
@@ -129,7 +128,7 @@ func (r *run) readUnchanged(record release.Record) (*helmrelease.Release, error)
 }
 
 // trust returns nil if the content of a record may be used, and ErrUntrusted otherwise.
-func (r *run) trust(record release.Record, stored *helmrelease.Release) error {
+func (r *run) trust(record release.Record, stored *engine.Release) error {
 	err := r.driver.Untrusted(record.Secret)
 	if !errors.Is(err, signing.ErrUnsigned) {
 		return err
@@ -146,7 +145,7 @@ func (r *run) trust(record release.Record, stored *helmrelease.Release) error {
 
 // signRecord signs a record with the current key, unless the record already has that
 // signature.
-func (r *run) signRecord(record release.Record, stored *helmrelease.Release) error {
+func (r *run) signRecord(record release.Record, stored *engine.Release) error {
 	signature := r.driver.Keys.Sign(release.SignedContent(r.driver.Namespace, stored))
 	switch signature {
 	case "":
@@ -169,7 +168,7 @@ func (r *run) signUnlessCurrent() error {
 // prove returns nil if a record can be signed safely: each of its objects is owned by
 // the release and was last applied with the recorded content, and the chart renders the
 // same hooks. Otherwise the error is ErrUntrusted.
-func (r *run) prove(stored *helmrelease.Release) error {
+func (r *run) prove(stored *engine.Release) error {
 	objects, err := r.kube.build(stored.Manifest)
 	if err != nil {
 		return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
@@ -177,7 +176,7 @@ func (r *run) prove(stored *helmrelease.Release) error {
 	if err := r.kube.allow.check(r.kube.Namespace, objects); err != nil {
 		return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
 	}
-	var absent helmkube.ResourceList
+	var absent engine.ResourceList
 	for _, info := range objects {
 		found, err := r.kube.appliedAs(info)
 		if err != nil {
@@ -229,14 +228,14 @@ func (k *kubeClient) appliedAs(info *resource.Info) (found bool, err error) {
 
 // rendering is the result of a new render for a stored revision.
 type rendering struct {
-	hooks []*helmrelease.Hook
+	hooks []*engine.Hook
 	// digests holds the digest of each object.
 	digests map[apply.Key]string
 }
 
 // renderAgain renders the chart with the current values and the release options of a
 // stored revision. Nothing is stored or applied.
-func (r *run) renderAgain(stored *helmrelease.Release) (rendering, error) {
+func (r *run) renderAgain(stored *engine.Release) (rendering, error) {
 	current := r.Values
 	if r.CurrentValues != nil {
 		var err error
@@ -281,7 +280,7 @@ func (x rendering) has(info *resource.Info) bool {
 
 // sameHooks returns ErrUntrusted unless the hooks of a stored revision equal the
 // rendered hooks.
-func (x rendering) sameHooks(stored *helmrelease.Release) error {
+func (x rendering) sameHooks(stored *engine.Release) error {
 	if !slices.Equal(release.HookDefinitions(stored.Hooks), release.HookDefinitions(x.hooks)) {
 		return fmt.Errorf("%w: its hooks differ from the rendered hooks", release.ErrUntrusted)
 	}
@@ -290,7 +289,7 @@ func (x rendering) sameHooks(stored *helmrelease.Release) error {
 
 // sameObjects returns ErrUntrusted unless the chart renders the given objects with the
 // same content.
-func (r *run) sameObjects(again rendering, objects helmkube.ResourceList) error {
+func (r *run) sameObjects(again rendering, objects engine.ResourceList) error {
 	for _, info := range objects {
 		o, err := r.kube.prepare(object(info))
 		if err != nil {

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/release/signing"
 	"github.com/chartwright/chartwright/internal/watches"
@@ -63,9 +62,9 @@ func (w *world) expectNoPwn() {
 }
 
 // hookedBy returns a hook that creates the ConfigMap "hooked".
-func hookedBy(event helmrelease.HookEvent) *helmrelease.Hook {
-	return &helmrelease.Hook{
-		Name: "hooked", Kind: "ConfigMap", Path: "hook.yaml", Events: []helmrelease.HookEvent{event},
+func hookedBy(event engine.HookEvent) *engine.Hook {
+	return &engine.Hook{
+		Name: "hooked", Kind: "ConfigMap", Path: "hook.yaml", Events: []engine.HookEvent{event},
 		Manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hooked, annotations: {helm.sh/hook: " + string(event) + "}}\n",
 	}
 }
@@ -77,35 +76,35 @@ var forgeries = []struct {
 	want  error
 }{
 	{"manifest", func(w *world) {
-		w.forge(release.SecretName("web", 2), func(rls *helmrelease.Release) { rls.Manifest += w.pwn() })
+		w.forge(release.SecretName("web", 2), func(rls *engine.Release) { rls.Manifest += w.pwn() })
 	}, signing.ErrForged},
 	{"hooks", func(w *world) {
-		w.forge(release.SecretName("web", 2), func(rls *helmrelease.Release) {
-			rls.Hooks = []*helmrelease.Hook{hookedBy(helmrelease.HookTest), hookedBy(helmrelease.HookPreDelete), hookedBy(helmrelease.HookPostUpgrade)}
+		w.forge(release.SecretName("web", 2), func(rls *engine.Release) {
+			rls.Hooks = []*engine.Hook{hookedBy(engine.HookTest), hookedBy(engine.HookPreDelete), hookedBy(engine.HookPostUpgrade)}
 		})
 	}, signing.ErrForged},
 	{"values", func(w *world) {
-		w.forge(release.SecretName("web", 2), func(rls *helmrelease.Release) { rls.Config["fail"] = "x" })
+		w.forge(release.SecretName("web", 2), func(rls *engine.Release) { rls.Config["fail"] = "x" })
 	}, signing.ErrForged},
 	{"manifest, signature removed", func(w *world) {
-		w.forge(release.SecretName("web", 2), func(rls *helmrelease.Release) { rls.Manifest += w.pwn() })
+		w.forge(release.SecretName("web", 2), func(rls *engine.Release) { rls.Manifest += w.pwn() })
 		w.patchRecord("v2", `{"metadata": {"labels": {"`+api.LabelSignature+`": null}}}`)
 	}, signing.ErrUnsigned},
 	{"manifest, signature of an unknown key", func(w *world) {
-		w.forge(release.SecretName("web", 2), func(rls *helmrelease.Release) { rls.Manifest += w.pwn() })
+		w.forge(release.SecretName("web", 2), func(rls *engine.Release) { rls.Manifest += w.pwn() })
 		rls, err := release.Decode(w.secret(release.SecretName("web", 2)))
 		w.must(err)
 		w.patchRecord("v2", `{"metadata": {"labels": {"`+api.LabelSignature+`": "`+newTestKeys("x").Sign(release.SignedContent(w.namespace, rls))+`"}}}`)
 	}, signing.ErrUnsigned},
 	{"hooks, signature removed", func(w *world) {
-		w.forge(release.SecretName("web", 2), func(rls *helmrelease.Release) { rls.Hooks = []*helmrelease.Hook{hookedBy(helmrelease.HookPreDelete)} })
+		w.forge(release.SecretName("web", 2), func(rls *engine.Release) { rls.Hooks = []*engine.Hook{hookedBy(engine.HookPreDelete)} })
 		w.patchRecord("v2", `{"metadata": {"labels": {"`+api.LabelSignature+`": null}}}`)
 	}, signing.ErrUnsigned},
 	{"content and signature of revision 1", func(w *world) {
 		first := w.secret(release.SecretName("web", 1))
 		old, err := release.Decode(first)
 		w.must(err)
-		w.forge(release.SecretName("web", 2), func(rls *helmrelease.Release) { *rls = *old })
+		w.forge(release.SecretName("web", 2), func(rls *engine.Release) { *rls = *old })
 		w.patchRecord("v2", `{"metadata": {"labels": {"`+api.LabelSignature+`": "`+first.Labels[api.LabelSignature]+`"}}}`)
 	}, signing.ErrForged},
 	{"labels", func(w *world) {
@@ -213,21 +212,21 @@ func TestForgedRecord_UninstallDeletesOwnedObjects(t *testing.T) {
 func TestRollback_ToForgedRevision(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		forge func(*world, *helmrelease.Release)
+		forge func(*world, *engine.Release)
 		want  string
 	}{
-		{"cluster-scoped object", func(w *world, rls *helmrelease.Release) { rls.Manifest += w.pwn() }, "is cluster-scoped"},
-		{"object that the chart does not render", func(_ *world, rls *helmrelease.Release) {
+		{"cluster-scoped object", func(w *world, rls *engine.Release) { rls.Manifest += w.pwn() }, "is cluster-scoped"},
+		{"object that the chart does not render", func(_ *world, rls *engine.Release) {
 			rls.Manifest += "---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: limits}\nspec: {hard: {pods: \"9999\"}}\n"
 		}, "is not rendered by the chart"},
-		{"other content", func(_ *world, rls *helmrelease.Release) {
+		{"other content", func(_ *world, rls *engine.Release) {
 			rls.Manifest = strings.ReplaceAll(rls.Manifest, `"1"`, `"9"`)
-			rls.Hooks = []*helmrelease.Hook{hookedBy(helmrelease.HookPostRollback), hookedBy(helmrelease.HookPreDelete)}
+			rls.Hooks = []*engine.Hook{hookedBy(engine.HookPostRollback), hookedBy(engine.HookPreDelete)}
 		}, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w, r := forged(t, func(w *world) {
-				w.forge(release.SecretName("web", 1), func(rls *helmrelease.Release) { test.forge(w, rls) })
+				w.forge(release.SecretName("web", 1), func(rls *engine.Release) { test.forge(w, rls) })
 			})
 			warnings := r.collectWarnings()
 			p := &disturbance{}
@@ -264,7 +263,7 @@ func TestRollback_ToForgedRole(t *testing.T) {
 	w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1"))))
 	r := w.request(c, "two", valuesOf("a=2"))
 	w.must(w.helm.Upgrade(t.Context(), r))
-	w.forge(release.SecretName("web", 1), func(rls *helmrelease.Release) {
+	w.forge(release.SecretName("web", 1), func(rls *engine.Release) {
 		rls.Manifest = strings.ReplaceAll(rls.Manifest, "[pods]", "[resourcequotas]")
 	})
 	w.watch()
@@ -326,7 +325,7 @@ func TestSign_RefusesUnprovedRecord(t *testing.T) {
 			w.must(w.plain.CoreV1().ConfigMaps(w.namespace).Delete(w.Context(), "b", metav1.DeleteOptions{}))
 		},
 		"an object was applied with other content": func(w *world) {
-			w.forge(release.SecretName("web", 2), func(rls *helmrelease.Release) {
+			w.forge(release.SecretName("web", 2), func(rls *engine.Release) {
 				rls.Manifest = strings.ReplaceAll(rls.Manifest, `"2"`, `"9"`)
 			})
 		},
@@ -350,13 +349,13 @@ func TestSign_RefusesUnprovedRecord(t *testing.T) {
 
 // The record is of the helm CLI.
 func TestAdopt_ForgedRecordChangesNothing(t *testing.T) {
-	for name, forge := range map[string]func(*world, *helmrelease.Release){
-		"an object that does not exist": func(w *world, rls *helmrelease.Release) { rls.Manifest += w.pwn() },
-		"an object with other content": func(_ *world, rls *helmrelease.Release) {
+	for name, forge := range map[string]func(*world, *engine.Release){
+		"an object that does not exist": func(w *world, rls *engine.Release) { rls.Manifest += w.pwn() },
+		"an object with other content": func(_ *world, rls *engine.Release) {
 			rls.Manifest = strings.ReplaceAll(rls.Manifest, `"1"`, `"9"`)
 		},
-		"hooks that the chart does not have": func(_ *world, rls *helmrelease.Release) {
-			rls.Hooks = []*helmrelease.Hook{hookedBy(helmrelease.HookPreDelete)}
+		"hooks that the chart does not have": func(_ *world, rls *engine.Release) {
+			rls.Hooks = []*engine.Hook{hookedBy(engine.HookPreDelete)}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -364,12 +363,12 @@ func TestAdopt_ForgedRecordChangesNothing(t *testing.T) {
 			c := mapsChart().load(t)
 			w.must(w.helm.Install(t.Context(), w.request(c, "one", valuesOf("a=1")).widely()))
 			// The helm CLI has created the same content.
-			w.forge(release.SecretName("web", 1), func(rls *helmrelease.Release) { forge(w, rls) })
-			stored, err := driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace)).Get(release.SecretName("web", 1))
+			w.forge(release.SecretName("web", 1), func(rls *engine.Release) { forge(w, rls) })
+			stored, err := engine.NewSecretsDriver(w.plain.CoreV1().Secrets(w.namespace)).Get(release.SecretName("web", 1))
 			w.must(err)
 			w.must(w.plain.CoreV1().Secrets(w.namespace).Delete(t.Context(), release.SecretName("web", 1), metav1.DeleteOptions{}))
 			stored.Labels = nil
-			w.must(driver.NewSecrets(w.plain.CoreV1().Secrets(w.namespace)).Create(release.SecretName("web", 1), stored))
+			w.must(engine.NewSecretsDriver(w.plain.CoreV1().Secrets(w.namespace)).Create(release.SecretName("web", 1), stored))
 			w.restart()
 			r := w.request(c, "one", valuesOf("a=1")).widely()
 			w.must(w.helm.Adopt(t.Context(), r))

@@ -9,9 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"helm.sh/helm/v3/pkg/action"
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,6 +17,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -136,7 +134,7 @@ func (c *Client) uninstall(ctx context.Context, r Request) error {
 		history := run.history()
 		store := &uninstallDriver{Driver: run.driver, kube: run.kube, noWait: !r.WaitForDelete && r.MoveTo == "", hooks: !r.DisableHooks,
 			before: sync.OnceValue(func() error { return run.sweepBeforeRecords(history) })}
-		run.config.Releases = storage.Init(store)
+		run.config.Releases = engine.NewStorage(store)
 		if len(history) > 0 && !belongs(history[0], r.Owner) {
 			// Another owner has a release of this name now.
 			history = nil
@@ -210,19 +208,18 @@ func (r *run) sweepAfter(history []release.Record) error {
 // uninstall runs Helm's action, and then deletes the remaining records. Helm deletes a
 // record by the release and revision in its content, not by the name of its Secret.
 func (r *run) uninstall(store *uninstallDriver) error {
-	uninstall := action.NewUninstall(r.config)
+	uninstall := engine.NewUninstall(r.config, r.WaitForDelete)
 	uninstall.Timeout = r.Timeout
 	uninstall.IgnoreNotFound = true
 	uninstall.DisableHooks = r.DisableHooks
 	uninstall.Description = r.Description
-	uninstall.Wait = r.WaitForDelete
 	var refused error
-	store.read = func(newest *helmrelease.Release) error {
+	store.read = func(newest *engine.Release) error {
 		if err := r.refuseProtected(newest); err != nil {
 			refused = err
 			return err
 		}
-		if uninstall.DisableHooks || !hasHooks(newest, helmrelease.HookPreDelete, helmrelease.HookPostDelete) {
+		if uninstall.DisableHooks || !hasHooks(newest, engine.HookPreDelete, engine.HookPostDelete) {
 			return nil
 		}
 		if why := r.driver.Untrusted(r.driver.KeyOf(newest)); why != nil {
@@ -284,15 +281,15 @@ type uninstallDriver struct {
 	// the status after an interruption. hooks reports that hooks run.
 	noWait, hooks bool
 	// read is called with the newest release after it was read. Its error ends the uninstall.
-	read func(*helmrelease.Release) error
+	read func(*engine.Release) error
 	// before is called before a record is deleted.
 	before func() error
 	// unmarked is the release whose status was not written.
-	unmarked *helmrelease.Release
+	unmarked *engine.Release
 }
 
 // Query answers like release.Driver, and passes the newest release to read.
-func (d *uninstallDriver) Query(labels map[string]string) ([]*helmrelease.Release, error) {
+func (d *uninstallDriver) Query(labels map[string]string) ([]*engine.Release, error) {
 	found, err := d.Driver.Query(labels)
 	if err == nil && !d.IsStub(found[0]) {
 		err = d.read(found[0])
@@ -301,9 +298,9 @@ func (d *uninstallDriver) Query(labels map[string]string) ([]*helmrelease.Releas
 }
 
 // Update writes a record, or skips the write of the status uninstalling.
-func (d *uninstallDriver) Update(key string, rls *helmrelease.Release) error {
-	waits := !d.noWait || d.hooks && hasHooks(rls, helmrelease.HookPreDelete, helmrelease.HookPostDelete)
-	if !waits && rls.Info.Status == helmrelease.StatusUninstalling {
+func (d *uninstallDriver) Update(key string, rls *engine.Release) error {
+	waits := !d.noWait || d.hooks && hasHooks(rls, engine.HookPreDelete, engine.HookPostDelete)
+	if !waits && rls.Info.Status == engine.StatusUninstalling {
 		d.unmarked = rls
 		return nil
 	}
@@ -315,7 +312,7 @@ func (d *uninstallDriver) mark() error {
 	if d.unmarked == nil {
 		return nil
 	}
-	d.unmarked.Info.Status = helmrelease.StatusUninstalling
+	d.unmarked.Info.Status = engine.StatusUninstalling
 	err := d.Driver.Update(d.KeyOf(d.unmarked), d.unmarked)
 	if errors.Is(err, release.ErrStale) {
 		// The record no longer exists, or belongs to another release.
@@ -325,7 +322,7 @@ func (d *uninstallDriver) mark() error {
 }
 
 // Delete deletes a record, unless a hook failed.
-func (d *uninstallDriver) Delete(key string) (*helmrelease.Release, error) {
+func (d *uninstallDriver) Delete(key string) (*engine.Release, error) {
 	if d.kube.failedHook != nil {
 		return nil, d.kube.failedHook
 	}
@@ -336,8 +333,8 @@ func (d *uninstallDriver) Delete(key string) (*helmrelease.Release, error) {
 }
 
 // hasHooks reports whether a release has hooks for one of the events.
-func hasHooks(rls *helmrelease.Release, events ...helmrelease.HookEvent) bool {
-	return slices.ContainsFunc(rls.Hooks, func(hook *helmrelease.Hook) bool {
+func hasHooks(rls *engine.Release, events ...engine.HookEvent) bool {
+	return slices.ContainsFunc(rls.Hooks, func(hook *engine.Hook) bool {
 		return sets.New(hook.Events...).HasAny(events...)
 	})
 }

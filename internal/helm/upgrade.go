@@ -4,15 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
-	"helm.sh/helm/v3/pkg/action"
-	helmchart "helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
-	kubefake "helm.sh/helm/v3/pkg/kube/fake"
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
@@ -21,6 +13,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/render"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -55,22 +48,18 @@ func DryRunUpgrade(ctx context.Context, c *chart.Chart, t Trial) (*chart.Rendere
 	// Helm upgrades only a stored, deployed release.
 	over := *t.Over.Helm
 	info := *over.Info
-	info.Status = helmrelease.StatusDeployed
+	info.Status = engine.StatusDeployed
 	over.Info, over.Version = &info, t.Newest
-	releases := storage.Init(driver.NewMemory())
-	if err := releases.Create(&over); err != nil {
+	config := engine.NewConfiguration(engine.Config{
+		Getter:       lookupGetter{ctx: ctx, config: t.Config, scope: watches.LookupAll, namespace: over.Namespace},
+		Capabilities: capabilities,
+	})
+	if err := config.Releases.Create(&over); err != nil {
 		return nil, err
 	}
-	upgrade := action.NewUpgrade(&action.Configuration{
-		RESTClientGetter: lookupGetter{ctx: ctx, config: t.Config, scope: watches.LookupAll, namespace: over.Namespace},
-		KubeClient:       &kubefake.PrintingKubeClient{Out: io.Discard, LogOutput: io.Discard},
-		Releases:         releases,
-		Capabilities:     capabilities,
-		Log:              func(string, ...any) {},
-	})
+	upgrade := engine.NewUpgrade(config)
 	upgrade.Namespace = over.Namespace
-	// lookup reads from the server. Nothing else is sent.
-	upgrade.DryRun, upgrade.DryRunOption = true, "server"
+	engine.DryRunServer(upgrade)
 	upgrade.ResetValues = true
 	upgrade.SkipCRDs, upgrade.SkipSchemaValidation, upgrade.DisableOpenAPIValidation = true, true, true
 	rls, err := upgrade.Run(over.Name, c.Clone(), t.Values)
@@ -81,7 +70,7 @@ func DryRunUpgrade(ctx context.Context, c *chart.Chart, t Trial) (*chart.Rendere
 }
 
 // deploy has Helm store and apply a rendered revision.
-func (r *run) deploy(rendered *helmchart.Chart, act func() (*helmrelease.Release, error)) error {
+func (r *run) deploy(rendered *engine.Chart, act func() (*engine.Release, error)) error {
 	defer r.kube.builder.permit.release()
 	// Helm parses the manifest to sort it, and then builds it. Large manifests are
 	// parsed one at a time.
@@ -93,7 +82,7 @@ func (r *run) deploy(rendered *helmchart.Chart, act func() (*helmrelease.Release
 }
 
 // texts returns the rendered templates of a chart.
-func texts(rendered *helmchart.Chart) []string {
+func texts(rendered *engine.Chart) []string {
 	texts := make([]string, len(rendered.Templates))
 	for i, template := range rendered.Templates {
 		texts[i] = string(template.Data)
@@ -102,9 +91,9 @@ func texts(rendered *helmchart.Chart) []string {
 }
 
 // execute executes the templates of the chart.
-func (r *run) execute(in *chart.Prepared, revision int) (*helmchart.Chart, error) {
+func (r *run) execute(in *chart.Prepared, revision int) (*engine.Chart, error) {
 	return r.Chart.ExecuteTemplates(r.kube.ctx, in, r.client.renderer,
-		chartutil.ReleaseOptions{Name: r.Release, Namespace: r.Namespace, Revision: revision, IsInstall: revision == 1, IsUpgrade: revision > 1},
+		engine.ReleaseOptions{Name: r.Release, Namespace: r.Namespace, Revision: revision, IsInstall: revision == 1, IsUpgrade: revision > 1},
 		r.config.Capabilities, render.Options{Lookup: r.lookup(), InValues: r.Allow.LookupsInValues(), Lend: r.Slot.Release})
 }
 
@@ -148,7 +137,7 @@ func (r *run) upgrade() error {
 	if err := r.deleteRecords(failed); err != nil {
 		return err
 	}
-	upgrade := action.NewUpgrade(r.config)
+	upgrade := engine.NewUpgrade(r.config)
 	upgrade.Namespace = r.Namespace
 	upgrade.Timeout = r.Timeout
 	upgrade.DisableHooks = r.DisableHooks
@@ -159,7 +148,7 @@ func (r *run) upgrade() error {
 	upgrade.SkipSchemaValidation = true
 	// Without it, Helm reuses the values of the last revision if the new ones are empty.
 	upgrade.ResetValues = true
-	return r.deploy(rendered, func() (*helmrelease.Release, error) { return upgrade.Run(r.Release, rendered, r.Values) })
+	return r.deploy(rendered, func() (*engine.Release, error) { return upgrade.Run(r.Release, rendered, r.Values) })
 }
 
 // findLeftovers watches the kinds of the revisions since the last deployed one, so that
@@ -172,7 +161,7 @@ func (r *run) findLeftovers(history []release.Record) error {
 			break
 		}
 		left, err := r.driver.Get(record.Secret)
-		if errors.Is(err, release.ErrCorrupt) || errors.Is(err, driver.ErrReleaseNotFound) {
+		if errors.Is(err, release.ErrCorrupt) || errors.Is(err, engine.ErrReleaseNotFound) {
 			continue
 		}
 		if err != nil {

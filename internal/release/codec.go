@@ -14,9 +14,6 @@ import (
 	"strconv"
 	"sync"
 
-	helmchart "helm.sh/helm/v3/pkg/chart"
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +24,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
 	"github.com/chartwright/chartwright/internal/chart/render"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // MaxRecord is the size limit of a Secret in the API server.
@@ -79,7 +77,7 @@ func (p *pool[T]) get() T {
 func (p *pool[T]) put(one T) { p.pool.Put(one) }
 
 // encode returns the Secret of a release, in Helm's format.
-func encode(key string, rls *helmrelease.Release) (*corev1.Secret, error) {
+func encode(key string, rls *engine.Release) (*corev1.Secret, error) {
 	data, err := Pack(rls)
 	if err != nil {
 		return nil, fmt.Errorf("encode release record %s: %w", key, err)
@@ -105,10 +103,10 @@ func encode(key string, rls *helmrelease.Release) (*corev1.Secret, error) {
 // Pack returns the data for the Secret of a release: base64 of gzip of JSON. It omits
 // the chart's templates and files, which no command of Helm needs later and which are
 // most of the size.
-func Pack(rls *helmrelease.Release) ([]byte, error) {
+func Pack(rls *engine.Release) ([]byte, error) {
 	stored := *rls
 	if rls.Chart != nil {
-		stored.Chart = &helmchart.Chart{Metadata: rls.Chart.Metadata, Values: rls.Chart.Values}
+		stored.Chart = &engine.Chart{Metadata: rls.Chart.Metadata, Values: rls.Chart.Values}
 	}
 	text, err := json.Marshal(&stored)
 	if err != nil {
@@ -131,20 +129,20 @@ func Pack(rls *helmrelease.Release) ([]byte, error) {
 }
 
 // Decode decodes a record. The error is ErrCorrupt if the content cannot be decoded.
-func Decode(secret *corev1.Secret) (*helmrelease.Release, error) {
-	rls := &helmrelease.Release{}
+func Decode(secret *corev1.Secret) (*engine.Release, error) {
+	rls := &engine.Release{}
 	if err := decodeData(secret.Data["release"], rls); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrCorrupt, secret.Name, err)
 	}
 	rls.Labels = maps.Clone(secret.Labels)
-	for _, key := range driver.GetSystemLabels() {
+	for _, key := range engine.SystemLabels() {
 		delete(rls.Labels, key)
 	}
 	return rls, nil
 }
 
 // decodeData decodes the data that Pack returns.
-func decodeData(data []byte, into *helmrelease.Release) error {
+func decodeData(data []byte, into *engine.Release) error {
 	packed, err := base64.StdEncoding.DecodeString(string(data))
 	if err != nil {
 		return err
@@ -168,7 +166,7 @@ func decodeData(data []byte, into *helmrelease.Release) error {
 }
 
 // readRelease decodes the JSON of a release.
-func readRelease(from io.Reader, into *helmrelease.Release) error {
+func readRelease(from io.Reader, into *engine.Release) error {
 	text, err := io.ReadAll(io.LimitReader(from, largeText))
 	if err == nil && len(text) == largeText {
 		largeRecords.Lock()

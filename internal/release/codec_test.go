@@ -14,38 +14,36 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	helmchart "helm.sh/helm/v3/pkg/chart"
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage/driver"
-	helmtime "helm.sh/helm/v3/pkg/time"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 const recordKey = "sh.helm.release.v1.web.v3"
 
 // aRelease returns a release with all fields set.
-func aRelease() *helmrelease.Release {
-	at := helmtime.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	return &helmrelease.Release{
+func aRelease() *engine.Release {
+	at := engine.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	return &engine.Release{
 		Name:      "web",
 		Namespace: "apps",
 		Version:   3,
 		Manifest:  "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n",
 		Config:    map[string]any{"replicas": float64(2), "nothing": nil},
 		Labels:    map[string]string{"team": "a", "chartwright.dev/revision": "3"},
-		Info: &helmrelease.Info{
+		Info: &engine.Info{
 			FirstDeployed: at, LastDeployed: at,
-			Status: helmrelease.StatusDeployed, Description: "Upgrade complete", Notes: "Enjoy.",
+			Status: engine.StatusDeployed, Description: "Upgrade complete", Notes: "Enjoy.",
 		},
-		Hooks: []*helmrelease.Hook{{
+		Hooks: []*engine.Hook{{
 			Name: "job", Kind: "Job", Path: "small/templates/job.yaml", Manifest: "kind: Job\n",
-			Events: []helmrelease.HookEvent{helmrelease.HookPreInstall}, Weight: 3,
-			LastRun: helmrelease.HookExecution{StartedAt: at, CompletedAt: at, Phase: helmrelease.HookPhaseSucceeded},
+			Events: []engine.HookEvent{engine.HookPreInstall}, Weight: 3,
+			LastRun: engine.HookExecution{StartedAt: at, CompletedAt: at, Phase: engine.HookPhaseSucceeded},
 		}},
-		Chart: &helmchart.Chart{
-			Metadata: &helmchart.Metadata{Name: "small", Version: "1.2.3", AppVersion: "9", APIVersion: "v2"},
+		Chart: &engine.Chart{
+			Metadata: &engine.Metadata{Name: "small", Version: "1.2.3", AppVersion: "9", APIVersion: "v2"},
 			Values:   map[string]any{"greeting": "hello"},
 		},
 	}
@@ -53,12 +51,12 @@ func aRelease() *helmrelease.Release {
 
 // sameRelease compares the stored fields.
 var sameRelease = cmp.Options{
-	cmpopts.IgnoreUnexported(helmchart.Chart{}),
+	cmpopts.IgnoreUnexported(engine.Chart{}),
 	cmpopts.EquateEmpty(),
-	cmp.Transformer("utc", func(t helmtime.Time) time.Time { return t.Time.UTC() }),
+	cmp.Transformer("utc", func(t engine.Time) time.Time { return t.Time.UTC() }),
 }
 
-func mustEncode(t *testing.T, rls *helmrelease.Release) *corev1.Secret {
+func mustEncode(t *testing.T, rls *engine.Release) *corev1.Secret {
 	t.Helper()
 	secret, err := encode(recordKey, rls)
 	if err != nil {
@@ -88,8 +86,8 @@ func TestCodecRoundTrip(t *testing.T) {
 
 func TestEncode_DoesNotChangeRelease(t *testing.T) {
 	rls := aRelease()
-	rls.Chart.Templates = []*helmchart.File{{Name: "templates/a.yaml", Data: []byte("secret-template")}}
-	rls.Chart.Files = []*helmchart.File{{Name: "files/a.txt", Data: []byte("secret-file")}}
+	rls.Chart.Templates = []*engine.File{{Name: "templates/a.yaml", Data: []byte("secret-template")}}
+	rls.Chart.Files = []*engine.File{{Name: "files/a.txt", Data: []byte("secret-file")}}
 	rls.Chart.Schema = []byte(`{"title": "secret-schema"}`)
 	secret := mustEncode(t, rls)
 	if len(rls.Chart.Templates) != 1 || len(rls.Chart.Files) != 1 || rls.Labels["name"] != "" {
@@ -131,7 +129,7 @@ func unpack(t *testing.T, secret *corev1.Secret) string {
 func TestEncode_ReadableByHelm(t *testing.T) {
 	secret := mustEncode(t, aRelease())
 	secret.Namespace = "apps"
-	theirs := driver.NewSecrets(fake.NewClientset(secret).CoreV1().Secrets("apps"))
+	theirs := engine.NewSecretsDriver(fake.NewClientset(secret).CoreV1().Secrets("apps"))
 	got, err := theirs.Get(recordKey)
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +145,7 @@ func TestEncode_ReadableByHelm(t *testing.T) {
 
 func TestDecode_RecordOfHelm(t *testing.T) {
 	secrets := fake.NewClientset().CoreV1().Secrets("apps")
-	if err := driver.NewSecrets(secrets).Create(recordKey, aRelease()); err != nil {
+	if err := engine.NewSecretsDriver(secrets).Create(recordKey, aRelease()); err != nil {
 		t.Fatal(err)
 	}
 	secret, err := secrets.Get(t.Context(), recordKey, metav1.GetOptions{})

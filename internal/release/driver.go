@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
-	"helm.sh/helm/v3/pkg/storage/driver"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release/signing"
 )
 
@@ -43,19 +42,19 @@ type Driver struct {
 	VerifiedOnly bool
 	// Manifests and Hooks are those of the verified records that were read.
 	Manifests []string
-	Hooks     []*helmrelease.Hook
+	Hooks     []*engine.Hook
 	// AllHooks holds the hooks of all records that were read.
-	AllHooks []*helmrelease.Hook
-	stubs    map[*helmrelease.Release]bool
+	AllHooks []*engine.Hook
+	stubs    map[*engine.Release]bool
 	// ahead holds the results of ReadAhead.
-	ahead map[string]*helmrelease.Release
+	ahead map[string]*engine.Release
 	// Check is called before a new revision is stored; its error ends the action. It may
 	// be nil.
-	Check func(*helmrelease.Release) error
+	Check func(*engine.Release) error
 	// Created is the revision that the action has stored, or 0. Pending is its release,
 	// which Helm continues to change.
 	Created int
-	Pending *helmrelease.Release
+	Pending *engine.Release
 	// ReadErr is the error of reading the history or of Check. Helm treats a history
 	// that cannot be read as empty.
 	ReadErr error
@@ -84,7 +83,7 @@ type DriverConfig struct {
 	// Timeout limits the time in which failed writes of records are repeated.
 	Timeout time.Duration
 	// Lookups returns the annotation with the template lookups of a new revision.
-	Lookups func(*helmrelease.Release) (string, error)
+	Lookups func(*engine.Release) (string, error)
 	// Trust accepts all records without verification, and signs none. It is for plans, which
 	// store no records and have no key.
 	Trust bool
@@ -100,23 +99,23 @@ func NewDriver(ctx context.Context, config DriverConfig) *Driver {
 		Versions:     map[string]string{},
 		Annotations:  map[string]map[string]string{},
 		unverified:   map[string]error{},
-		stubs:        map[*helmrelease.Release]bool{},
-		ahead:        map[string]*helmrelease.Release{},
+		stubs:        map[*engine.Release]bool{},
+		ahead:        map[string]*engine.Release{},
 	}
 }
 
 // IsStub reports whether Query returned a release without reading its record.
-func (d *Driver) IsStub(rls *helmrelease.Release) bool { return d.stubs[rls] }
+func (d *Driver) IsStub(rls *engine.Release) bool { return d.stubs[rls] }
 
-var _ driver.Driver = (*Driver)(nil)
+var _ engine.Driver = (*Driver)(nil)
 
 // Name returns the name of Helm's driver with the same format.
-func (d *Driver) Name() string { return driver.SecretsDriverName }
+func (d *Driver) Name() string { return engine.SecretsDriverName }
 
 // Get reads and verifies one record. It also returns a record that cannot be verified;
 // see Untrusted. A record that cannot be decoded is set aside, and the error is both
 // ErrCorrupt and ErrStale.
-func (d *Driver) Get(key string) (rls *helmrelease.Release, err error) {
+func (d *Driver) Get(key string) (rls *engine.Release, err error) {
 	defer RecoverPanic(&err)
 	if rls = d.ahead[key]; rls != nil {
 		delete(d.ahead, key)
@@ -124,7 +123,7 @@ func (d *Driver) Get(key string) (rls *helmrelease.Release, err error) {
 	}
 	secret, err := d.Secrets.Get(d.Ctx, key, metav1.GetOptions{})
 	if apply.AnswerOf(err) == apply.Gone {
-		return nil, driver.ErrReleaseNotFound
+		return nil, engine.ErrReleaseNotFound
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read release record %s: %w", key, err)
@@ -153,7 +152,7 @@ func (d *Driver) Get(key string) (rls *helmrelease.Release, err error) {
 
 // ReadAhead reads a record that Helm reads next: the next Get of the record returns the
 // same release without a request. The caller must not change the release.
-func (d *Driver) ReadAhead(key string) (*helmrelease.Release, error) {
+func (d *Driver) ReadAhead(key string) (*engine.Release, error) {
 	rls, err := d.Get(key)
 	if err == nil {
 		d.ahead[key] = rls
@@ -162,14 +161,14 @@ func (d *Driver) ReadAhead(key string) (*helmrelease.Release, error) {
 }
 
 // List is not used by any action.
-func (d *Driver) List(func(*helmrelease.Release) bool) ([]*helmrelease.Release, error) {
+func (d *Driver) List(func(*engine.Release) bool) ([]*engine.Release, error) {
 	return nil, errors.New("listing all releases is not supported")
 }
 
 // Query returns all revisions of a release, or only those with a status, newest first.
-func (d *Driver) Query(labels map[string]string) (found []*helmrelease.Release, err error) {
+func (d *Driver) Query(labels map[string]string) (found []*engine.Release, err error) {
 	defer func() {
-		if err != nil && !errors.Is(err, driver.ErrReleaseNotFound) && d.ReadErr == nil {
+		if err != nil && !errors.Is(err, engine.ErrReleaseNotFound) && d.ReadErr == nil {
 			d.ReadErr = err
 		}
 	}()
@@ -183,7 +182,7 @@ func (d *Driver) Query(labels map[string]string) (found []*helmrelease.Release, 
 			continue
 		}
 		full, err := d.Get(r.Secret)
-		if errors.Is(err, driver.ErrReleaseNotFound) {
+		if errors.Is(err, engine.ErrReleaseNotFound) {
 			// The watch does not report the deletion if it never reported the record.
 			d.Index.Remove(r)
 			return nil, fmt.Errorf("%w: record %s no longer exists", ErrStale, r.Secret)
@@ -194,17 +193,17 @@ func (d *Driver) Query(labels map[string]string) (found []*helmrelease.Release, 
 		found = append(found, full)
 	}
 	if len(found) == 0 {
-		return nil, driver.ErrReleaseNotFound
+		return nil, engine.ErrReleaseNotFound
 	}
 	return found, nil
 }
 
-func (d *Driver) stub(r Record) *helmrelease.Release {
-	stub := &helmrelease.Release{
+func (d *Driver) stub(r Record) *engine.Release {
+	stub := &engine.Release{
 		Name:      r.Release,
 		Namespace: r.Namespace,
 		Version:   r.Revision,
-		Info:      &helmrelease.Info{Status: helmrelease.Status(r.Status)},
+		Info:      &engine.Info{Status: engine.Status(r.Status)},
 	}
 	d.stubs[stub] = true
 	return stub
@@ -212,7 +211,7 @@ func (d *Driver) stub(r Record) *helmrelease.Release {
 
 // Create stores a new revision. The name of the Secret prevents two writers from acting
 // on a release at the same time.
-func (d *Driver) Create(key string, rls *helmrelease.Release) (err error) {
+func (d *Driver) Create(key string, rls *engine.Release) (err error) {
 	defer RecoverPanic(&err)
 	if d.Check != nil {
 		if err := d.Check(rls); err != nil {
@@ -254,10 +253,10 @@ func (d *Driver) Create(key string, rls *helmrelease.Release) (err error) {
 
 // Update writes a record. It may continue for the grace period after the context of the
 // action has ended.
-func (d *Driver) Update(key string, rls *helmrelease.Release) (err error) {
+func (d *Driver) Update(key string, rls *engine.Release) (err error) {
 	defer d.keepWriteErr(&err)
 	defer RecoverPanic(&err)
-	if d.WriteErr != nil && rls.Info.Status == helmrelease.StatusDeployed {
+	if d.WriteErr != nil && rls.Info.Status == engine.StatusDeployed {
 		// Helm only logs that it could not mark the previous revision as superseded. Two
 		// revisions would be deployed.
 		return d.WriteErr
@@ -265,16 +264,16 @@ func (d *Driver) Update(key string, rls *helmrelease.Release) (err error) {
 	if d.stubs[rls] {
 		return fmt.Errorf("internal error: record %s is a stub and must not be written", key)
 	}
-	if known, _ := d.Index.Get(d.Namespace, key); known.Status == api.StatusFailed && rls.Info.Status == helmrelease.StatusSuperseded {
+	if known, _ := d.Index.Get(d.Namespace, key); known.Status == api.StatusFailed && rls.Info.Status == engine.StatusSuperseded {
 		// After a successful revision, Helm marks the previous one as superseded. A
 		// revision that failed must not look as if it had been deployed.
-		rls.Info.Status = helmrelease.StatusFailed
+		rls.Info.Status = engine.StatusFailed
 	}
 	secret, err := encode(key, rls)
 	if err != nil {
 		return err
 	}
-	if d.NeverReady && rls.Info.Status == helmrelease.StatusSuperseded {
+	if d.NeverReady && rls.Info.Status == engine.StatusSuperseded {
 		secret.Labels[api.LabelNeverReady] = "true"
 	}
 	// A record that cannot be verified keeps its signature.
@@ -299,7 +298,7 @@ func (d *Driver) Update(key string, rls *helmrelease.Release) (err error) {
 
 // Delete deletes a record, but not another one that has its name meanwhile: then the error is
 // ErrStale. Helm does not use the returned release.
-func (d *Driver) Delete(key string) (rls *helmrelease.Release, err error) {
+func (d *Driver) Delete(key string) (rls *engine.Release, err error) {
 	defer d.keepWriteErr(&err)
 	defer RecoverPanic(&err)
 	var options metav1.DeleteOptions
@@ -317,7 +316,7 @@ func (d *Driver) Delete(key string) (rls *helmrelease.Release, err error) {
 	if isKnown {
 		d.Index.Remove(known)
 	}
-	return &helmrelease.Release{Info: &helmrelease.Info{}}, nil
+	return &engine.Release{Info: &engine.Info{}}, nil
 }
 
 // RemoveOwnerReference removes the ownerReference to an owner from a record, so that
@@ -337,15 +336,15 @@ func (d *Driver) RemoveOwnerReference(record Record, owner types.UID) error {
 
 // inventoryOf returns the inventory for the record of the revision that this action
 // deployed. Other records have none.
-func (d *Driver) inventoryOf(rls *helmrelease.Release) Inventory {
-	if rls.Info.Status != helmrelease.StatusDeployed || rls.Version != d.Created {
+func (d *Driver) inventoryOf(rls *engine.Release) Inventory {
+	if rls.Info.Status != engine.StatusDeployed || rls.Version != d.Created {
 		return Inventory{}
 	}
 	return d.Inventory()
 }
 
 // KeyOf returns the name of the Secret of a revision.
-func (d *Driver) KeyOf(rls *helmrelease.Release) string {
+func (d *Driver) KeyOf(rls *engine.Release) string {
 	return SecretName(rls.Name, rls.Version)
 }
 

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // Labels that Helm puts on its release Secrets.
@@ -49,7 +49,7 @@ type Description struct {
 }
 
 // setChart describes the chart of a release.
-func (d *Description) setChart(rls *helmrelease.Release) {
+func (d *Description) setChart(rls *engine.Release) {
 	if rls.Chart != nil && rls.Chart.Metadata != nil {
 		m := rls.Chart.Metadata
 		d.Chart, d.ChartVersion, d.AppVersion = m.Name, m.Version, m.AppVersion

@@ -10,10 +10,10 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release/signing"
 )
 
@@ -27,7 +27,7 @@ var ErrNoKey = errors.New("the operator has no signing key yet, so release recor
 
 // SignedContent returns the content that the signature of a record covers, with values
 // and texts as they are after storing and reading.
-func SignedContent(namespace string, rls *helmrelease.Release) signing.Content {
+func SignedContent(namespace string, rls *engine.Release) signing.Content {
 	content := signing.Content{
 		Namespace: namespace,
 		Release:   rls.Name,
@@ -47,7 +47,7 @@ func SignedContent(namespace string, rls *helmrelease.Release) signing.Content {
 // HookDefinitions returns the sorted digests of hooks. They omit what the helm CLI
 // changes without changing the release: when and how hooks ran, the order of the hooks,
 // and the default delete policy.
-func HookDefinitions(hooks []*helmrelease.Hook) []string {
+func HookDefinitions(hooks []*engine.Hook) []string {
 	definitions := make([]string, len(hooks))
 	definition := encodings.get()
 	defer encodings.put(definition)
@@ -63,7 +63,7 @@ func HookDefinitions(hooks []*helmrelease.Hook) []string {
 		definition.addNumber(float64(hook.Weight))
 		policies := hook.DeletePolicies
 		if len(policies) == 0 {
-			policies = []helmrelease.HookDeletePolicy{helmrelease.HookBeforeHookCreation}
+			policies = []engine.HookDeletePolicy{engine.HookBeforeHookCreation}
 		}
 		for _, policy := range policies {
 			definition.addText(string(policy))
@@ -84,7 +84,7 @@ func storedText(text string) string {
 }
 
 // sign adds the signature of a release to its Secret.
-func (d *Driver) sign(secret *corev1.Secret, rls *helmrelease.Release) error {
+func (d *Driver) sign(secret *corev1.Secret, rls *engine.Release) error {
 	if d.Trust {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (d *Driver) sign(secret *corev1.Secret, rls *helmrelease.Release) error {
 }
 
 // verify returns nil if this operator signed the content of a record.
-func (d *Driver) verify(secret *corev1.Secret, rls *helmrelease.Release) error {
+func (d *Driver) verify(secret *corev1.Secret, rls *engine.Release) error {
 	if d.Trust {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (e *canonicalEncoding) addNumber(number float64) {
 }
 
 // Accept marks a record that was read as verified.
-func (d *Driver) Accept(key string, rls *helmrelease.Release) {
+func (d *Driver) Accept(key string, rls *engine.Release) {
 	delete(d.unverified, key)
 	d.Manifests = append(d.Manifests, rls.Manifest)
 	d.Hooks = append(d.Hooks, rls.Hooks...)

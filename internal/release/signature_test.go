@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
-
 	"github.com/chartwright/chartwright/internal/api"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release/signing"
 )
 
@@ -56,7 +55,7 @@ func TestContent_DistinguishesValues(t *testing.T) {
 }
 
 // largeRelease is a release of 100 KiB as JSON.
-func largeRelease(tb testing.TB) *helmrelease.Release {
+func largeRelease(tb testing.TB) *engine.Release {
 	tb.Helper()
 	rls := aRelease()
 	rls.Labels = map[string]string{api.LabelOwnerUID: "11111111-2222-3333-4444-555555555555", api.LabelInputDigest: strings.Repeat("a", 63)}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // WithFinished adds the finished Jobs to the inventory of a record, and computes the
@@ -122,7 +122,7 @@ func NewStamp(owner apply.Owner, digests Digests, marks Marks) Stamp {
 
 // Mark sets Chartwright's labels on a new revision and removes those that Helm copied
 // from an older one.
-func (s Stamp) Mark(rls *helmrelease.Release) {
+func (s Stamp) Mark(rls *engine.Release) {
 	labels := map[string]string{}
 	maps.Copy(labels, rls.Labels)
 	maps.DeleteFunc(labels, func(key, _ string) bool { return strings.HasPrefix(key, api.Domain+"/") })
@@ -145,7 +145,7 @@ func (s Stamp) Mark(rls *helmrelease.Release) {
 
 // Annotate sets the annotations with the data that the status reports and that does not
 // fit into labels.
-func (s Stamp) Annotate(secret *corev1.Secret, rls *helmrelease.Release, inventory Inventory) {
+func (s Stamp) Annotate(secret *corev1.Secret, rls *engine.Release, inventory Inventory) {
 	description := Description{Description: api.Truncate(s.Redact(rls.Info.Description), MaxDescription), NoHooks: len(rls.Hooks) == 0}
 	description.setChart(rls)
 	if !rls.Info.LastDeployed.IsZero() {

@@ -5,12 +5,12 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 func TestStamp(t *testing.T) {
@@ -51,7 +51,7 @@ func TestStamp(t *testing.T) {
 	if other := NewStamp(owner, Digests{}, Marks{}); other.Action == s.Action || s.Action == "" {
 		t.Error("two actions have one id")
 	}
-	s.Annotate(secret, &helmrelease.Release{Info: &helmrelease.Info{}}, Inventory{})
+	s.Annotate(secret, &engine.Release{Info: &engine.Info{}}, Inventory{})
 	if r, _ := FromMeta(secret); !r.Deployed.IsZero() || r.Chart != "" {
 		t.Errorf("a release without a chart and a time: %+v", r.Description)
 	}
@@ -61,7 +61,7 @@ func TestStamp_AnnotationContainsNoSecret(t *testing.T) {
 	secret := &corev1.Secret{}
 	// Truncation must not leave half of a secret.
 	text := strings.Repeat("x", MaxDescription-len("…")-5) + canary
-	rls := &helmrelease.Release{Info: &helmrelease.Info{Description: text}}
+	rls := &engine.Release{Info: &engine.Info{Description: text}}
 	Stamp{Redact: hideCanary}.Annotate(secret, rls, Inventory{})
 	if got := secret.Annotations[AnnotationRelease]; strings.Contains(got, canary[:4]) || !strings.Contains(got, "x…") {
 		t.Errorf("%s", got)

@@ -8,12 +8,12 @@ import (
 	"regexp"
 	"strings"
 
-	helmrelease "helm.sh/helm/v3/pkg/release"
 	corev1 "k8s.io/api/core/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/values"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // Stored is a revision with the content of its record.
@@ -24,7 +24,7 @@ type Stored struct {
 	// Values are the values that were given to the chart.
 	Values map[string]any
 
-	Helm *helmrelease.Release
+	Helm *engine.Release
 }
 
 // ReadRecord decodes the record in a Secret. The error is ErrCorrupt if it cannot be

@@ -17,12 +17,11 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
-	helmchart "helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/provenance"
 	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // Chart is a fetched chart.
@@ -242,7 +241,7 @@ func satisfies(version, requested string) error {
 }
 
 // readMetadata returns the content of Chart.yaml in a .tgz.
-func readMetadata(archive []byte) (*helmchart.Metadata, error) {
+func readMetadata(archive []byte) (*engine.Metadata, error) {
 	const advice = "want a .tgz as 'helm package' writes it"
 	data, err := chart.ArchiveMetadata(bytes.NewReader(archive))
 	switch {
@@ -259,8 +258,8 @@ func readMetadata(archive []byte) (*helmchart.Metadata, error) {
 	return parseMetadata(data)
 }
 
-func parseMetadata(data []byte) (*helmchart.Metadata, error) {
-	metadata := &helmchart.Metadata{}
+func parseMetadata(data []byte) (*engine.Metadata, error) {
+	metadata := &engine.Metadata{}
 	err := yaml.Unmarshal(data, metadata)
 	if err == nil {
 		err = metadata.Validate()
@@ -278,7 +277,7 @@ func missingProvenance(file string, err error) *Error {
 // verify returns the signer of a chart. Helm verifies files, so it needs a temporary
 // folder.
 func (d download) verify(o Options) (string, error) {
-	keys, err := provenance.NewFromKeyring(o.Keyring, "")
+	keys, err := engine.NewSignatory(o.Keyring, "")
 	if err != nil {
 		return "", problem(ReasonSignature, fmt.Sprintf("the keyring %s cannot be read: %v", o.Keyring, err), "set "+o.Settings.Keyring+" to a file that 'gpg --export' writes", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"helm.sh/helm/v3/pkg/cli"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // Options say how to fetch a chart. The zero value fetches public charts over HTTPS.
@@ -76,7 +76,7 @@ type Helm struct {
 // UserHelm returns the files of the user's Helm, according to Helm's environment
 // variables.
 func UserHelm() *Helm {
-	env := cli.New()
+	env := engine.NewSettings()
 	return &Helm{Repositories: env.RepositoryConfig, RegistryConfig: env.RegistryConfig}
 }
 

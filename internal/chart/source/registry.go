@@ -9,10 +9,11 @@ import (
 	"regexp"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/registry"
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
+
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // fetchOCI downloads a chart from an OCI registry.
@@ -32,9 +33,9 @@ func (c *client) fetchOCI(ctx context.Context, r Reference) (download, error) {
 	if err := c.options.BeforeDownload(ctx); err != nil {
 		return download{}, c.explain(host, err)
 	}
-	options := []registry.PullOption{registry.PullOptWithChart(true)}
+	options := []engine.PullOption{engine.PullChart(true)}
 	if c.options.Keyring != "" {
-		options = append(options, registry.PullOptWithProv(true), registry.PullOptIgnoreMissingProv(true))
+		options = append(options, engine.PullProvenance(true), engine.PullWithoutProvenance(true))
 	}
 	// By digest, because the tag can move.
 	result, err := helm.Pull(r.OCI+"@"+manifest, options...)
@@ -61,22 +62,22 @@ func located(r Reference, tag string) string {
 }
 
 // registry returns Helm's client for the registry of a reference.
-func (c *client) registry(r Reference) (*registry.Client, error) {
+func (c *client) registry(r Reference) (*engine.RegistryClient, error) {
 	credential, err := c.credential(r.Host())
 	if err != nil {
 		return nil, err
 	}
-	options := []registry.ClientOption{
-		registry.ClientOptHTTPClient(&c.Client),
-		registry.ClientOptAuthorizer(auth.Client{Client: &c.Client, Cache: auth.NewCache(), Credential: credential}),
+	options := []engine.RegistryOption{
+		engine.RegistryHTTPClient(&c.Client),
+		engine.RegistryAuthorizer(auth.Client{Client: &c.Client, Cache: auth.NewCache(), Credential: credential}),
 		// The authorizer has the credentials. Without this option, Helm's client reads
 		// the files of the user.
-		registry.ClientOptCredentialsFile(os.DevNull),
+		engine.RegistryCredentialsFile(os.DevNull),
 	}
 	if c.plainHTTP(r.Host()) {
-		options = append(options, registry.ClientOptPlainHTTP())
+		options = append(options, engine.RegistryPlainHTTP())
 	}
-	return registry.NewClient(options...)
+	return engine.NewRegistryClient(options...)
 }
 
 // credential returns the function that finds credentials for a host: those of the options,
@@ -118,7 +119,7 @@ var validTag = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+\-]{0,127}$`)
 
 // resolve returns the tag of a version, and the digest of its manifest. The tag is empty if
 // the reference has only a digest.
-func (c *client) resolve(helm *registry.Client, r Reference) (tag, manifest string, err error) {
+func (c *client) resolve(helm *engine.RegistryClient, r Reference) (tag, manifest string, err error) {
 	if r.Version == "" && r.Digest != "" {
 		return "", r.Digest, nil
 	}
@@ -139,7 +140,7 @@ func (c *client) resolve(helm *registry.Client, r Reference) (tag, manifest stri
 		}
 		return "", "", explained
 	}
-	if tag, err = registry.GetTagMatchingVersionOrConstraint(tags, r.Version); err != nil {
+	if tag, err = engine.MatchingTag(tags, r.Version); err != nil {
 		return "", "", noVersion(r.Version, tags, c.options.Settings, err)
 	}
 	found, err := helm.Resolve(tagged(r, tag))

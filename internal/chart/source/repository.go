@@ -13,10 +13,10 @@ import (
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v3/pkg/repo"
 	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/chart/boundedyaml"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
 // fromHelm replaces the name of a repository by its URL, and adds the options that
@@ -32,13 +32,13 @@ func (o Options) fromHelm(r Reference) (Reference, Options, error) {
 	case o.Helm == nil, r.Path != "", r.OCI != "":
 		return r, o, nil
 	}
-	file, err := repo.LoadFile(o.Helm.Repositories)
+	file, err := engine.LoadRepositoryFile(o.Helm.Repositories)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !named {
 		// Helm's file matters only for references that name a repository.
 		return r, o, nil
 	}
 	if file == nil {
-		file = &repo.File{}
+		file = &engine.RepositoryFile{}
 	}
 	entry := owner(file, r)
 	if entry == nil && named {
@@ -63,7 +63,7 @@ func (o Options) fromHelm(r Reference) (Reference, Options, error) {
 }
 
 // owner returns the repository of a reference in Helm's file, or nil.
-func owner(file *repo.File, r Reference) *repo.Entry {
+func owner(file *engine.RepositoryFile, r Reference) *engine.RepositoryEntry {
 	target := cmp.Or(r.URL, r.Repo)
 	for _, entry := range file.Repositories {
 		base := strings.TrimSuffix(entry.URL, "/")
@@ -75,7 +75,7 @@ func owner(file *repo.File, r Reference) *repo.Entry {
 }
 
 // with adds the options of a repository in Helm's file, where they are not set.
-func (o Options) with(entry *repo.Entry) (Options, error) {
+func (o Options) with(entry *engine.RepositoryEntry) (Options, error) {
 	if !o.withCredentials() && entry.Username != "" {
 		o.Username, o.Password, o.PassCredentials = entry.Username, entry.Password, o.PassCredentials || entry.PassCredentialsAll
 	}
@@ -112,7 +112,7 @@ func (c *client) fetchIndexed(ctx context.Context, r Reference) (download, error
 	if len(version.URLs) == 0 {
 		return download{}, problem(ReasonNotFound, fmt.Sprintf("the index of %s has no URL for version %s", redact(r.Repo), version.Version), "set another version", nil)
 	}
-	location, err := repo.ResolveReferenceURL(r.Repo, version.URLs[0])
+	location, err := engine.ResolveReferenceURL(r.Repo, version.URLs[0])
 	if err != nil {
 		return download{}, problem(ReasonNotFound, "the index has a URL that is not valid", "report it to the owner of the repository", err)
 	}
@@ -174,8 +174,8 @@ func (c *client) fetchListed(ctx context.Context, location string) (download, er
 }
 
 // index downloads the index of a repository.
-func (c *client) index(ctx context.Context, base string) (*repo.IndexFile, error) {
-	location, err := repo.ResolveReferenceURL(base, "index.yaml")
+func (c *client) index(ctx context.Context, base string) (*engine.RepositoryIndex, error) {
+	location, err := engine.ResolveReferenceURL(base, "index.yaml")
 	if err != nil {
 		return nil, problem(ReasonInvalid, "the URL of the repository is not valid", "want https://HOST/PATH", err)
 	}
@@ -194,7 +194,7 @@ func (c *client) index(ctx context.Context, base string) (*repo.IndexFile, error
 	if err := (boundedyaml.Limits{Bytes: 4 * int(c.options.MaxIndexBytes), Values: int(c.options.MaxIndexBytes / bytesPerValue)}).Check(string(data)); err != nil {
 		return nil, problem(ReasonTooLarge, redact(location)+": "+err.Error(), "use the URL of the chart, or a registry", err)
 	}
-	index := &repo.IndexFile{}
+	index := &engine.RepositoryIndex{}
 	if json.Valid(data) {
 		err = json.Unmarshal(data, index)
 	} else {
@@ -204,7 +204,7 @@ func (c *client) index(ctx context.Context, base string) (*repo.IndexFile, error
 		return nil, problem(ReasonInvalid, redact(location)+" is not the index of a chart repository", "check the URL of the repository", err)
 	}
 	for name, versions := range index.Entries {
-		index.Entries[name] = slices.DeleteFunc(versions, func(v *repo.ChartVersion) bool { return v == nil || v.Metadata == nil })
+		index.Entries[name] = slices.DeleteFunc(versions, func(v *engine.RepositoryChart) bool { return v == nil || v.Metadata == nil })
 	}
 	index.SortEntries()
 	return index, nil
@@ -215,7 +215,7 @@ func (c *client) index(ctx context.Context, base string) (*repo.IndexFile, error
 const bytesPerValue = 12
 
 // pick returns the version of a chart in an index.
-func (c *client) pick(index *repo.IndexFile, r Reference) (*repo.ChartVersion, error) {
+func (c *client) pick(index *engine.RepositoryIndex, r Reference) (*engine.RepositoryChart, error) {
 	found, err := index.Get(r.Name, r.Version)
 	if err == nil {
 		return found, nil
