@@ -170,7 +170,7 @@ func (b *builder) document(document *unstructured.Unstructured) (engine.Resource
 			continue
 		}
 		if hook {
-			info.Source = sourceHook
+			info.Source = engine.HookSource
 		}
 		list = append(list, info)
 	}

@@ -155,8 +155,8 @@ func (w *faultyWorld) installByCLI() {
 	dir := w.TempDir()
 	flags.Namespace, flags.CacheDir = &w.namespace, &dir
 	flags.WrapConfigFn = func(*rest.Config) *rest.Config { return rest.CopyConfig(apiServer.config) }
-	config := &engine.Configuration{}
-	w.must(config.Init(flags, w.namespace, "secrets", func(string, ...any) {}))
+	config, err := engine.NewCLIConfiguration(flags, w.namespace)
+	w.must(err)
 	install := engine.NewInstall(config)
 	install.ReleaseName, install.Namespace, install.DisableHooks, install.SkipCRDs = "web", w.namespace, true, true
 	// Reading the schemas of all kinds takes seconds.

@@ -54,7 +54,7 @@ func small() files {
 
 // aRelease returns a release with all fields set.
 func aRelease() *engine.Release {
-	at := engine.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	at := engine.At(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	return &engine.Release{
 		Name:      "web",
 		Namespace: "apps",

@@ -168,8 +168,8 @@ func (k *kubeClient) checkHookOwner(o apply.Object, live *metav1.PartialObjectMe
 		}
 		made := live.GetCreationTimestamp()
 		for _, hook := range hooks[apply.KeyOf(o)] {
-			began, ended := hook.LastRun.StartedAt, hook.LastRun.CompletedAt
-			if !began.IsZero() && made.After(began.Time.Add(-clockSkew)) && (ended.IsZero() || made.Time.Before(ended.Time.Add(clockSkew))) {
+			began, ended := engine.GoTime(hook.LastRun.StartedAt), engine.GoTime(hook.LastRun.CompletedAt)
+			if !began.IsZero() && made.After(began.Add(-clockSkew)) && (ended.IsZero() || made.Time.Before(ended.Add(clockSkew))) {
 				return nil
 			}
 		}

@@ -14,14 +14,11 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
-// sourceHook is the Source of objects that were built from a hook.
-const sourceHook = "hook"
-
-// isHook reports whether an object was built from a hook. The annotations of the object
-// do not show it, because items of a list have none.
-func isHook(info *resource.Info) bool { return info.Source == sourceHook }
+// isHook reports whether an object was built from a hook.
+func isHook(info *resource.Info) bool { return info.Source == engine.HookSource }
 
 // waitForHook waits until a Job is complete or a Pod succeeded. Hooks of other kinds
 // are complete when they are created.

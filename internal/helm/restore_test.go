@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +20,6 @@ import (
 func (w *world) byCLI(change func(*engine.Release)) {
 	w.Helper()
 	cli := engine.NewSecretsDriver(w.plain.CoreV1().Secrets(w.namespace))
-	cli.Log = func(string, ...any) {}
 	key := release.SecretName("web", 2)
 	stored, err := cli.Get(key)
 	w.must(err)
@@ -33,7 +33,7 @@ func asTests(phase engine.HookPhase) func(*engine.Release) {
 	return func(rls *engine.Release) {
 		for _, hook := range rls.Hooks {
 			hook.DeletePolicies = []engine.HookDeletePolicy{engine.HookBeforeHookCreation}
-			hook.LastRun = engine.HookExecution{StartedAt: engine.Now(), CompletedAt: engine.Now(), Phase: phase}
+			hook.LastRun = engine.HookExecution{StartedAt: engine.At(time.Now()), CompletedAt: engine.At(time.Now()), Phase: phase}
 		}
 		// With a filter, the hooks have another order.
 		rls.Hooks = append(rls.Hooks[1:], rls.Hooks[0])

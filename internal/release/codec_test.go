@@ -25,7 +25,7 @@ const recordKey = "sh.helm.release.v1.web.v3"
 
 // aRelease returns a release with all fields set.
 func aRelease() *engine.Release {
-	at := engine.Time{Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	at := engine.At(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	return &engine.Release{
 		Name:      "web",
 		Namespace: "apps",
@@ -53,7 +53,7 @@ func aRelease() *engine.Release {
 var sameRelease = cmp.Options{
 	cmpopts.IgnoreUnexported(engine.Chart{}),
 	cmpopts.EquateEmpty(),
-	cmp.Transformer("utc", func(t engine.Time) time.Time { return t.Time.UTC() }),
+	cmp.Transformer("utc", func(t engine.Time) time.Time { return engine.GoTime(t).UTC() }),
 }
 
 func mustEncode(t *testing.T, rls *engine.Release) *corev1.Secret {

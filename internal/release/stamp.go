@@ -149,7 +149,7 @@ func (s Stamp) Annotate(secret *corev1.Secret, rls *engine.Release, inventory In
 	description := Description{Description: api.Truncate(s.Redact(rls.Info.Description), MaxDescription), NoHooks: len(rls.Hooks) == 0}
 	description.setChart(rls)
 	if !rls.Info.LastDeployed.IsZero() {
-		description.Deployed = metav1.NewTime(rls.Info.LastDeployed.Time)
+		description.Deployed = metav1.NewTime(engine.GoTime(rls.Info.LastDeployed))
 	}
 	// Encoding a struct of strings and a time never fails.
 	text, _ := json.Marshal(description)

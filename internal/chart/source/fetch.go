@@ -274,27 +274,13 @@ func missingProvenance(file string, err error) *Error {
 	return problem(ReasonSignature, "no provenance file "+file, "sign the chart with 'helm package --sign', or do not request verification", err)
 }
 
-// verify returns the signer of a chart. Helm verifies files, so it needs a temporary
-// folder.
+// verify returns the signer of a chart.
 func (d download) verify(o Options) (string, error) {
 	keys, err := engine.NewSignatory(o.Keyring, "")
 	if err != nil {
 		return "", problem(ReasonSignature, fmt.Sprintf("the keyring %s cannot be read: %v", o.Keyring, err), "set "+o.Settings.Keyring+" to a file that 'gpg --export' writes", err)
 	}
-	folder, err := os.MkdirTemp("", "chartwright-verify-")
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	archive := filepath.Join(folder, filepath.Base(d.file))
-	err = os.WriteFile(archive, d.Archive, 0o600)
-	if err == nil {
-		err = os.WriteFile(archive+".prov", d.provenance, 0o600)
-	}
-	if err != nil {
-		return "", err
-	}
-	verified, err := keys.Verify(archive, archive+".prov")
+	verified, err := engine.VerifyArchive(keys, d.Archive, d.provenance, filepath.Base(d.file))
 	if err != nil {
 		return "", problem(ReasonSignature, "the signature is not valid: "+err.Error(), "check the chart's provenance file and the keyring", err)
 	}

@@ -79,7 +79,7 @@ func (o Options) with(entry *engine.RepositoryEntry) (Options, error) {
 	if !o.withCredentials() && entry.Username != "" {
 		o.Username, o.Password, o.PassCredentials = entry.Username, entry.Password, o.PassCredentials || entry.PassCredentialsAll
 	}
-	o.InsecureSkipTLSVerify = o.InsecureSkipTLSVerify || entry.InsecureSkipTLSverify
+	o.InsecureSkipTLSVerify = o.InsecureSkipTLSVerify || engine.SkipsTLSVerify(entry)
 	var errs []error
 	read := func(into *[]byte, file string) {
 		if len(*into) > 0 || file == "" {

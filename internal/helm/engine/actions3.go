@@ -5,15 +5,21 @@ package engine
 import (
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/kube"
 	"helm.sh/helm/v3/pkg/kube/fake"
+	"helm.sh/helm/v3/pkg/provenance"
+	"helm.sh/helm/v3/pkg/repo"
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
+	helmtime "helm.sh/helm/v3/pkg/time"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 )
 
 // NewConfiguration returns the configuration of an action.
@@ -33,6 +39,13 @@ func NewConfiguration(c Config) *Configuration {
 		config.Log = func(string, ...any) {}
 	}
 	return config
+}
+
+// NewCLIConfiguration returns the configuration of the helm CLI.
+func NewCLIConfiguration(getter genericclioptions.RESTClientGetter, namespace string) (*Configuration, error) {
+	config := &Configuration{}
+	err := config.Init(getter, namespace, "secrets", func(string, ...any) {})
+	return config, err
 }
 
 // NewUninstall returns an uninstall, which waits until all objects are gone if wait is true.
@@ -90,3 +103,33 @@ func NewHelmClient() *HelmClient { return &HelmClient{kube.Client{Log: func(stri
 func (c *HelmClient) Update(original, target ResourceList) (*Result, error) {
 	return c.Client.Update(original, target, false)
 }
+
+// Time is the type of times in records.
+type Time = helmtime.Time
+
+// GoTime returns a time in a record.
+func GoTime(t Time) time.Time { return t.Time }
+
+// At returns a time for a record.
+func At(t time.Time) Time { return Time{Time: t} }
+
+// VerifyArchive returns who signed a chart. Helm 3 reads both from files.
+func VerifyArchive(keys *provenance.Signatory, archive, signature []byte, name string) (*provenance.Verification, error) {
+	folder, err := os.MkdirTemp("", "chartwright-verify-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	file := filepath.Join(folder, name)
+	err = os.WriteFile(file, archive, 0o600)
+	if err == nil {
+		err = os.WriteFile(file+".prov", signature, 0o600)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return keys.Verify(file, file+".prov")
+}
+
+// SkipsTLSVerify reports whether the certificate of a repository is not verified.
+func SkipsTLSVerify(entry *repo.Entry) bool { return entry.InsecureSkipTLSverify }

@@ -8,6 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// HookSource is the Source of what Kube builds from a hook. The annotations of an object do not
+// show it, because items of a list have none.
+const HookSource = "hook"
+
 // Kube carries out what an action of Helm requests of a cluster. A list has either hooks or
 // objects of the release.
 type Kube interface {

@@ -21,7 +21,6 @@ import (
 	"helm.sh/helm/v3/pkg/storage"
 	"helm.sh/helm/v3/pkg/storage/driver"
 	"helm.sh/helm/v3/pkg/strvals"
-	"helm.sh/helm/v3/pkg/time"
 )
 
 type (
@@ -68,8 +67,6 @@ type (
 	RepositoryIndex = repo.IndexFile
 
 	Driver = driver.Driver
-
-	Time = time.Time
 )
 
 const (
@@ -160,6 +157,4 @@ var (
 
 	ParseSetValue = strvals.ParseInto
 	ParseSetFile  = strvals.ParseIntoFile
-
-	Now = time.Now
 )
