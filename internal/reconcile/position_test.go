@@ -77,7 +77,7 @@ func TestPosition(t *testing.T) {
 		{"invalid values", viewOf(one, ofCharts("old"), observed(func(o *plan.Observation) { o.Invalid = &plan.Problem{Reason: api.ReasonInvalidValues, Message: "why"} })), rollout.Skipped},
 		{"upgrade running", viewOf(one, ofCharts("old"), runningStep(plan.StepUpgrade)), rollout.Moving},
 		{"upgrade pending", viewOf([]string{pending, dep}, ofCharts("new", "old")), rollout.Moving},
-		{"upgraded, the action has not ended", viewOf(two, ofCharts("new", "old"), runningStep(plan.StepUpgrade)), rollout.Moving},
+		{"upgraded, before the action ends", viewOf(two, ofCharts("new", "old"), runningStep(plan.StepUpgrade)), rollout.Moving},
 		{"upgraded and not ready", viewOf(two, ofCharts("new", "old"), unready(false)), rollout.Moving},
 		{"upgraded and never ready", viewOf(two, ofCharts("new", "old"), unready(false), func(v *snapshot) { v.Overdue = true }), rollout.Failed},
 		{"upgraded and not ready, long before a restart", viewOf(two, ofCharts("new", "old"), unready(false), func(v *snapshot) { v.progress.late = true }), rollout.Failed},

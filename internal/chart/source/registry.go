@@ -35,7 +35,7 @@ func (c *client) fetchOCI(ctx context.Context, r Reference) (download, error) {
 	}
 	options := []engine.PullOption{engine.PullChart(true)}
 	if c.options.Keyring != "" {
-		options = append(options, engine.PullProvenance(true), engine.PullWithoutProvenance(true))
+		options = append(options, engine.PullProvenance(true), engine.PullIgnoreMissingProvenance(true))
 	}
 	// By digest, because the tag can move.
 	result, err := helm.Pull(r.OCI+"@"+manifest, options...)

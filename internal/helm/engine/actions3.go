@@ -22,7 +22,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 )
 
-// NewConfiguration returns the configuration of an action.
+// NewConfiguration returns the configuration of an action. Each field of c may be empty.
 func NewConfiguration(c Config) *Configuration {
 	config := &Configuration{
 		RESTClientGetter: c.Getter, Capabilities: c.Capabilities, Log: c.Log, HookOutputFunc: c.HookOutput,
@@ -41,7 +41,7 @@ func NewConfiguration(c Config) *Configuration {
 	return config
 }
 
-// NewCLIConfiguration returns the configuration of the helm CLI.
+// NewCLIConfiguration returns the configuration of the helm CLI. Only tests use it.
 func NewCLIConfiguration(getter genericclioptions.RESTClientGetter, namespace string) (*Configuration, error) {
 	config := &Configuration{}
 	err := config.Init(getter, namespace, "secrets", func(string, ...any) {})
@@ -93,7 +93,7 @@ func (kube3) WaitAndGetCompletedPodPhase(name string, _ time.Duration) (corev1.P
 	return "", fmt.Errorf("pod %s: waiting for a pod's phase is not supported", name)
 }
 
-// HelmClient creates, updates and deletes objects as Helm does.
+// HelmClient creates, updates and deletes objects as Helm does. Only tests use it, to compare.
 type HelmClient struct{ kube.Client }
 
 // NewHelmClient returns a HelmClient.
@@ -113,7 +113,8 @@ func GoTime(t Time) time.Time { return t.Time }
 // At returns a time for a record.
 func At(t time.Time) Time { return Time{Time: t} }
 
-// VerifyArchive returns who signed a chart. Helm 3 reads both from files.
+// VerifyArchive returns who signed the archive of a chart. The name is that of its file. Helm 3
+// reads files, so it needs a temporary folder.
 func VerifyArchive(keys *provenance.Signatory, archive, signature []byte, name string) (*provenance.Verification, error) {
 	folder, err := os.MkdirTemp("", "chartwright-verify-")
 	if err != nil {

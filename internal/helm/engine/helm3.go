@@ -133,15 +133,15 @@ var (
 
 	NewSignatory = provenance.NewFromKeyring
 
-	RegistryAuthorizer      = registry.ClientOptAuthorizer
-	RegistryCredentialsFile = registry.ClientOptCredentialsFile
-	RegistryHTTPClient      = registry.ClientOptHTTPClient
-	RegistryPlainHTTP       = registry.ClientOptPlainHTTP
-	MatchingTag             = registry.GetTagMatchingVersionOrConstraint
-	NewRegistryClient       = registry.NewClient
-	PullWithoutProvenance   = registry.PullOptIgnoreMissingProv
-	PullChart               = registry.PullOptWithChart
-	PullProvenance          = registry.PullOptWithProv
+	RegistryAuthorizer          = registry.ClientOptAuthorizer
+	RegistryCredentialsFile     = registry.ClientOptCredentialsFile
+	RegistryHTTPClient          = registry.ClientOptHTTPClient
+	RegistryPlainHTTP           = registry.ClientOptPlainHTTP
+	MatchingTag                 = registry.GetTagMatchingVersionOrConstraint
+	NewRegistryClient           = registry.NewClient
+	PullIgnoreMissingProvenance = registry.PullOptIgnoreMissingProv
+	PullChart                   = registry.PullOptWithChart
+	PullProvenance              = registry.PullOptWithProv
 
 	InstallOrder  = releaseutil.InstallOrder
 	SortManifests = releaseutil.SortManifests
