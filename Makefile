@@ -9,11 +9,15 @@ LOCAL_CLUSTER := $(if $(filter existing,$(CLUSTER)),.cluster,$(CLUSTER))
 # The demo uses a local cluster of its own.
 DEMO_CLUSTER := $(if $(filter existing,$(CLUSTER)),existing,.cluster-demo)
 
+# The major version of Helm in the operator, 3 or 4, for all targets that build or check it.
+HELM     ?= 3
+HELM_TAG := $(if $(filter 4,$(HELM)),helm4)
+
 # The version that the binary reports, and the image to build and deploy.
 GIT_VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
 VERSION     ?= $(or $(GIT_VERSION),dev)
 COMMIT      ?= $(shell git rev-parse HEAD 2>/dev/null)
-IMG         ?= ghcr.io/chartwright/chartwright:$(VERSION)
+IMG         ?= ghcr.io/chartwright/chartwright:$(VERSION)$(addprefix -,$(HELM_TAG))
 PULL_POLICY ?= IfNotPresent
 CONTAINER_TOOL ?= docker
 
@@ -25,7 +29,7 @@ export CGO_ENABLED := 0
 # Nothing reads debug information (DWARF): compiling without it takes an eighth less time.
 # Stack traces and profiles do not need it.
 NO_DWARF       := -gcflags=all=-dwarf=false
-export GOFLAGS := $(strip $(filter-out $(NO_DWARF),$(GOFLAGS)) $(NO_DWARF))
+export GOFLAGS := $(strip $(filter-out $(NO_DWARF) -tags=helm4,$(GOFLAGS)) $(NO_DWARF) $(addprefix -tags=,$(HELM_TAG)))
 
 # The compiler collects garbage only if it needs more than 1.5 GB: this saves a
 # quarter of the time. The setting must not reach programs that tests measure.
@@ -41,8 +45,6 @@ sources = $(shell find $(1) -type f ! -name '*_test.go' ! -path '*/testdata/*')
 # The platforms of a release, and the release binary of one platform.
 PLATFORMS     ?= linux/amd64 linux/arm64
 release-binary = dist/$(subst /,-,$(1))/chartwright
-comma         := ,
-space         := $(subst ,, )
 
 # The programs that start the cluster and connect to it. For an existing cluster
 # the user's own kubectl is preferred, because it has the login configuration.
@@ -147,13 +149,19 @@ pictures: $(BIN)/d2 ## Draw the pictures of the docs (docs/images/*.svg) from th
 # Each part of "make check" and "make check-long" is a target of its own. All parts run,
 # even after a failure. A part that cannot run fails.
 CHECKS      := verify lint test-program test-docs test-e2e test-attack test-cluster
-CHECKS_LONG := verify-vulnerabilities verify-reproducible bench-check test-race-long test-previous fuzz soak test-node release-snapshot
+CHECKS_LONG := verify-vulnerabilities verify-reproducible bench-check test-race-long test-previous test-engines fuzz soak test-node release-snapshot
 
 check: ## Check all that a change must pass, and list the parts with their times.
 	@test/tools/parts build-tests $(CHECKS)
 
 check-long: ## Check what takes hours, as every night and before a release.
 	@test/tools/parts build-tests $(CHECKS_LONG)
+
+# The tests in which the operator does most with Helm.
+HELM4_TESTS := ^Test(Adopt|ByHelm|DeleteHook|Guard|Hook|Install|Keep|Kill|LostResponses|Records|Rollback|StuckHook|Takeover|Uninstall|Upgrade)
+
+check-helm4: ## Check the operator with Helm 4: packages, charts, and a part of the end-to-end tests.
+	@$(MAKE) --no-print-directory check HELM=4 CHECKS='test-program test-docs test-e2e' E2E_TESTS='$(HELM4_TESTS)'
 
 build-tests: build cluster-binaries $(BIN)/govc $(BIN)/vcsim $(BIN)/gotestsum $(BIN)/golangci-lint $(BIN)/vale
 
@@ -169,7 +177,7 @@ test-docs: build-tests ## Test docs, charts, examples and the other folders of t
 	@cd test && $(REPORT_TESTS) $$(go list ./... | grep -vE '/test/(e2e|attack)$$')
 
 test-e2e: build-tests ## Test the operator from outside, on a cluster.
-	@cd test && $(REPORT_TESTS) ./e2e
+	@cd test && $(REPORT_TESTS) -run '$(or $(E2E_TESTS),.)' ./e2e
 
 test-attack: build-tests ## Attack the operator as a tenant would.
 	@cd test && $(REPORT_TESTS) ./attack
@@ -194,14 +202,14 @@ GOVULNDB ?= https://vuln.go.dev
 verify-vulnerabilities: $(BIN)/govulncheck ## Check for known vulnerabilities in the database GOVULNDB.
 	@$(BIN)/govulncheck -db '$(GOVULNDB)' ./cmd/chartwright
 
-# The previous version, and its commit: test-previous builds it. After a release, change
-# both and record the state of the cluster that it leaves: see previous-state.
-PREVIOUS_VERSION := v0.2.0
-PREVIOUS_COMMIT  := 092a25201b566a909a7b8b31c09e5d81496e7b95
-PREVIOUS_TESTS   := DowngradeChangesNothing|ReplicasOfTwoVersions|ApprovalWaits
+PREVIOUS_TESTS := DowngradeChangesNothing|ReplicasOfTwoVersions|ApprovalWaits
 
 test-previous: build cluster-binaries $(BIN)/previous/chartwright ## Test up- and downgrades between the previous version and this one.
 	@cd test && CHARTWRIGHT_PREVIOUS=$(CURDIR)/$(BIN)/previous/chartwright $(GO_TEST) -v ./e2e -run '^TestPreviousVersion_($(PREVIOUS_TESTS))$$'
+
+test-engines: build cluster-binaries $(BIN)/helm4 ## Test that each major version of Helm continues the releases of the other.
+	@$(MAKE) --no-print-directory build BIN=$(BIN)/other HELM=$(if $(HELM_TAG),3,4)
+	@cd test && CHARTWRIGHT_OTHER_ENGINE=$(CURDIR)/$(BIN)/other/chartwright $(GO_TEST) -v ./e2e -run '^TestEngines_'
 
 previous-state: ## Record the state of a cluster of the previous version, for tests of upgrades.
 	@$(MAKE) --no-print-directory test-previous PREVIOUS_TESTS='CreateState|$(PREVIOUS_TESTS)'
@@ -220,12 +228,8 @@ soak: build cluster-binaries ## Run random actions and faults for a long time, a
 	@cd test && CHARTWRIGHT_LONG=1 $(GO_TEST) -v ./e2e -run '^($(LONG_TESTS))$$'
 
 FUZZ_TIME ?= 1m
-
 fuzz: ## Run each fuzz test for FUZZ_TIME (make check runs only the seeds).
-	@grep -roE '^func Fuzz[A-Za-z_]+' internal --include='*_test.go' | while IFS=: read -r file fuzz; do \
-	  echo "$${file%/*}: $${fuzz#func }"; \
-	  go test -run '^$$' -fuzz "^$${fuzz#func }$$" -fuzztime $(FUZZ_TIME) ./$${file%/*} || exit 1; \
-	done
+	@test/tools/fuzz $(FUZZ_TIME)
 
 # These tests need Linux, root, namespaces, cgroups and a Debian mirror.
 NODE_PACKAGES := mmdebstrap nftables runc
@@ -244,8 +248,7 @@ node-images: build $(BIN)/image $(BIN)/node/chartwright-next $(BIN)/node/coredns
 ##@ Measure and record
 
 # Run benchmarks on an otherwise idle machine. See docs/dev/performance.md.
-BENCH_CRS   ?= 1000
-BENCH_FLAGS ?=
+BENCH_CRS ?= 1000
 
 bench: build cluster-binaries $(BIN)/bench ## Measure speed and resource use of the operator: BENCH_CRS, BENCH_FLAGS.
 	@$(BIN)/bench run --crs $(BENCH_CRS) $(BENCH_FLAGS)
@@ -272,7 +275,7 @@ image: $(BIN)/image $(foreach platform,$(PLATFORMS),$(call release-binary,$(plat
 	@echo "dist/image is the image $(IMG)"
 
 image-check: $(BIN)/image ## Check dist/image: platforms, user, command, labels, size, no shell.
-	@$(BIN)/image check --layout dist/image --platform $(subst $(space),$(comma),$(strip $(PLATFORMS)))
+	@$(BIN)/image check --layout dist/image --platform $$(echo $(PLATFORMS) | tr ' ' ,)
 
 image-test: image image-check ## Run dist/image on a cluster with one real node, and upgrade it to another build.
 	@$(MAKE) --no-print-directory test-node NODE_TEST=^TestOperator_ OPERATOR_LAYOUT=dist/image
@@ -348,7 +351,7 @@ endef
 # has the same settings for the files of a release.
 RELEASE_TOOLCHAIN := GOTOOLCHAIN=go$(shell sed -n 's/^go //p' go.mod)
 VERSION_VARIABLES := github.com/chartwright/chartwright/internal/api
-RELEASE_BUILD     := $(RELEASE_TOOLCHAIN) GOFLAGS=-trimpath GOWORK=off GOAMD64=v1 GOARM64=v8.0 \
+RELEASE_BUILD     := $(RELEASE_TOOLCHAIN) GOFLAGS='$(strip -trimpath $(addprefix -tags=,$(HELM_TAG)))' GOWORK=off GOAMD64=v1 GOARM64=v8.0 \
   go build -buildvcs=false -ldflags '$(LDFLAGS) -X $(VERSION_VARIABLES).Version=$(VERSION) -X $(VERSION_VARIABLES).Commit=$(COMMIT)'
 
 always:
@@ -381,11 +384,9 @@ verify-reproducible: $(call release-binary,$(IMAGE_PLATFORM)) ## Check that two 
 ##@ Operator Lifecycle Manager
 
 # A bundle belongs to one version, so it is not committed. See docs/guides/olm.md.
-BUNDLE_VERSION  ?= $(or $(patsubst v%,%,$(shell git describe --tags --exact-match 2>/dev/null)),0.0.1)
-BUNDLE_IMG      ?= chartwright-bundle:v$(BUNDLE_VERSION)
-CHANNELS        ?= stable
-DEFAULT_CHANNEL ?=
-REPLACES        ?=
+BUNDLE_VERSION ?= $(or $(patsubst v%,%,$(shell git describe --tags --exact-match 2>/dev/null)),0.0.1)
+BUNDLE_IMG     ?= chartwright-bundle:v$(BUNDLE_VERSION)
+CHANNELS       ?= stable
 
 # The time of the commit, so that the same sources produce the same bundle.
 BUNDLE_FLAGS = --version $(BUNDLE_VERSION) --image $(IMG) --channels $(CHANNELS) \
@@ -418,10 +419,21 @@ node-down: $(BIN)/cluster ## Stop the cluster with the real node.
 cluster-status: $(BIN)/cluster ## Show the status of each component of the local cluster.
 	@$(BIN)/cluster status --dir $(LOCAL_CLUSTER)
 
+clean: ## Stop and remove the local clusters, and remove all built files.
+	@for cluster in .cluster .cluster-demo .cluster-bench .cluster-node; do \
+	  [ ! -x $(BIN)/cluster ] || $(BIN)/cluster down --dir $$cluster >/dev/null || exit 1; \
+	  rm -rf $$cluster; \
+	done
+	@rm -rf $(BIN) dist bundle bundle.Dockerfile
+
 # The flags for a build with the given version.
 chartwright-flags = -buildvcs=$(if $(GIT_VERSION),true,false) -ldflags '$(LDFLAGS) -X github.com/chartwright/chartwright/internal/api.Version=$(1)'
 
-$(BIN)/chartwright: go.mod go.sum $(call sources,*.go cmd internal charts watches.yaml)
+# A build with the other major version of Helm replaces the program.
+$(BIN)/.helm-$(HELM):
+	@mkdir -p $(@D) && rm -f $(@D)/.helm-* && touch $@
+
+$(BIN)/chartwright: $(BIN)/.helm-$(HELM) go.mod go.sum $(call sources,*.go cmd internal charts watches.yaml)
 	@mkdir -p $(@D)
 	@test/tools/progress 'chartwright (about 2 minutes the first time)' $(BUILD) $(call chartwright-flags,$(VERSION)) -o $@ ./cmd/chartwright
 
@@ -436,11 +448,8 @@ $(BIN)/kubectl-chartwright: | $(BIN)/chartwright
 	@ln -sfn chartwright $@
 	@ln -sfn chartwright $(@D)/kubectl_complete-chartwright
 
-$(BIN)/previous/chartwright: Makefile
-	@mkdir -p $(@D)/sources && git archive $(PREVIOUS_COMMIT) | tar -x -C $(@D)/sources
-	@cd $(@D)/sources && $(CURDIR)/test/tools/progress 'chartwright $(PREVIOUS_VERSION)' $(BUILD) \
-	  -ldflags '$(LDFLAGS) -X github.com/chartwright/chartwright/internal/api.Version=$(PREVIOUS_VERSION)' -o ../chartwright ./cmd/chartwright
-	@rm -rf $(@D)/sources
+$(BIN)/previous/chartwright: test/tools/previous
+	@test/tools/previous $@ $(BUILD)
 
 cluster-binaries: $(BIN)/kube/.control-plane $(BIN)/kube/etcd $(BIN)/kube/stages/.complete $(BIN)/kwok $(BIN)/helm $(BIN)/cluster ## Build the programs that the tests need.
 
@@ -475,24 +484,15 @@ TOOLS := golangci-lint vale govulncheck gotestsum d2 cyclonedx-gomod goreleaser 
 
 $(BIN)/kube/etcd $(BIN)/kwok $(BIN)/cluster: $(CLUSTER_MODULE) | $(BIN)/kube/.control-plane
 $(BIN)/cluster: $(call sources,test/cluster/cmd/cluster test/cluster/internal)
-$(BIN)/helm: test/go.mod test/go.sum
+$(BIN)/helm $(BIN)/helm4: test/go.mod test/go.sum
 $(BIN)/local $(BIN)/bench: go.mod go.sum test/go.mod test/go.sum $(call sources,*.go internal test/local test/bench watches.yaml)
 $(BIN)/image: test/go.mod test/go.sum $(call sources,test/image)
 $(BIN)/govc $(BIN)/vcsim: $(wildcard test/tools/vsphere/go.* test/tools/vsphere/*/*.go)
 $(foreach tool,$(TOOLS),$(eval $(BIN)/$(tool): $(wildcard test/tools/$(notdir $(tool))/*.*)))
 
-$(TOOLS:%=$(BIN)/%) $(addprefix $(BIN)/,kube/etcd kwok cluster helm local bench image govc vcsim):
+$(TOOLS:%=$(BIN)/%) $(addprefix $(BIN)/,kube/etcd kwok cluster helm helm4 local bench image govc vcsim):
 	@test/tools/build $@
 
 $(BIN)/node/cni/.complete: $(wildcard test/tools/cni/go.*)
 	@test/tools/build $(@D)
 	@touch $@
-
-##@ Local cluster
-
-clean: ## Stop and remove the local clusters, and remove all built files.
-	@for cluster in .cluster .cluster-demo .cluster-bench .cluster-node; do \
-	  [ ! -x $(BIN)/cluster ] || $(BIN)/cluster down --dir $$cluster >/dev/null || exit 1; \
-	  rm -rf $$cluster; \
-	done
-	@rm -rf $(BIN) dist bundle bundle.Dockerfile

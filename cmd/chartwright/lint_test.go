@@ -15,6 +15,7 @@ func TestLint_ChartsAndEntries(t *testing.T) {
 		"clean/values.schema.json":    `{"type": "object"}`,
 		"clean/templates/a.yaml":      "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\n",
 		"warning/Chart.yaml":          "apiVersion: v2\nname: warning\nversion: 1.0.0",
+		"warning/templates/_a.tpl":    "",
 		"bad/Chart.yaml":              "apiVersion: v2\nname: bad\nversion: 1.0.0",
 		"bad/values.schema.json":      `{"type": "object"}`,
 		"bad/templates/a.yaml":        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: bad\n",

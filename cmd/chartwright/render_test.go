@@ -58,7 +58,7 @@ func TestRender_FilesAndFlags(t *testing.T) {
 	}{
 		{name: "one file", args: []string{"-f", "one.yaml"}, stdout: []string{renderedOne, renderedHook}, absent: "One.", stderr: []string{"Warning: one.yaml: document 1: Box default/one: the optional source of values Secret default/shared is not in the file\n"}},
 		{name: "without hooks", args: []string{"-f", "one.yaml", "--no-hooks"}, stdout: []string{renderedOne}, absent: "kind: Pod"},
-		{name: "with notes", args: []string{"one.yaml", "--show-notes"}, stdout: []string{renderedHook + "# Notes:\n# One.\n# Two.\n"}},
+		{name: "with notes", args: []string{"one.yaml", "--show-notes"}, stdout: []string{renderedHook, "# Notes:\n# One.\n# Two.\n"}},
 		{name: "namespace", args: []string{"one.yaml", "-n", "shop"}, stdout: []string{"namespace: shop"}},
 		{name: "capabilities", args: []string{"one.yaml", "--kube-version", "v1.29.3", "--api-versions", "example.com/v7"}, stdout: []string{`version: v29, has: "true"}`}},
 		{name: "invalid Kubernetes version", args: []string{"one.yaml", "--kube-version", "new"}, code: 1, stderr: []string{`parse Kubernetes version "new"`}},

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
@@ -59,7 +60,7 @@ func BuildInfo() Info {
 	}
 	for _, d := range build.Deps {
 		switch d.Path {
-		case "helm.sh/helm/v3":
+		case "helm.sh/helm/v3", "helm.sh/helm/v4":
 			info.Helm = d.Version
 		case "k8s.io/client-go":
 			info.Kubernetes = d.Version
@@ -80,5 +81,11 @@ func (i Info) Release() string {
 	return "latest"
 }
 
-// Image returns the published image of the release.
-func (i Info) Image() string { return "ghcr.io/chartwright/chartwright:" + i.Release() }
+// Image returns the published image of the release, with the same major version of Helm.
+func (i Info) Image() string {
+	image := "ghcr.io/chartwright/chartwright:" + i.Release()
+	if strings.HasPrefix(i.Helm, "v4.") {
+		return image + "-helm4"
+	}
+	return image
+}

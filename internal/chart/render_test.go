@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -117,8 +118,14 @@ func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
+	if engine.Major == 4 {
+		// Helm 4 formats the errors of templates.
+		return unformatted.Replace(err.Error())
+	}
 	return err.Error()
 }
+
+var unformatted = strings.NewReplacer("template: ", "", "\n", "", " ", "", ":", "")
 
 func withoutPartials(files map[string]string) map[string]string {
 	left := map[string]string{}

@@ -155,6 +155,10 @@ func (k *kubeClient) build(manifest string) (engine.ResourceList, error) {
 	case err != nil:
 		return nil, err
 	case k.uninstalls:
+		for _, info := range list {
+			// Helm 4 would read each object to check its owner, as Delete does.
+			info.Client = nil
+		}
 		// Objects that the rules forbid are neither deleted nor run as hooks, unless the
 		// operator created them.
 		return k.filter(list, k.protectedReason)

@@ -108,7 +108,11 @@ func Pack(rls *engine.Release) ([]byte, error) {
 	if rls.Chart != nil {
 		stored.Chart = &engine.Chart{Metadata: rls.Chart.Metadata, Values: rls.Chart.Values}
 	}
-	text, err := json.Marshal(&stored)
+	text, err := json.Marshal(struct {
+		*engine.Release
+		// Helm 4 continues with server-side apply if a record has this field.
+		ApplyMethod string `json:"apply_method"`
+	}{&stored, "ssa"})
 	if err != nil {
 		return nil, err
 	}

@@ -53,6 +53,8 @@ func aRelease() *engine.Release {
 var sameRelease = cmp.Options{
 	cmpopts.IgnoreUnexported(engine.Chart{}),
 	cmpopts.EquateEmpty(),
+	// Only the format of Helm 4 has the field.
+	cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "ApplyMethod" }, cmp.Ignore()),
 	cmp.Transformer("utc", func(t engine.Time) time.Time { return engine.GoTime(t).UTC() }),
 }
 
@@ -102,6 +104,9 @@ func TestEncode_DoesNotChangeRelease(t *testing.T) {
 	got, err := Decode(secret)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !strings.Contains(text, `"apply_method":"ssa"`) {
+		t.Error("the record does not show Helm 4 that the objects are applied on the server")
 	}
 	if got.Chart.Metadata.Name != "small" || got.Chart.Values["greeting"] != "hello" {
 		t.Errorf("the record does not contain the chart's metadata or values: %+v", got.Chart)

@@ -255,7 +255,7 @@ func TestChart_ImageOfRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	image, _ := chart.Values["image"].(map[string]any)
-	want := fmt.Sprintf(`(?m)^IMG +\?= %s:\$\(VERSION\)$`, regexp.QuoteMeta(fmt.Sprint(image["repository"])))
+	want := fmt.Sprintf(`(?m)^IMG +\?= %s:\$\(VERSION\)\$\(addprefix -,\$\(HELM_TAG\)\)$`, regexp.QuoteMeta(fmt.Sprint(image["repository"])))
 	if !regexp.MustCompile(want).Match(makefile) {
 		t.Errorf("the Makefile does not match %s", want)
 	}

@@ -120,7 +120,7 @@ func TestWorkflows_ArePinnedWithMinimalPermissions(t *testing.T) {
 // TestWorkflows_TargetsExist: the Makefile has the targets that the workflows of this
 // repository run.
 func TestWorkflows_TargetsExist(t *testing.T) {
-	command, found := regexp.MustCompile(`(?m)^\s*(?:- run: )?(?:sudo env (?:"[^"]*" |[A-Z]+=[a-z]+ )*)?make ([a-z -]+)`), 0
+	command, found := regexp.MustCompile(`(?m)^\s*(?:- run: )?(?:sudo env (?:"[^"]*" |[A-Z]+=[a-z]+ )*)?make ([a-z0-9 -]+)`), 0
 	for _, text := range matching(t, `^\.github/workflows/[^/]+\.yaml$`) {
 		for _, targets := range command.FindAllStringSubmatch(text, -1) {
 			found++

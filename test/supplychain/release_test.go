@@ -22,7 +22,7 @@ var (
 // configuration is the part of .goreleaser.yaml that the tests check.
 type configuration struct {
 	Builds []struct {
-		Main, Binary                                        string
+		ID, Main                                            string
 		Goos, Goarch, Goamd64, Goarm64, Env, Flags, Ldflags []string
 		ModTimestamp                                        string `json:"mod_timestamp"`
 	}
@@ -84,17 +84,21 @@ func run(ctx context.Context, t *testing.T, program string, args ...string) stri
 	return string(output)
 }
 
-// TestRelease_IsComplete: the release has the program and the plugin for each platform,
-// the checksums of all files with a signature, an SBOM for each program, and the files
+// TestRelease_IsComplete: the release has the program and the plugin for each platform, the
+// program with Helm 4 for that of the image, the checksums of all files with a signature, an SBOM for each program, and the files
 // for krew and Homebrew.
 func TestRelease_IsComplete(t *testing.T) {
 	config := releaseConfiguration(t)
-	programs := []string{"chartwright", "kubectl-chartwright"}
+	programs := []string{"chartwright", "chartwright-helm4", "kubectl-chartwright"}
 	var built, archived []string
 	for _, build := range config.Builds {
-		built = append(built, build.Binary)
+		built = append(built, build.ID)
+		systems := systems
+		if build.ID == "chartwright-helm4" {
+			systems = []string{"linux"}
+		}
 		if !slices.Equal(build.Goos, systems) || !slices.Equal(build.Goarch, architectures) {
-			t.Errorf("%s: built for %v on %v, want %v on %v", build.Binary, build.Goos, build.Goarch, systems, architectures)
+			t.Errorf("%s: built for %v on %v, want %v on %v", build.ID, build.Goos, build.Goarch, systems, architectures)
 		}
 	}
 	for _, archive := range config.Archives {
@@ -103,13 +107,19 @@ func TestRelease_IsComplete(t *testing.T) {
 	if diff := cmp.Diff([][]string{programs, programs}, [][]string{built, archived}); diff != "" {
 		t.Errorf("programs and archives (-want +got):\n%s", diff)
 	}
-	if len(config.SBOMs) != 1 || config.SBOMs[0].Artifacts != "binary" || !slices.Equal(config.SBOMs[0].IDs, programs[:1]) {
+	var described []string
+	for _, sbom := range config.SBOMs {
+		if sbom.Artifacts == "binary" {
+			described = append(described, sbom.IDs...)
+		}
+	}
+	if !slices.Equal(described, programs[:2]) {
 		t.Errorf("SBOMs: %+v, want one of each binary", config.SBOMs)
 	}
 	if config.Checksum.NameTemplate != "SHA256SUMS" || len(config.Signs) != 1 || config.Signs[0].Artifacts != "checksum" || config.Signs[0].Cmd != "cosign" {
 		t.Errorf("checksums %+v, signatures %+v, want a signature of SHA256SUMS by cosign", config.Checksum, config.Signs)
 	}
-	if len(config.Krews) != 1 || !slices.Equal(config.Krews[0].IDs, programs[1:]) {
+	if len(config.Krews) != 1 || !slices.Equal(config.Krews[0].IDs, programs[2:]) {
 		t.Errorf("krew: %+v, want a manifest of the plugin", config.Krews)
 	}
 	if len(config.HomebrewCasks) != 1 || !slices.Equal(config.HomebrewCasks[0].IDs, programs[:1]) {
@@ -121,41 +131,44 @@ func TestRelease_IsComplete(t *testing.T) {
 // two builds, which takes minutes. This test checks the settings it relies on, and that
 // the Makefile and GoReleaser have the same.
 func TestRelease_BuildsAreReproducible(t *testing.T) {
-	printed := run(t.Context(), t, "make", "--no-print-directory", "--dry-run", "dist/linux-amd64/chartwright", "dist/linux-arm64/chartwright",
-		"release", "VERSION=v9.9.9", "COMMIT=c0ffee")
 	version := strings.NewReplacer("{{ .Version }}", "9.9.9", "{{ .FullCommit }}", "c0ffee")
 	config := releaseConfiguration(t)
-	builds, releases := 0, 0
-	for line := range strings.Lines(printed) {
-		switch {
-		case strings.Contains(line, "goreleaser release"):
-			releases++
-			if !strings.Contains(line, "GOTOOLCHAIN=go"+toolchain(t)+" ") {
-				t.Errorf("another toolchain than that of go.mod: %s", line)
-			}
-		case strings.Contains(line, "go build") && strings.Contains(line, "./cmd/chartwright"):
-			builds++
-			settings := []string{"GOTOOLCHAIN=go" + toolchain(t)}
-			for _, build := range config.Builds {
-				settings = append(settings, build.Flags...)
-				settings = append(settings, build.Env[1:]...)
-				settings = append(settings, "GOAMD64="+build.Goamd64[0], "GOARM64="+build.Goarm64[0],
-					"-ldflags '"+version.Replace(strings.Join(build.Ldflags, " "))+"'", build.Main)
-			}
-			for _, setting := range settings {
-				if !strings.Contains(line+" ", setting) {
-					t.Errorf("no %s in %s", setting, line)
+	for _, build := range config.Builds {
+		helm := "HELM=3"
+		if slices.Contains(build.Flags, "-tags=helm4") {
+			helm = "HELM=4"
+		}
+		settings := slices.Concat([]string{
+			"GOTOOLCHAIN=go" + toolchain(t), "GOAMD64=" + build.Goamd64[0], "GOARM64=" + build.Goarm64[0],
+			"-ldflags '" + version.Replace(strings.Join(build.Ldflags, " ")) + "'", build.Main,
+		}, build.Flags, build.Env[1:])
+		printed := run(t.Context(), t, "make", "--no-print-directory", "--dry-run", "dist/linux-amd64/chartwright", "dist/linux-arm64/chartwright",
+			"release", "VERSION=v9.9.9", "COMMIT=c0ffee", helm)
+		builds, releases := 0, 0
+		for line := range strings.Lines(printed) {
+			switch {
+			case strings.Contains(line, "goreleaser release"):
+				releases++
+				if !strings.Contains(line, settings[0]+" ") {
+					t.Errorf("another toolchain than that of go.mod: %s", line)
+				}
+			case strings.Contains(line, "go build") && strings.Contains(line, "./cmd/chartwright"):
+				builds++
+				for _, setting := range settings {
+					if !strings.Contains(line+" ", setting) {
+						t.Errorf("%s: no %s in %s", build.ID, setting, line)
+					}
 				}
 			}
 		}
-	}
-	if builds != 2 || releases != 1 {
-		t.Errorf("%d binaries are built and %d releases made, want 2 and 1:\n%s", builds, releases, printed)
+		if builds != 2 || releases != 1 {
+			t.Errorf("%s: %d binaries are built and %d releases made, want 2 and 1:\n%s", build.ID, builds, releases, printed)
+		}
 	}
 	for _, build := range config.Builds {
 		if !slices.Contains(build.Flags, "-trimpath") || !slices.Contains(build.Flags, "-buildvcs=false") || !slices.Contains(build.Env, "CGO_ENABLED=0") ||
 			build.ModTimestamp != "{{ .CommitTimestamp }}" {
-			t.Errorf("%s is not reproducible: flags %v, env %v, mod_timestamp %s", build.Binary, build.Flags, build.Env, build.ModTimestamp)
+			t.Errorf("%s is not reproducible: flags %v, env %v, mod_timestamp %s", build.ID, build.Flags, build.Env, build.ModTimestamp)
 		}
 	}
 	for _, sbom := range config.SBOMs {

@@ -88,6 +88,9 @@ func (s snapshot) verifyFiles(t *testing.T, sums map[string]string) {
 		for _, architecture := range architectures {
 			platform := "_" + s.version + "_" + system + "_" + architecture
 			want = append(want, "chartwright"+platform+ending, "kubectl-chartwright"+platform+ending, "chartwright"+platform+".cdx.json")
+			if system == "linux" {
+				want = append(want, "chartwright"+platform+"-helm4"+ending, "chartwright"+platform+"-helm4.cdx.json")
+			}
 		}
 	}
 	slices.Sort(want)
@@ -101,6 +104,7 @@ func (s snapshot) verifyFiles(t *testing.T, sums map[string]string) {
 func (s snapshot) verifyArchive(t *testing.T, name string) {
 	program, platform, _ := strings.Cut(name, "_"+s.version+"_")
 	platform, ending, _ := strings.Cut(platform, ".")
+	platform, isHelm4 := strings.CutSuffix(platform, "-helm4")
 	system, architecture, _ := strings.Cut(platform, "_")
 	if ending == "zip" {
 		program += ".exe"
@@ -114,6 +118,10 @@ func (s snapshot) verifyArchive(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	settings := map[string]string{"GOOS": system, "GOARCH": architecture, "-trimpath": "true", "CGO_ENABLED": "0"}
+	helm := "HELM=3"
+	if isHelm4 {
+		helm, settings["-tags"] = "HELM=4", "helm4"
+	}
 	for _, setting := range info.Settings {
 		if want, ok := settings[setting.Key]; ok && want == setting.Value {
 			delete(settings, setting.Key)
@@ -139,7 +147,7 @@ func (s snapshot) verifyArchive(t *testing.T, name string) {
 	}
 	// The image has the binary that the Makefile builds.
 	other := "dist/" + system + "-" + architecture + "/chartwright"
-	run(t.Context(), t, "make", "--no-print-directory", other, "VERSION=v"+s.version, "COMMIT="+s.commit)
+	run(t.Context(), t, "make", "--no-print-directory", other, helm, "VERSION=v"+s.version, "COMMIT="+s.commit)
 	if !bytes.Equal(files[program], read(t, root, other)) {
 		t.Errorf("%s differs from %s", program, other)
 	}
@@ -164,7 +172,7 @@ func (s snapshot) verifyDigests(t *testing.T, sums map[string]string, file, prog
 	found := regexp.MustCompile(`\b[0-9a-f]{64}\b`).FindAllString(content, -1)
 	var want []string
 	for name, sum := range sums {
-		isArchive := strings.HasSuffix(name, ".zip") || strings.HasSuffix(name, ".tar.gz")
+		isArchive := strings.HasSuffix(name, ".zip") || strings.HasSuffix(name, ".tar.gz") && !strings.Contains(name, "-helm4.")
 		if isArchive && strings.HasPrefix(name, program) && slices.ContainsFunc(systems, func(system string) bool { return strings.Contains(name, "_"+system+"_") }) {
 			want = append(want, sum)
 		}

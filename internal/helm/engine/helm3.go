@@ -69,6 +69,9 @@ type (
 	Driver = driver.Driver
 )
 
+// Major is the major version of Helm.
+const Major = 3
+
 const (
 	ValuesfileName = chartutil.ValuesfileName
 

@@ -126,23 +126,29 @@ func (e *Env) Helm(args ...string) string {
 // TryHelm is Helm, but returns the error.
 func (e *Env) TryHelm(args ...string) (string, error) {
 	e.t.Helper()
-	return e.helm("", args...)
+	return e.helm(shared.helm, "", args...)
+}
+
+// TryHelm4 is TryHelm with Helm 4.
+func (e *Env) TryHelm4(args ...string) (string, error) {
+	e.t.Helper()
+	return e.helm(shared.helm+"4", "", args...)
 }
 
 // HelmAs runs helm under another program name. The Helm SDK uses the name of
 // its program as the manager in managedFields.
 func (e *Env) HelmAs(name string, args ...string) string {
 	e.t.Helper()
-	output, err := e.helm(name, args...)
+	output, err := e.helm(shared.helm, name, args...)
 	e.must(err)
 	return output
 }
 
-func (e *Env) helm(name string, args ...string) (string, error) {
+func (e *Env) helm(program, name string, args ...string) (string, error) {
 	// Separate folders isolate it from the configuration of the developer.
 	home := e.t.TempDir()
 	return command{
-		path: shared.helm,
+		path: program,
 		as:   name,
 		args: append([]string{"--kubeconfig", shared.kubeconfig(), "--namespace", e.Namespace}, args...),
 		env:  []string{"HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home, "HELM_DATA_HOME=" + home},
