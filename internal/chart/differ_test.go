@@ -87,7 +87,7 @@ func body(t *rapid.T, depth int) string {
 // templates.
 func TestRender_RandomTemplatesMatchHelm(t *testing.T) {
 	folder := small().with("a", "of a file").with("templates/_named.tpl", `{{ define "named" }}<{{ . }}>{{ end }}`)
-	renderer := render.New(render.Defaults())
+	renderer := render.New(patient())
 	rendered, failed := 0, 0
 	rapid.Check(t, func(r *rapid.T) {
 		text := "{{ $x := 1 }}" + body(r, rapid.IntRange(0, 2).Draw(r, "depth"))

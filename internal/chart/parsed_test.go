@@ -45,7 +45,7 @@ func TestParsed_LimitsCachedSets(t *testing.T) {
 func TestRender_DoesNotSortChartMetadata(t *testing.T) {
 	c := &Chart{chart: small().with("Chart.yaml", small()["Chart.yaml"]+"keywords: [b, a]\nsources: [d, c]\n").
 		with("templates/x.yaml", "{{ sortAlpha .Chart.Keywords }}{{ sortAlpha .Chart.Sources }}").unchecked(t)}
-	renderer := render.New(render.Defaults())
+	renderer := render.New(patient())
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -71,7 +71,7 @@ func TestRender_UsesLastOfDuplicateTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := renderByPackage(t, render.New(render.Defaults()), c, map[string]any{})
+	got, err := renderByPackage(t, render.New(patient()), c, map[string]any{})
 	if err != nil || got["small/templates/x.yaml"] != want["small/templates/x.yaml"] {
 		t.Errorf("got %v, error %v; want Helm's %v", got, err, want)
 	}

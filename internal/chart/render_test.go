@@ -7,12 +7,26 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/chartwright/chartwright/internal/chart/render"
 	"github.com/chartwright/chartwright/internal/helm/engine"
 )
+
+// patient returns the default limits without that of time: a busy machine with the race detector
+// exceeds it with large charts. The tests of package render cover it.
+func patient() render.Limits {
+	limits := render.Defaults()
+	limits.Time = time.Hour
+	return limits
+}
+
+func TestMain(m *testing.M) {
+	offline = render.New(patient())
+	os.Exit(m.Run())
+}
 
 // chartFolders returns the folders of the charts in this repository.
 func chartFolders(t testing.TB) []string {
@@ -66,7 +80,7 @@ func renderByPackage(t testing.TB, by *render.Renderer, c *Chart, given map[stri
 // renders by Helm itself are passwords and certificates, and are ignored.
 func TestRender_ChartsMatchHelm(t *testing.T) {
 	t.Parallel()
-	renderer, compared := render.New(render.Defaults()), 0
+	renderer, compared := render.New(patient()), 0
 	for _, folder := range chartFolders(t) {
 		c, err := LoadDir(os.DirFS(folder))
 		if err != nil {
@@ -152,7 +166,7 @@ func BenchmarkRender(b *testing.B) {
 				}
 			}
 		})
-		renderer := render.New(render.Defaults())
+		renderer := render.New(patient())
 		b.Run(name+"/ours", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -234,7 +248,7 @@ func TestRender_SnippetsMatchHelm(t *testing.T) {
 		"map": map[string]any{"a": "1", "b": map[string]any{"c": []any{int64(1), nil, "x"}}}, "list": []any{"b", "a", "c"},
 		"number": int64(7), "float": 1.25, "yes": true, "null": nil, "text": "plain", "template": "{{ .Values.number }}", "global": map[string]any{"g": "G"},
 	}
-	renderer := render.New(render.Defaults())
+	renderer := render.New(patient())
 	failed := 0
 	for _, snippet := range snippets {
 		c := &Chart{chart: folder.with("templates/snippet.yaml", snippet).unchecked(t)}
