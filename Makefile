@@ -158,7 +158,7 @@ check-long: ## Check what takes hours, as every night and before a release.
 	@test/tools/parts build-tests $(CHECKS_LONG)
 
 # The tests in which the operator does most with Helm.
-HELM4_TESTS := ^Test(Adopt|ByHelm|DeleteHook|Guard|Hook|Install|Keep|Kill|LostResponses|Records|Rollback|StuckHook|Takeover|Uninstall|Upgrade)
+HELM4_TESTS := ^Test(Adopt|Delete|Force|Guard|Helm|Hook|Install|Keep|Kill|LostResponses|Record|Rollback|StuckHook|TakeOwnership|Uninstall|Upgrade)
 
 check-helm4: ## Check the operator with Helm 4: packages, charts, and a part of the end-to-end tests.
 	@$(MAKE) --no-print-directory check HELM=4 CHECKS='test-program test-docs test-e2e' E2E_TESTS='$(HELM4_TESTS)'

@@ -68,7 +68,7 @@ func TestEngines_WriteEqualRecords(t *testing.T) {
 	t.Logf("%d of %d records of %d charts rendered, with %d objects", rendered, len(three), len(folders), objects)
 	for kind := range explained {
 		if !found[kind] {
-			t.Errorf("testdata/engines.txt explains %s, in which no record differs", kind)
+			t.Errorf("testdata/engines.txt explains %s, but all records are equal there", kind)
 		}
 	}
 	if objects == 0 {
