@@ -231,3 +231,16 @@ func TestUninstall_WritesStatusUninstalling(t *testing.T) {
 		equal(t, "the revisions at the end", []string{}, w.statuses())
 	})
 }
+
+// The operator knows its objects. An uninstall does not read them before it deletes them.
+func TestUninstall_ReadsNoObject(t *testing.T) {
+	w := newWorld(t)
+	w.must(w.helm.Install(t.Context(), w.request(mapsChart().load(t), "one", valuesOf("a=1", "b=1"))))
+	watched := &disturbance{}
+	w.net.armed.Store(watched)
+	w.must(w.helm.Uninstall(t.Context(), w.request(mapsChart().load(t), "", nil)))
+	w.net.armed.Store(nil)
+	requests := slices.DeleteFunc(watched.log(), func(request string) bool { return !strings.Contains(request, "/configmaps") })
+	path := "DELETE /api/v1/namespaces/" + w.namespace + "/configmaps/"
+	equal(t, "the requests", []string{path + "a", path + "b"}, requests)
+}
