@@ -30,6 +30,8 @@ type remembered struct {
 	applied  time.Time
 	touched  time.Time
 	progress progress
+	// unready reports that objects were not ready since the release was last Ready.
+	unready bool
 	// drifted holds the drifted objects that the metric has counted.
 	drifted map[apply.Key]bool
 	// repairs counts the drift corrections of each object.

@@ -115,8 +115,12 @@ func (r *Reconciler) emitTransitions(v *snapshot, d plan.Decision, now, wanted a
 // exceeded its deadline, and when the inputs cannot be read.
 func (r *Reconciler) emitReadiness(v *snapshot, before api.Status, after []metav1.Condition) {
 	is, was := find(after, api.ConditionReady), find(before.Conditions, api.ConditionReady)
-	// The previous reason may differ, for example during the upgrade that fixed the objects.
-	unready := before.Resources != nil && len(before.Resources.NotReady) > 0
+	// The objects may have become ready before the end of the upgrade that fixed them.
+	known := r.memory.of(v.CR.GetUID()).unready
+	unready := known || before.Resources != nil && len(before.Resources.NotReady) > 0
+	if remains := unready && is.Status != metav1.ConditionTrue; remains != known {
+		r.memory.with(v.CR.GetUID(), func(of *remembered) { of.unready = remains })
+	}
 	switch {
 	case is.Reason == was.Reason:
 	case is.Reason == api.ReasonProgressDeadlineExceeded, is.Reason == api.ReasonObjectFailed, is.Reason == api.ReasonInputsUnread:

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 )
 
 // racing is Resources with another client, which writes before the first patch of the status.
@@ -96,6 +98,44 @@ func TestReport_RepeatsPatchAfterUnservedPath(t *testing.T) {
 			w.reconcile()
 			if ready := w.ready(); ready != "True Deployed" || !slices.Contains(w.apiServer.cr.GetFinalizers(), api.Finalizer) {
 				t.Errorf("condition Ready is %q, finalizers are %v", ready, w.apiServer.cr.GetFinalizers())
+			}
+		})
+	}
+}
+
+// TestReport_ReadyEventAfterUpgrade: an event reports that an unready release became ready, whether
+// its objects became ready before or after the end of the upgrade that fixed them. Another upgrade
+// has no such event.
+func TestReport_ReadyEventAfterUpgrade(t *testing.T) {
+	state := func(status metav1.ConditionStatus, reason string, unready int) api.Status {
+		s := api.Status{Conditions: []metav1.Condition{{Type: api.ConditionReady, Status: status, Reason: reason}}, Resources: &api.ResourcesStatus{Total: 1}}
+		s.Resources.NotReady = make([]api.ObjectStatus, unready)
+		return s
+	}
+	for name, test := range map[string]struct {
+		unready []int
+		want    int
+	}{
+		"ready before the end": {[]int{1, 1, 0, 0}, 1},
+		"ready after the end":  {[]int{1, 1, 1, 0}, 1},
+		"never unready":        {[]int{0, 0, 0, 0}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			v := &snapshot{Snapshot: status.Snapshot{CR: w.apiServer.cr}}
+			reports := []api.Status{
+				state(metav1.ConditionFalse, api.ReasonProgressing, test.unready[0]),
+				state(metav1.ConditionFalse, api.ReasonUpgrading, test.unready[1]),
+				state(metav1.ConditionFalse, api.ReasonUpgrading, test.unready[2]),
+				state(metav1.ConditionTrue, api.ReasonDeployed, test.unready[3]),
+				state(metav1.ConditionFalse, api.ReasonUpgrading, 0),
+				state(metav1.ConditionTrue, api.ReasonDeployed, 0),
+			}
+			for i := range reports[1:] {
+				w.emitReadiness(v, reports[i], reports[i+1].Conditions)
+			}
+			if events := w.events(); len(events) != test.want || test.want > 0 && events[0] != "Normal "+api.EventReady {
+				t.Errorf("events are %v", events)
 			}
 		})
 	}

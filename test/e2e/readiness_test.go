@@ -88,11 +88,7 @@ func TestReady_NamesUnreadyObject(t *testing.T) {
 			if status.Resources == nil || status.Resources.Ready != 1 || len(status.Resources.NotReady) != 0 {
 				t.Errorf("afterwards resources are %+v", status.Resources)
 			}
-			// The status of a slow upgrade may already omit the object that it deleted.
-			// Then no event reports that the release became ready.
-			if test.object == "Deployment" {
-				env.WaitEvent(good, "Ready")
-			}
+			env.WaitEvent(good, "Ready")
 		})
 	}
 }
