@@ -71,13 +71,7 @@ func TestDeployed_StaysTrueDuringUpgradesAndRollbacks(t *testing.T) {
 func watchDeployed(env *harness.Env, cr *unstructured.Unstructured) *atomic.Int64 {
 	t := env.T()
 	t.Helper()
-	now := env.Get(cr)
-	watcher, err := env.At(cr).Watch(t.Context(), metav1.ListOptions{
-		FieldSelector: "metadata.name=" + cr.GetName(), ResourceVersion: now.GetResourceVersion(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, watcher := env.Follow(cr, metav1.ListOptions{FieldSelector: "metadata.name=" + cr.GetName()})
 	seen, done := &atomic.Int64{}, make(chan struct{})
 	t.Cleanup(func() {
 		watcher.Stop()

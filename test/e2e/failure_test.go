@@ -172,16 +172,15 @@ func TestStop_DuringUpgradeIsRecorded(t *testing.T) {
 // watchTries counts the Jobs of a hook from now on, one per attempt.
 func watchTries(env *harness.Env, job string) (seen func() int) {
 	env.T().Helper()
-	options := metav1.ListOptions{FieldSelector: "metadata.name=" + job}
-	watch, err := env.Typed.BatchV1().Jobs(env.Namespace).Watch(env.T().Context(), options)
-	if err != nil {
-		env.T().Fatal(err)
-	}
-	env.T().Cleanup(watch.Stop)
+	jobs, changes := env.Follow(harness.Object("batch/v1", "Job", job), metav1.ListOptions{FieldSelector: "metadata.name=" + job})
+	env.T().Cleanup(changes.Stop)
 	var mu sync.Mutex
 	uids := map[types.UID]bool{}
+	for i := range jobs {
+		uids[jobs[i].GetUID()] = true
+	}
 	go func() {
-		for event := range watch.ResultChan() {
+		for event := range changes.ResultChan() {
 			if m, ok := event.Object.(metav1.Object); ok {
 				mu.Lock()
 				uids[m.GetUID()] = true

@@ -308,11 +308,8 @@ type finalizers struct {
 
 func watchFinalizers(env *harness.Env, kind harness.Kind) finalizers {
 	env.T().Helper()
-	w, err := env.At(harness.MakeCR(kind, "any").Obj()).Watch(env.T().Context(), metav1.ListOptions{})
-	if err != nil {
-		env.T().Fatal(err)
-	}
-	return finalizers{w, env, kind}
+	_, changes := env.Follow(harness.MakeCR(kind, "any").Obj(), metav1.ListOptions{})
+	return finalizers{changes, env, kind}
 }
 
 // expectAlwaysOne checks that each custom resource always had a finalizer.

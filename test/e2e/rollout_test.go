@@ -100,12 +100,12 @@ func (r *rolling) create(n int) (crs []*unstructured.Unstructured) {
 // waitPending waits until an upgrade begins. For a moment, its record is pending.
 func (r *rolling) waitPending() {
 	r.T().Helper()
-	watcher, err := r.Typed.CoreV1().Secrets(r.Namespace).Watch(r.T().Context(), metav1.ListOptions{LabelSelector: "owner=helm,status=pending-upgrade"})
-	if err != nil {
-		r.T().Fatal(err)
+	pending, changes := r.Follow(harness.Object("v1", "Secret", "any"), metav1.ListOptions{LabelSelector: "owner=helm,status=pending-upgrade"})
+	defer changes.Stop()
+	if len(pending) > 0 {
+		return
 	}
-	defer watcher.Stop()
-	if _, open := <-watcher.ResultChan(); !open {
+	if _, open := <-changes.ResultChan(); !open {
 		r.T().Fatal("the watch of the records has ended")
 	}
 }

@@ -253,15 +253,12 @@ func say(ctx context.Context, env *harness.Env, words string) error {
 // returns the purposes of the Jobs that were created meanwhile.
 func watchJobs(env *harness.Env) func() []string {
 	env.T().Helper()
-	watch, err := env.Typed.BatchV1().Jobs(env.Namespace).Watch(env.T().Context(), metav1.ListOptions{})
-	if err != nil {
-		env.T().Fatal(err)
-	}
+	_, changes := env.Follow(harness.Object("batch/v1", "Job", "any"), metav1.ListOptions{})
 	var words []string
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for event := range watch.ResultChan() {
+		for event := range changes.ResultChan() {
 			if event.Type != "ADDED" {
 				continue
 			}
@@ -272,7 +269,7 @@ func watchJobs(env *harness.Env) func() []string {
 		}
 	}()
 	return func() []string {
-		watch.Stop()
+		changes.Stop()
 		<-done
 		return words
 	}

@@ -8,8 +8,9 @@ import (
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/chartwright/chartwright/test/e2e/harness"
@@ -29,7 +30,6 @@ type moment struct {
 // exact, because it is that of the API server's resource versions.
 func watchRollout(env *harness.Env) func(except ...string) (most int, who []string) {
 	env.T().Helper()
-	ctx := env.T().Context()
 	var mu sync.Mutex
 	var moments []moment
 	note := func(object metav1.Object, release string, begins bool) {
@@ -41,31 +41,26 @@ func watchRollout(env *harness.Env) func(except ...string) (most int, who []stri
 		defer mu.Unlock()
 		moments = append(moments, moment{version, release, begins})
 	}
-	follow := func(watcher watch.Interface, err error, see func(watch.Event)) {
-		if err != nil {
-			env.T().Fatal(err)
-		}
-		env.T().Cleanup(watcher.Stop)
+	follow := func(like *unstructured.Unstructured, options metav1.ListOptions, see func(watch.EventType, *unstructured.Unstructured)) {
+		_, changes := env.Follow(like, options)
+		env.T().Cleanup(changes.Stop)
 		go func() {
-			for event := range watcher.ResultChan() {
-				see(event)
+			for event := range changes.ResultChan() {
+				if object, ok := event.Object.(*unstructured.Unstructured); ok {
+					see(event.Type, object)
+				}
 			}
 		}()
 	}
-	now, err := env.Typed.CoreV1().Secrets(env.Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		env.T().Fatal(err)
-	}
-	records, err := env.Typed.CoreV1().Secrets(env.Namespace).Watch(ctx, metav1.ListOptions{LabelSelector: "owner=helm,version=2", ResourceVersion: now.ResourceVersion})
-	follow(records, err, func(event watch.Event) {
-		if secret, ok := event.Object.(*corev1.Secret); ok && event.Type == watch.Added {
-			note(secret, secret.Labels["name"], true)
+	follow(harness.Object("v1", "Secret", "any"), metav1.ListOptions{LabelSelector: "owner=helm,version=2"}, func(event watch.EventType, secret *unstructured.Unstructured) {
+		if event == watch.Added {
+			note(secret, secret.GetLabels()["name"], true)
 		}
 	})
-	deployments, err := env.Typed.AppsV1().Deployments(env.Namespace).Watch(ctx, metav1.ListOptions{})
-	follow(deployments, err, func(event watch.Event) {
-		if d, ok := event.Object.(*appsv1.Deployment); ok && d.Spec.Template.Annotations["example.com/chart"] == "later" && available(d) {
-			note(d, d.Name, false)
+	follow(harness.Object("apps/v1", "Deployment", "any"), metav1.ListOptions{}, func(_ watch.EventType, object *unstructured.Unstructured) {
+		var d appsv1.Deployment
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &d); err == nil && d.Spec.Template.Annotations["example.com/chart"] == "later" && available(&d) {
+			note(&d, d.Name, false)
 		}
 	})
 	return func(except ...string) (most int, who []string) {
