@@ -113,21 +113,22 @@ func TestReport_ReadyEventAfterUpgrade(t *testing.T) {
 		return s
 	}
 	for name, test := range map[string]struct {
-		unready []int
-		want    int
+		// before, begin and end count the unready objects before and during the upgrade.
+		before, begin, end int
+		want               int
 	}{
-		"ready before the end": {[]int{1, 1, 0, 0}, 1},
-		"ready after the end":  {[]int{1, 1, 1, 0}, 1},
-		"never unready":        {[]int{0, 0, 0, 0}, 0},
+		"ready before the end": {1, 1, 0, 1},
+		"ready after the end":  {1, 1, 1, 1},
+		"never unready":        {0, 0, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			v := &snapshot{Snapshot: status.Snapshot{CR: w.apiServer.cr}}
 			reports := []api.Status{
-				state(metav1.ConditionFalse, api.ReasonProgressing, test.unready[0]),
-				state(metav1.ConditionFalse, api.ReasonUpgrading, test.unready[1]),
-				state(metav1.ConditionFalse, api.ReasonUpgrading, test.unready[2]),
-				state(metav1.ConditionTrue, api.ReasonDeployed, test.unready[3]),
+				state(metav1.ConditionFalse, api.ReasonProgressing, test.before),
+				state(metav1.ConditionFalse, api.ReasonUpgrading, test.begin),
+				state(metav1.ConditionFalse, api.ReasonUpgrading, test.end),
+				state(metav1.ConditionTrue, api.ReasonDeployed, 0),
 				state(metav1.ConditionFalse, api.ReasonUpgrading, 0),
 				state(metav1.ConditionTrue, api.ReasonDeployed, 0),
 			}

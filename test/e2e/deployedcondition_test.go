@@ -71,7 +71,7 @@ func TestDeployed_StaysTrueDuringUpgradesAndRollbacks(t *testing.T) {
 func watchDeployed(env *harness.Env, cr *unstructured.Unstructured) *atomic.Int64 {
 	t := env.T()
 	t.Helper()
-	_, watcher := env.Follow(cr, metav1.ListOptions{FieldSelector: "metadata.name=" + cr.GetName()})
+	_, watcher := env.Follow(env.At(cr), metav1.ListOptions{FieldSelector: "metadata.name=" + cr.GetName()})
 	seen, done := &atomic.Int64{}, make(chan struct{})
 	t.Cleanup(func() {
 		watcher.Stop()

@@ -172,7 +172,7 @@ func TestStop_DuringUpgradeIsRecorded(t *testing.T) {
 // watchTries counts the Jobs of a hook from now on, one per attempt.
 func watchTries(env *harness.Env, job string) (seen func() int) {
 	env.T().Helper()
-	jobs, changes := env.Follow(harness.Object("batch/v1", "Job", job), metav1.ListOptions{FieldSelector: "metadata.name=" + job})
+	jobs, changes := env.Follow(env.At(harness.Object("batch/v1", "Job", job)), metav1.ListOptions{FieldSelector: "metadata.name=" + job})
 	env.T().Cleanup(changes.Stop)
 	var mu sync.Mutex
 	uids := map[types.UID]bool{}

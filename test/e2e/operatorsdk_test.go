@@ -308,7 +308,7 @@ type finalizers struct {
 
 func watchFinalizers(env *harness.Env, kind harness.Kind) finalizers {
 	env.T().Helper()
-	_, changes := env.Follow(harness.MakeCR(kind, "any").Obj(), metav1.ListOptions{})
+	_, changes := env.Follow(env.At(harness.MakeCR(kind, "any").Obj()), metav1.ListOptions{})
 	return finalizers{changes, env, kind}
 }
 

@@ -100,7 +100,7 @@ func (r *rolling) create(n int) (crs []*unstructured.Unstructured) {
 // waitPending waits until an upgrade begins. For a moment, its record is pending.
 func (r *rolling) waitPending() {
 	r.T().Helper()
-	pending, changes := r.Follow(harness.Object("v1", "Secret", "any"), metav1.ListOptions{LabelSelector: "owner=helm,status=pending-upgrade"})
+	pending, changes := r.Follow(r.At(harness.Object("v1", "Secret", "any")), metav1.ListOptions{LabelSelector: "owner=helm,status=pending-upgrade"})
 	defer changes.Stop()
 	if len(pending) > 0 {
 		return

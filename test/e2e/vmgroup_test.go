@@ -253,7 +253,7 @@ func say(ctx context.Context, env *harness.Env, words string) error {
 // returns the purposes of the Jobs that were created meanwhile.
 func watchJobs(env *harness.Env) func() []string {
 	env.T().Helper()
-	_, changes := env.Follow(harness.Object("batch/v1", "Job", "any"), metav1.ListOptions{})
+	_, changes := env.Follow(env.At(harness.Object("batch/v1", "Job", "any")), metav1.ListOptions{})
 	var words []string
 	done := make(chan struct{})
 	go func() {

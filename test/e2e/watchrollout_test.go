@@ -42,7 +42,7 @@ func watchRollout(env *harness.Env) func(except ...string) (most int, who []stri
 		moments = append(moments, moment{version, release, begins})
 	}
 	follow := func(like *unstructured.Unstructured, options metav1.ListOptions, see func(watch.EventType, *unstructured.Unstructured)) {
-		_, changes := env.Follow(like, options)
+		_, changes := env.Follow(env.At(like), options)
 		env.T().Cleanup(changes.Stop)
 		go func() {
 			for event := range changes.ResultChan() {

@@ -16,8 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/release"
@@ -79,12 +77,7 @@ func watchOrder(g *graphs) *order {
 // the end of the test.
 func (o *order) watch(resource schema.GroupVersionResource, selector string, changed func(key string, object *unstructured.Unstructured, deleted bool)) {
 	o.g.t.Helper()
-	ctx := o.g.t.Context()
-	client := o.g.Dynamic.Resource(resource)
-	list, err := client.List(ctx, metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
-		o.g.t.Fatal(err)
-	}
+	objects, changes := o.g.Follow(o.g.Dynamic.Resource(resource), metav1.ListOptions{LabelSelector: selector})
 	handle := func(object *unstructured.Unstructured, deleted bool) {
 		if !strings.HasPrefix(object.GetNamespace(), o.g.Namespace+"-graph-") {
 			return
@@ -93,17 +86,8 @@ func (o *order) watch(resource schema.GroupVersionResource, selector string, cha
 		defer o.mu.Unlock()
 		changed(object.GetNamespace()+"/"+object.GetName(), object, deleted)
 	}
-	for i := range list.Items {
-		handle(&list.Items[i], false)
-	}
-	changes, err := watchtools.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.LabelSelector = selector
-			return client.Watch(ctx, options)
-		},
-	})
-	if err != nil {
-		o.g.t.Fatal(err)
+	for i := range objects {
+		handle(&objects[i], false)
 	}
 	go func() {
 		for event := range changes.ResultChan() {

@@ -6,16 +6,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// Follow returns the objects of a kind that exist, in the namespace of the environment, and watches
-// their changes. Unlike a single watch, which ends with its connection, it continues until the end
-// of the test or until it is stopped.
-func (e *Env) Follow(like *unstructured.Unstructured, options metav1.ListOptions) ([]unstructured.Unstructured, watch.Interface) {
+// Follow returns the objects of a client, and watches their changes. Unlike a single watch, which
+// ends with its connection, it continues until the end of the test or until it is stopped. Of the
+// options, it uses the selectors.
+func (e *Env) Follow(client dynamic.ResourceInterface, options metav1.ListOptions) ([]unstructured.Unstructured, watch.Interface) {
 	e.t.Helper()
-	ctx, client := e.t.Context(), e.At(like)
+	ctx := e.t.Context()
 	list, err := client.List(ctx, options)
 	if err != nil {
 		e.t.Fatal(err)
