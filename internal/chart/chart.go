@@ -24,6 +24,8 @@ type Chart struct {
 	// schemas holds the compiled values.schema.json of the chart and its
 	// subcharts, by their path.
 	schemas schemas
+	// Elsewhere are the references of these schemas to other documents.
+	Elsewhere []Reference
 	// Digest is the digest of the files that a render can depend on.
 	Digest string
 	// Features are the features that every release of the chart uses. The values of a

@@ -191,7 +191,7 @@ func load(files []*engine.BufferedFile) (*Chart, error) {
 	if err := engine.CheckDependencies(loaded, loaded.Metadata.Dependencies); err != nil {
 		return nil, fmt.Errorf("%w: run 'helm dependency build' in the chart's folder", err)
 	}
-	schemas, err := compileSchemas(loaded)
+	schemas, elsewhere, err := compileSchemas(loaded)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func load(files []*engine.BufferedFile) (*Chart, error) {
 	}
 	usage := readFeatures(loaded, parsed)
 	return &Chart{
-		chart: loaded, schemas: schemas, Digest: digest, Features: usage.Chart, usage: usage, examples: examples(loaded),
+		chart: loaded, schemas: schemas, Elsewhere: elsewhere, Digest: digest, Features: usage.Chart, usage: usage, examples: examples(loaded),
 	}, nil
 }
 

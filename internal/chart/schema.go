@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
+	"github.com/chartwright/chartwright/internal/chart/references"
 	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
@@ -25,39 +26,53 @@ var ErrInvalidValues = errors.New("the spec violates the chart's schema")
 // with different aliases.
 type schemas map[string]*jsonschema.Schema
 
-// compileSchemas compiles the schemas of a chart and its subcharts. Helm would compile
-// them in every render.
-func compileSchemas(c *engine.Chart) (schemas, error) {
-	compiled := schemas{}
-	for _, c := range withDependencies(c) {
+// Reference is a reference in the schema of a chart or a subchart to another document. The
+// part of the schema with the reference accepts any value, because other documents are never
+// loaded.
+type Reference struct {
+	// File is the path of the schema, relative to the chart's folder.
+	File string
+	Ref  string
+}
+
+// compileSchemas compiles the schemas of a chart and its subcharts, and returns their
+// references to other documents. Helm would compile the schemas in every render.
+func compileSchemas(c *engine.Chart) (schemas, []Reference, error) {
+	compiled, elsewhere := schemas{}, []Reference(nil)
+	for folder, c := range withDependencies(c) {
 		if len(c.Schema) == 0 {
 			continue
 		}
-		schema, err := compileSchema(c.Schema)
+		schema, refs, err := compileSchema(c.Schema)
 		if err != nil {
-			return nil, fmt.Errorf("%s/values.schema.json: %w", c.ChartFullPath(), err)
+			return nil, nil, fmt.Errorf("%s/values.schema.json: %w", c.ChartFullPath(), err)
 		}
 		compiled[string(c.Schema)] = schema
+		for _, ref := range refs {
+			elsewhere = append(elsewhere, Reference{folder + "values.schema.json", ref})
+		}
 	}
-	return compiled, nil
+	return compiled, elsewhere, nil
 }
 
-func compileSchema(data []byte) (*jsonschema.Schema, error) {
+func compileSchema(data []byte) (*jsonschema.Schema, []string, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	const url = "values.schema.json"
+	elsewhere := references.Open(doc)
+	// References can name the document as for Helm.
+	const url = "file:///values.schema.json"
 	compiler := jsonschema.NewCompiler()
 	compiler.UseLoader(noLoader{})
 	if err := compiler.AddResource(url, doc); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return compiler.Compile(url)
+	schema, err := compiler.Compile(url)
+	return schema, elsewhere, err
 }
 
-// noLoader prevents a schema from reading files or URLs by $ref, which Helm's own
-// validation allows.
+// noLoader fails all loads of other documents.
 type noLoader struct{}
 
 // Load always returns an error.

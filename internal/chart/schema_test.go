@@ -2,6 +2,7 @@ package chart
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,11 +99,32 @@ func TestSchema_AgreesWithHelm(t *testing.T) {
 	}
 }
 
-func TestSchema_RejectsExternalReferences(t *testing.T) {
-	for _, ref := range []string{"file:///etc/hostname", "http://127.0.0.1:1/schema.json", "https://example.com/schema.json", "other.json"} {
+// References to other documents are not followed. The rest of the schema applies.
+func TestSchema_OpensReferencesToOtherDocuments(t *testing.T) {
+	for _, ref := range []string{
+		"file:///etc/hostname", "file:///values.yaml", "http://127.0.0.1:1/schema.json", "https://example.com/schema.json#/definitions/a",
+		"https://example.com/schema.json#anchor", "other.json", "urn:example:schema", "urn:example:schema#/a", "//example.com/a", "%zz",
+	} {
+		schema := `{"properties": {"a": {"$ref": "` + ref + `"}, "b": {"type": "integer"}}}`
+		c := small().with("values.schema.json", schema).load(t)
+		if _, err := prepareValues(c, map[string]any{"a": "any", "b": int64(1)}); err != nil {
+			t.Errorf("$ref to %s: %v", ref, err)
+		}
+		if _, err := prepareValues(c, map[string]any{"b": "text"}); err == nil {
+			t.Errorf("$ref to %s: the rest of the schema accepts a wrong value", ref)
+		}
+		if want := []Reference{{"values.schema.json", ref}}; !slices.Equal(c.Elsewhere, want) {
+			t.Errorf("$ref to %s: got the references %v, want %v", ref, c.Elsewhere, want)
+		}
+	}
+}
+
+// As for Helm, a reference to a missing part of the document is an error.
+func TestSchema_RejectsDanglingReferences(t *testing.T) {
+	for _, ref := range []string{"#/definitions/none", "#none", "file:///values.schema.json#/definitions/none"} {
 		_, err := LoadDir(small().with("values.schema.json", `{"properties": {"a": {"$ref": "`+ref+`"}}}`).fs())
-		if err == nil || !strings.Contains(err.Error(), "want a reference within the schema") {
-			t.Errorf("$ref to %s: got error %v, want a rejected reference", ref, err)
+		if err == nil || !strings.Contains(err.Error(), "values.schema.json") || !strings.Contains(err.Error(), "none") {
+			t.Errorf("$ref to %s: got error %v, want the reference", ref, err)
 		}
 	}
 }

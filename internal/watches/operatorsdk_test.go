@@ -65,3 +65,20 @@ func TestOperatorSDKStyle_AllowsEverything(t *testing.T) {
 		t.Errorf("beside a chart: %v, %v", kinds.Allow, err)
 	}
 }
+
+// A value of overrideValues without quotes is its text, as for the operator-sdk.
+func TestOverrideValues_AcceptScalars(t *testing.T) {
+	const file = `- {group: a.example.com, version: v1, kind: A, chart: helm-charts/a, overrideValues: {
+  text: $IMAGE, no: false, yes: true, whole: 3, large: 1000000, fraction: 0.10, leading: 007, nothing: , quoted: "0.10"}}`
+	entries, err := watches.Parse("watches.yaml", []byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := watches.OverrideValues{
+		"text": "$IMAGE", "no": "false", "yes": "true", "whole": "3", "large": "1000000", "fraction": "0.1",
+		"leading": "7", "nothing": "", "quoted": "0.10",
+	}
+	if diff := cmp.Diff(want, entries[0].OverrideValues); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

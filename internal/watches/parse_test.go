@@ -138,9 +138,9 @@ func TestParse_ReportsProblems(t *testing.T) {
 			want: []string{"watches.yaml:5: overrideValues: expected a map, found a list"},
 		},
 		{
-			name: "an override that is no text",
-			file: lines("- version: v1", "  kind: A", "  chart: a", "  overrideValues: {replicas: 2}"),
-			want: []string{"watches.yaml:4: overrideValues: expected a string, found a number"},
+			name: "a list for an override",
+			file: lines("- version: v1", "  kind: A", "  chart: a", "  overrideValues: {tags: [a]}"),
+			want: []string{"watches.yaml:4: overrideValues: tags: expected a string, a number or a boolean"},
 		},
 		{
 			name: "a duration without a unit",
@@ -263,7 +263,7 @@ func TestParse_AcceptsEntries(t *testing.T) {
 	}{
 		{"chart", full.Chart, "charts/podset"},
 		{"watchDependentResources", *full.WatchDependentResources, false},
-		{"overrideValues", full.OverrideValues, map[string]string{"image.repository": "$IMAGE"}},
+		{"overrideValues", full.OverrideValues, watches.OverrideValues{"image.repository": "$IMAGE"}},
 		{"selector", full.Selector.MatchLabels, map[string]string{"tier": "gold"}},
 		{"reconcilePeriod", full.ReconcilePeriod.Duration, 90 * time.Minute},
 		{"maxConcurrentReconciles", *full.MaxConcurrentReconciles, 3},

@@ -1,6 +1,7 @@
 package watches
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -38,7 +39,7 @@ type Watch struct {
 	WatchDependentResources *bool `json:"watchDependentResources,omitempty"`
 	// OverrideValues take precedence over the spec. Keys are paths as in helm's --set.
 	// Values are expanded from the environment and as templates.
-	OverrideValues map[string]string `json:"overrideValues,omitempty"`
+	OverrideValues OverrideValues `json:"overrideValues,omitempty"`
 	// ValuesFrom are sources of values. They take precedence over the spec, later ones over
 	// earlier ones, and OverrideValues over all of them.
 	ValuesFrom []ValuesFrom `json:"valuesFrom,omitempty"`
@@ -196,6 +197,38 @@ func (w Watch) BeyondNamespace() string {
 	default:
 		return ""
 	}
+}
+
+// OverrideValues are texts by path. A number or a boolean may be written without quotes, as
+// for the operator-sdk, and means its text.
+type OverrideValues map[string]string
+
+// UnmarshalJSON decodes an object of scalars.
+func (o *OverrideValues) UnmarshalJSON(data []byte) error {
+	var written map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	// The text of 1000000 is not 1e+06.
+	decoder.UseNumber()
+	if err := decoder.Decode(&written); err != nil {
+		return err
+	}
+	texts := make(OverrideValues, len(written))
+	for path, value := range written {
+		switch value := value.(type) {
+		case nil:
+			texts[path] = ""
+		case string:
+			texts[path] = value
+		case bool:
+			texts[path] = strconv.FormatBool(value)
+		case json.Number:
+			texts[path] = value.String()
+		default:
+			return fmt.Errorf("%s: expected a string, a number or a boolean", path)
+		}
+	}
+	*o = texts
+	return nil
 }
 
 // BoolOrTemplate is a string that may also be written as a boolean.

@@ -112,6 +112,9 @@ var hazards = []struct {
 	{"a schema that a CRD cannot express", files{
 		"values.schema.json": "{\n\"type\": \"object\",\n\"$defs\": {\"d\": {\"properties\": {\n\"b\": {\"type\": \"object\",\n\"if\": {\"required\": [\"x\"]}, \"then\": {\"required\": [\"y\"]}}}}},\n\"properties\": {\n\"a\": {\"$ref\": \"#/$defs/d\"},\n\"l\": {\"type\": \"array\", \"items\": {\n\"type\": \"object\",\n\"contentEncoding\": \"x\", \"propertyNames\": {}}}\n}}",
 	}, []string{"info schema-not-expressible values.schema.json:10", "info schema-not-expressible values.schema.json:5"}},
+	{"a schema that refers to other documents", files{
+		"values.schema.json": "{\n\"properties\": {\n\"a\": {\"$ref\": \"https://example.com/a.json\"}},\n\"if\": {\n\"$ref\": \"b.json\"}}",
+	}, []string{"info schema-not-expressible values.schema.json:4", "warning schema-not-expressible values.schema.json:3", "warning schema-not-expressible values.schema.json:5"}},
 
 	{"a random value", files{"templates/b.yaml": object("v1", "Secret", "{{ .Release.Name }}", "stringData:", "  password: {{ randAlphaNum 10 }}")}, []string{"warning random-value templates/b.yaml:6"}},
 	{"the time", files{"templates/b.yaml": object("v1", "Secret", "{{ .Release.Name }}", "stringData:", "  at: {{ now | date \"2006\" | quote }}")}, []string{"warning time-dependent templates/b.yaml:6"}},

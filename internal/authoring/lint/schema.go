@@ -15,6 +15,13 @@ const schemaFile = "values.schema.json"
 // it.
 func (c *check) schema() error {
 	data := c.Kind.Chart.Schema()
+	for _, at := range c.Kind.Chart.Elsewhere {
+		line := 0
+		if before, _, found := strings.Cut(string(data), `"`+at.Ref+`"`); found && at.File == schemaFile {
+			line = 1 + strings.Count(before, "\n")
+		}
+		c.findAsf(Warning, ruleSchemaLoss, location{at.File, line}, "$ref %s: other documents are never loaded, so this part of the schema accepts any value", at.Ref)
+	}
 	if len(data) == 0 {
 		c.findf(ruleNoSchema, location{"Chart.yaml", 0}, "the chart has no %s", schemaFile)
 		return nil
@@ -35,6 +42,10 @@ func (c *check) schema() error {
 			severity = Info
 		}
 		keyword, _, _ := strings.Cut(warning.Lost, " ")
+		if keyword == "$ref" && !warning.Checked {
+			// Reported above, with the references that the CRD does not reach.
+			continue
+		}
 		c.findAsf(severity, ruleSchemaLoss, location{schemaFile, lineIn(&root, warning.Path, keyword)}, "%s", warning)
 	}
 	return nil

@@ -6,10 +6,11 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/go-openapi/jsonpointer"
+
+	"github.com/chartwright/chartwright/internal/chart/references"
 )
 
 // node is one JSON Schema object. A node of the document must not be changed;
@@ -35,13 +36,8 @@ func parse(data []byte) (jsonSchema, error) {
 		return doc, err
 	}
 	if root, ok := doc.root.(node); ok {
-		draft, _ := root["$schema"].(string)
-		doc.siblings = !strings.Contains(draft, "json-schema.org/draft-0")
-		id := "$id"
-		if strings.Contains(draft, "json-schema.org/draft-04") {
-			id = "id"
-		}
-		settle(root, id, doc.siblings)
+		doc.siblings = references.Siblings(root)
+		references.Settle(root)
 	}
 	return doc, nil
 }
@@ -132,115 +128,3 @@ func (d jsonSchema) asserts(format string) bool {
 func isTrue(schema any) bool { return schema == any(true) }
 
 func isFalse(schema any) bool { return schema == any(false) }
-
-// addresses indexes the schemas of a document that have a name: an $id, which is also
-// the base of relative references in the schema, an $anchor or, in older drafts, an $id
-// that is only a fragment.
-type addresses struct {
-	// id is the keyword: "id" in draft 4, "$id" in all others.
-	id string
-	// siblings is true if keywords next to a $ref apply.
-	siblings bool
-	// resources and anchors map absolute addresses to JSON pointers.
-	resources, anchors map[string]string
-	refs               []reference
-}
-
-// reference is a schema with a $ref that must be resolved.
-type reference struct {
-	schema node
-	base   *url.URL
-}
-
-// home is the address of a document without an $id.
-var home = &url.URL{Scheme: "file", Path: "/values.schema.json"}
-
-// settle rewrites the references of a document, in place, to JSON pointers from its
-// root. It does not change references to other documents.
-func settle(root any, id string, siblings bool) {
-	a := &addresses{id: id, siblings: siblings, resources: map[string]string{home.String(): ""}, anchors: map[string]string{}}
-	a.schema(root, "", home)
-	for _, r := range a.refs {
-		ref, _ := r.schema["$ref"].(string)
-		if pointer, found := a.pointer(ref, r.base); found {
-			r.schema["$ref"] = (&url.URL{Fragment: pointer}).String()
-			if pointer == "" {
-				r.schema["$ref"] = "#"
-			}
-		}
-	}
-}
-
-// pointer returns the JSON pointer to the target of a reference.
-func (a *addresses) pointer(ref string, base *url.URL) (pointer string, found bool) {
-	target, err := base.Parse(ref)
-	if err != nil {
-		return "", false
-	}
-	fragment := target.Fragment
-	target.Fragment, target.RawFragment = "", ""
-	if fragment != "" && !strings.HasPrefix(fragment, "/") {
-		pointer, found = a.anchors[target.String()+"#"+fragment]
-		return pointer, found
-	}
-	pointer, found = a.resources[target.String()]
-	return pointer + fragment, found
-}
-
-// schema indexes the names in a schema or in a list of schemas.
-func (a *addresses) schema(value any, pointer string, base *url.URL) {
-	switch v := value.(type) {
-	case []any:
-		for i, item := range v {
-			a.schema(item, pointer+"/"+strconv.Itoa(i), base)
-		}
-	case node:
-		base = a.name(v, pointer, base)
-		if ref, ok := v["$ref"].(string); ok && (base.String() != home.String() || !strings.HasPrefix(ref, "#/")) {
-			a.refs = append(a.refs, reference{v, base})
-		}
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			at := pointer + "/" + jsonpointer.Escape(key)
-			inner, isMap := v[key].(node)
-			switch {
-			case slices.Contains(holdsValues, key):
-			case isMap && slices.Contains(holdsSchemas, key):
-				for _, name := range slices.Sorted(maps.Keys(inner)) {
-					a.schema(inner[name], at+"/"+jsonpointer.Escape(name), base)
-				}
-			default:
-				a.schema(v[key], at, base)
-			}
-		}
-	}
-}
-
-// name indexes the names of one schema, and returns the base of relative references
-// in it.
-func (a *addresses) name(n node, pointer string, base *url.URL) *url.URL {
-	if _, isRef := n["$ref"]; isRef && !a.siblings {
-		return base
-	}
-	if id, ok := n[a.id].(string); ok {
-		if name, isAnchor := strings.CutPrefix(id, "#"); isAnchor {
-			a.anchors[base.String()+"#"+name] = pointer
-		} else if next, err := base.Parse(id); err == nil {
-			next.Fragment, next.RawFragment = "", ""
-			base = next
-			a.resources[base.String()] = pointer
-		}
-	}
-	for _, key := range []string{"$anchor", "$dynamicAnchor"} {
-		if name, ok := n[key].(string); ok {
-			a.anchors[base.String()+"#"+name] = pointer
-		}
-	}
-	return base
-}
-
-var (
-	// holdsValues are the keywords whose values are not schemas.
-	holdsValues = []string{"enum", "const", "default", "examples", "example"}
-	// holdsSchemas are the keywords whose values are maps of schemas.
-	holdsSchemas = []string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
-)

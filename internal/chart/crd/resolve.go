@@ -45,7 +45,7 @@ func (c *converter) follow(n node, ref string, at location) (node, location) {
 	target, found := c.doc.lookup(ref)
 	switch {
 	case !found:
-		c.lose(at, "$ref "+ref)
+		c.loseForGood(at, "$ref "+ref+", which is in another document")
 	case slices.Contains(at.refs, ref) && c.doc.recursive(ref):
 		c.lose(at, "$ref "+ref+", which is recursive")
 		found = false
