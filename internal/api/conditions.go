@@ -33,6 +33,9 @@ const (
 	ConditionRollbackRefused = "RollbackRefused"
 	// ConditionInvalidAnnotations: an annotation has an invalid value or an unknown key.
 	ConditionInvalidAnnotations = "InvalidAnnotations"
+	// ConditionNumbersKept: the release keeps the type of the numbers in its values, because
+	// another would change the named fields. The reason is ReasonFieldsDiffer.
+	ConditionNumbersKept = "NumbersKept"
 	// ConditionStatusFieldsFailed: a status field or an output cannot be computed. The reason
 	// is ReasonExpressionFailed.
 	ConditionStatusFieldsFailed = "StatusFieldsFailed"
@@ -167,6 +170,9 @@ const (
 
 // ReasonWatchFailed is the reason of ConditionUnwatched.
 const ReasonWatchFailed = "WatchFailed"
+
+// ReasonFieldsDiffer is the reason of ConditionNumbersKept.
+const ReasonFieldsDiffer = "FieldsDiffer"
 
 // ReasonForbidden is the reason of ConditionPermissionsMissing.
 const ReasonForbidden = "Forbidden"

@@ -70,6 +70,11 @@ const (
 	// LabelValuesDigest holds the digest of the users' inputs: the spec, and the Secrets
 	// and ConfigMaps of valuesFrom.
 	LabelValuesDigest = Domain + "/values-digest"
+	// LabelNumbers is NumbersHelm on a revision whose templates got whole numbers as float64.
+	// Without it, they got int64. It needs no signature: it selects between two renders of the
+	// same chart.
+	LabelNumbers = Domain + "/numbers"
+	NumbersHelm  = "Helm"
 	// LabelSignature holds the signature of the record, see package signing. It is a label
 	// because the helm CLI keeps labels and drops annotations when it writes a record.
 	LabelSignature = Domain + "/signature"

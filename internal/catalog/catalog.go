@@ -125,6 +125,11 @@ func FromText(name string, data []byte, chart func(path string) (*chart.Chart, e
 	return kinds, slices.Concat(problems, slices.Concat(wrong...)).Err()
 }
 
+// TemplateNumbers returns the type of the numbers that the templates of the kind get.
+func (k Kind) TemplateNumbers() values.Numbers {
+	return values.Numbers{Integers: k.IntegerNumbers(), Set: k.Overrides}
+}
+
 // FromEntry returns the kind of an entry with its chart. The override values are used as
 // they are: without the variables and functions of a watches file, with which the author of
 // the entry could read the environment of the operator. Without a chart, the kind is

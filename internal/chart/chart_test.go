@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
@@ -55,8 +56,8 @@ func small() files {
 }
 
 // prepareValues validates values and returns a copy of the chart for rendering.
-func prepareValues(c *Chart, values map[string]any) (*engine.Chart, error) {
-	_, err := c.Prepare(values)
+func prepareValues(c *Chart, given map[string]any) (*engine.Chart, error) {
+	_, err := c.Prepare(given, values.Numbers{})
 	return clone(c.chart), err
 }
 

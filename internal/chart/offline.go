@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/chartwright/chartwright/internal/chart/render"
+	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
@@ -46,7 +47,8 @@ func CRDsOf(c *engine.Chart) ([]RenderedObject, error) {
 type Offline struct {
 	Release, Namespace string
 	// Values are the values of the release. A render can change them.
-	Values map[string]any
+	Values  map[string]any
+	Numbers values.Numbers
 	// APIVersions are added to the API versions of Kubernetes in
 	// .Capabilities.APIVersions.
 	APIVersions []string
@@ -60,6 +62,9 @@ type Offline struct {
 	// Lookup implements the template function lookup. If it is nil, lookup finds
 	// nothing.
 	Lookup render.Lookup
+	// Reused holds results of template functions for several renders. If it is nil, each
+	// call has its own.
+	Reused *render.Reused
 }
 
 // Rendered is a rendered chart.
@@ -95,7 +100,7 @@ type RenderedObject struct {
 // Render renders the chart without a cluster, by Helm's own install. Errors wrap
 // ErrInvalidValues, with every invalid path, or ErrRender.
 func (c *Chart) Render(o Offline) (*Rendered, error) {
-	in, err := c.prepare(o.Values, o.Unchecked)
+	in, err := c.prepare(o)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +112,7 @@ func (c *Chart) Render(o Offline) (*Rendered, error) {
 	if o.Upgrade {
 		options.Revision, options.IsInstall, options.IsUpgrade = 2, false, true
 	}
-	rendered, err := c.ExecuteTemplates(context.Background(), in, offline, options, capabilities, render.Options{Lookup: o.Lookup})
+	rendered, err := c.ExecuteTemplates(context.Background(), in, offline, options, capabilities, render.Options{Lookup: o.Lookup, Reused: o.Reused})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}

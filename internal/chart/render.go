@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/chartwright/chartwright/internal/chart/render"
+	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
@@ -23,10 +24,13 @@ type Prepared struct {
 }
 
 // Prepare processes the dependencies of the chart with the given values, and validates
-// the merged values by the chart's schemas.
-func (c *Chart) Prepare(given map[string]any) (*Prepared, error) { return c.prepare(given, false) }
+// the merged values by the chart's schemas. The templates get the given numbers.
+func (c *Chart) Prepare(given map[string]any, numbers values.Numbers) (*Prepared, error) {
+	return c.prepare(Offline{Values: given, Numbers: numbers})
+}
 
-func (c *Chart) prepare(given map[string]any, unchecked bool) (*Prepared, error) {
+func (c *Chart) prepare(of Offline) (*Prepared, error) {
+	given := of.Numbers.For(of.Values)
 	processed := clone(c.chart)
 	if err := engine.ProcessDependenciesWithMerge(processed, engine.Values(given)); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
@@ -35,7 +39,7 @@ func (c *Chart) prepare(given map[string]any, unchecked bool) (*Prepared, error)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRender, err)
 	}
-	if !unchecked {
+	if !of.Unchecked {
 		if err := c.schemas.validate(processed, merged); err != nil {
 			return nil, err
 		}

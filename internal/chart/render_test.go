@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/chartwright/chartwright/internal/chart/render"
+	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
@@ -54,11 +55,11 @@ var webRelease = engine.ReleaseOptions{Name: "web", Namespace: "apps", Revision:
 
 // renderByHelm renders a chart with Helm's engine.
 func renderByHelm(c *Chart, given map[string]any) (map[string]string, error) {
-	in, err := c.Prepare(given)
+	in, err := c.Prepare(given, values.Numbers{})
 	if err != nil {
 		return nil, err
 	}
-	top, err := engine.ToRenderValuesWithSchemaValidation(in.Chart, given, webRelease, engine.DefaultCapabilities, true)
+	top, err := engine.ToRenderValuesWithSchemaValidation(in.Chart, values.Numbers{}.For(given), webRelease, engine.DefaultCapabilities, true)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +69,7 @@ func renderByHelm(c *Chart, given map[string]any) (map[string]string, error) {
 // renderByPackage renders a chart with package render. Unlike an action, it does not pass
 // the result to Helm's engine.
 func renderByPackage(t testing.TB, by *render.Renderer, c *Chart, given map[string]any) (map[string]string, error) {
-	in, err := c.Prepare(given)
+	in, err := c.Prepare(given, values.Numbers{})
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +179,7 @@ func BenchmarkRender(b *testing.B) {
 		b.Run(name+"/both", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				in, err := c.Prepare(map[string]any{})
+				in, err := c.Prepare(map[string]any{}, values.Numbers{})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -27,7 +27,7 @@ type Survey struct {
 }
 
 // Survey returns a Survey of the chart. Of the argument, it uses the fields Release,
-// Namespace, APIVersions, KubeVersion and Unchecked.
+// Namespace, Numbers, APIVersions, KubeVersion and Unchecked.
 func (c *Chart) Survey(of Offline) (*Survey, error) {
 	caps, err := of.capabilities()
 	if err != nil {
@@ -133,7 +133,9 @@ func (b *Base) ChangeEach(values map[string]any, only sets.Set[string], do func(
 }
 
 func (s *Survey) prepare(values map[string]any) (*execution, error) {
-	in, err := s.chart.prepare(values, s.of.Unchecked)
+	of := s.of
+	of.Values = values
+	in, err := s.chart.prepare(of)
 	if err != nil {
 		return nil, err
 	}

@@ -123,7 +123,7 @@ func (r *run) matches(stored *engine.Release, record release.Record, objects eng
 	if !r.sameInputs(stored) {
 		return fmt.Errorf("%w: its chart or values differ", release.ErrUntrusted)
 	}
-	again, err := r.renderAgain(stored)
+	again, err := r.renderAgain(record, stored)
 	if err != nil {
 		return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
 	}

@@ -133,7 +133,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 	as.objects.Served = func(kind schema.GroupKind) (*meta.RESTMapping, error) { return c.config.Mapper.RESTMapping(kind, "") }
 	log := &logBuffer{redact: r.Redactor.Redact}
 	stamp := release.NewStamp(r.Owner, r.Digests, r.Marks)
-	stamp.Redact = r.Redactor.Redact
+	stamp.Redact, stamp.Integers = r.Redactor.Redact, r.Integers
 	records := c.config.Clientset.CoreV1().Secrets(r.Namespace)
 	if r.plan != nil {
 		as.objects.Plan = func(write apply.Write) { r.plan.Writes = append(r.plan.Writes, write) }

@@ -74,7 +74,7 @@ func (r *run) prepare() error {
 // rendering.
 func (r *run) prepareChart() (err error) {
 	r.kube.rendered = true
-	r.prepared, err = r.Chart.Prepare(r.Values)
+	r.prepared, err = r.Chart.Prepare(r.Values, r.numbers(r.Integers))
 	return err
 }
 

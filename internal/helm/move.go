@@ -56,7 +56,7 @@ func (r *run) mayMove() error {
 			return err
 		}
 	}
-	prepared, err := r.Chart.Prepare(values)
+	prepared, err := r.Chart.Prepare(values, r.numbers(r.Integers))
 	if err != nil {
 		return err
 	}

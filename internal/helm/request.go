@@ -46,6 +46,10 @@ type Input struct {
 	// a stored revision with a render call it. If it is nil, they use Values.
 	CurrentValues func() (map[string]any, error)
 	Digests       release.Digests
+	// Integers makes templates get whole numbers as int64, see values.Numbers. NumbersChosen
+	// reports that the watches entry says so itself; otherwise a release keeps its numbers if
+	// others would change its objects.
+	Integers, NumbersChosen bool
 	// Overrides are the values that the watches entry sets. Users cannot change them.
 	Overrides map[string]any
 }

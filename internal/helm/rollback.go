@@ -63,6 +63,7 @@ func (c *Client) Rollback(ctx context.Context, r Request, revision int) error {
 			return err
 		}
 		run.guardRollback(target)
+		run.driver.Stamp.Integers = run.integersOf(target)
 		rollback := engine.NewRollback(run.config)
 		rollback.Version = target.Revision
 		rollback.Timeout = r.Timeout
@@ -91,7 +92,7 @@ func (r *run) guardRollback(target release.Record) {
 	}
 	r.driver.Check = func(rls *engine.Release) error {
 		if why := r.driver.Untrusted(target.Secret); why != nil {
-			if err := r.mayRepeat(rls); err != nil {
+			if err := r.mayRepeat(target, rls); err != nil {
 				return fmt.Errorf("%w, and %w", why, err)
 			}
 			if len(rls.Hooks) > 0 {
@@ -110,12 +111,12 @@ func (r *run) guardRollback(target release.Record) {
 // mayRepeat returns nil if a rollback to an unverified revision is safe: the chart
 // renders each of its objects with the current values, none of them is cluster-scoped,
 // and those that grant permissions are identical.
-func (r *run) mayRepeat(rls *engine.Release) error {
+func (r *run) mayRepeat(target release.Record, rls *engine.Release) error {
 	objects, err := r.kube.builder.build(rls.Manifest)
 	if err != nil {
 		return err
 	}
-	again, err := r.renderAgain(rls)
+	again, err := r.renderAgain(target, rls)
 	if err != nil {
 		return fmt.Errorf("the chart cannot be rendered to compare it: %w", err)
 	}

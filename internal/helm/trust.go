@@ -44,6 +44,7 @@ func (c *Client) Restore(ctx context.Context, r Request) error {
 			return release.ErrNoKey
 		}
 		var secret corev1.Secret
+		run.driver.Stamp.KeptNumbers = record.KeptNumbers
 		run.driver.Stamp.Annotate(&secret, stored, record.Inventory)
 		if record.Lookups != "" {
 			secret.Annotations[release.AnnotationLookups] = record.Lookups
@@ -133,7 +134,7 @@ func (r *run) trust(record release.Record, stored *engine.Release) error {
 	if !errors.Is(err, signing.ErrUnsigned) {
 		return err
 	}
-	if why := r.prove(stored); why != nil {
+	if why := r.prove(record, stored); why != nil {
 		if errors.Is(why, release.ErrUntrusted) {
 			return fmt.Errorf("%w, and %s", err, strings.TrimPrefix(why.Error(), release.ErrUntrusted.Error()+": "))
 		}
@@ -168,7 +169,7 @@ func (r *run) signUnlessCurrent() error {
 // prove returns nil if a record can be signed safely: each of its objects is owned by
 // the release and was last applied with the recorded content, and the chart renders the
 // same hooks. Otherwise the error is ErrUntrusted.
-func (r *run) prove(stored *engine.Release) error {
+func (r *run) prove(record release.Record, stored *engine.Release) error {
 	objects, err := r.kube.build(stored.Manifest)
 	if err != nil {
 		return fmt.Errorf("%w: %w", release.ErrUntrusted, err)
@@ -192,7 +193,7 @@ func (r *run) prove(stored *engine.Release) error {
 	if len(absent) == 0 && len(stored.Hooks) == 0 {
 		return nil
 	}
-	again, err := r.renderAgain(stored)
+	again, err := r.renderAgain(record, stored)
 	if err != nil {
 		return fmt.Errorf("%w: the chart cannot be rendered to compare it: %w", release.ErrUntrusted, err)
 	}
@@ -233,9 +234,9 @@ type rendering struct {
 	digests map[apply.Key]string
 }
 
-// renderAgain renders the chart with the current values and the release options of a
-// stored revision. Nothing is stored or applied.
-func (r *run) renderAgain(stored *engine.Release) (rendering, error) {
+// renderAgain renders the chart with the current values, and with the numbers and the release
+// options of a stored revision. Nothing is stored or applied.
+func (r *run) renderAgain(record release.Record, stored *engine.Release) (rendering, error) {
 	current := r.Values
 	if r.CurrentValues != nil {
 		var err error
@@ -245,7 +246,7 @@ func (r *run) renderAgain(stored *engine.Release) (rendering, error) {
 	}
 	// A render may change values.
 	given := values.Normalize(maps.Clone(current))
-	in, err := r.Chart.Prepare(given)
+	in, err := r.Chart.Prepare(given, r.numbers(r.integersOf(record)))
 	if err != nil {
 		return rendering{}, err
 	}

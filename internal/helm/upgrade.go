@@ -13,6 +13,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/chart/render"
+	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/helm/engine"
 	"github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
@@ -24,7 +25,8 @@ type Trial struct {
 	// newest stored revision.
 	Over   *release.Stored
 	Newest int
-	// Values are the values of the chart. A render may change the map.
+	// Values are the values of the chart, with the numbers that templates get. A render may
+	// change the map.
 	Values map[string]any
 	// Config accesses the cluster: its version, its API versions, and the objects that
 	// lookup reads, with the permissions of the user.
@@ -34,7 +36,7 @@ type Trial struct {
 // DryRunUpgrade renders an upgrade with Helm's own dry run. The error is
 // ErrInvalidValues, with all invalid paths, or ErrRender.
 func DryRunUpgrade(ctx context.Context, c *chart.Chart, t Trial) (*chart.Rendered, error) {
-	if _, err := c.Prepare(t.Values); err != nil {
+	if _, err := c.Prepare(t.Values, values.Numbers{Integers: true}); err != nil {
 		return nil, err
 	}
 	client, err := discovery.NewDiscoveryClientForConfig(t.Config)
@@ -92,9 +94,15 @@ func texts(rendered *engine.Chart) []string {
 
 // execute executes the templates of the chart.
 func (r *run) execute(in *chart.Prepared, revision int) (*engine.Chart, error) {
+	return r.executeReusing(nil, in, revision)
+}
+
+// executeReusing executes the templates, with results of template functions in an earlier
+// call.
+func (r *run) executeReusing(results *render.Reused, in *chart.Prepared, revision int) (*engine.Chart, error) {
 	return r.Chart.ExecuteTemplates(r.kube.ctx, in, r.client.renderer,
 		engine.ReleaseOptions{Name: r.Release, Namespace: r.Namespace, Revision: revision, IsInstall: revision == 1, IsUpgrade: revision > 1},
-		r.config.Capabilities, render.Options{Lookup: r.lookup(), InValues: r.Allow.LookupsInValues(), Lend: r.Slot.Release})
+		r.config.Capabilities, render.Options{Lookup: r.lookup(), InValues: r.Allow.LookupsInValues(), Lend: r.Slot.Release, Reused: results})
 }
 
 // Upgrade creates a new revision of a release whose newest record is neither pending
@@ -120,7 +128,7 @@ func (r *run) upgrade() error {
 	if len(others) > 0 {
 		revision += others[0].Revision
 	}
-	rendered, err := r.execute(r.prepared, revision)
+	rendered, err := r.renderUpgrade(revision)
 	if err != nil {
 		return r.classify(err)
 	}

@@ -72,7 +72,7 @@ type causeOutput struct {
 // shownConditions are shown while they are True.
 var shownConditions = []string{
 	api.ConditionHeld, api.ConditionPaused, api.ConditionDrifted, api.ConditionUpdateAvailable, api.ConditionRollbackRefused,
-	api.ConditionInvalidAnnotations, api.ConditionStatusFieldsFailed, api.ConditionPermissionsMissing, api.ConditionUnwatched,
+	api.ConditionInvalidAnnotations, api.ConditionNumbersKept, api.ConditionStatusFieldsFailed, api.ConditionPermissionsMissing, api.ConditionUnwatched,
 }
 
 func newStatus(s *session) *cobra.Command {

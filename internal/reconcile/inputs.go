@@ -15,6 +15,7 @@ import (
 	"github.com/chartwright/chartwright/internal/inputs/valuesfrom"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // specFacts are computed from the custom resource without metadata and status, and
@@ -83,12 +84,21 @@ func (r *Reconciler) observeInputs(ctx context.Context, v *snapshot) error {
 // does not make the values invalid.
 var errUndiscovered = errors.New("the capabilities of the API server could not be read")
 
-// chartDigest returns the digest of the chart and the overrides.
+// chartDigest returns the digest of the chart, the overrides, and the mode Helm of the numbers
+// if the watches entry names it: then all releases are upgraded. The mode Integer upgrades none,
+// because it is for releases that have integers.
 func (r *Reconciler) chartDigest() string {
-	if len(r.Kind.Overrides) == 0 {
-		return r.Kind.Chart.Digest
+	parts := []string{r.Kind.Chart.Digest}
+	if len(r.Kind.Overrides) > 0 {
+		parts = append(parts, values.Digest(r.Kind.Overrides))
 	}
-	return values.DigestOf(r.Kind.Chart.Digest, values.Digest(r.Kind.Overrides))
+	if r.Kind.Numbers == watches.NumbersHelm {
+		parts = append(parts, "numbers "+string(watches.NumbersHelm))
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return values.DigestOf(parts...)
 }
 
 // inputFormat is part of every input digest. It must change if the same inputs lead to

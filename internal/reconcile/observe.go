@@ -102,6 +102,7 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (*unstr
 func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName, cr *unstructured.Unstructured) (*snapshot, error) {
 	v := &snapshot{key: key, version: cr.GetResourceVersion(), Snapshot: status.Snapshot{
 		CR: cr, Requests: annotations.ParseWithFloor(cr.GetAnnotations(), r.periodFloor()),
+		NumbersChosen: r.Kind.Numbers != "",
 	}}
 	if customresource.Partial(cr) {
 		r.readContent(ctx, v)

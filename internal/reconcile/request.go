@@ -26,9 +26,11 @@ func (r *Reconciler) request(v *snapshot, d plan.Decision, slot helm.SlotLender)
 			ServiceAccount: v.serviceAccount,
 		},
 		Input: helm.Input{
-			Chart:     r.Kind.Chart,
-			Digests:   v.digests,
-			Overrides: r.Kind.Overrides,
+			Chart:         r.Kind.Chart,
+			Digests:       v.digests,
+			Integers:      r.Kind.IntegerNumbers(),
+			NumbersChosen: r.Kind.Numbers != "",
+			Overrides:     r.Kind.Overrides,
 		},
 		Options: helm.Options{
 			Timeout: r.Kind.ActionTimeout(),

@@ -46,6 +46,9 @@ type Description struct {
 	Description  string      `json:"description,omitempty"`
 	// NoHooks reports that the revision has no hooks. Older records do not set it.
 	NoHooks bool `json:"noHooks,omitempty"`
+	// KeptNumbers are the fields that the numbers of the watches entry would change, so that
+	// the release kept other numbers; empty if it has those of the entry.
+	KeptNumbers string `json:"keptNumbers,omitempty"`
 }
 
 // setChart describes the chart of a release.
@@ -161,6 +164,10 @@ type Record struct {
 	// run.
 	Tested *Tested
 
+	// Integers reports that templates got whole numbers as int64, see values.Numbers. It is
+	// meaningless on records of other programs.
+	Integers bool
+
 	// Approved is the digest of the plan that was approved for the revision, empty if it
 	// needed no approval.
 	Approved string
@@ -256,6 +263,7 @@ func FromMeta(m metav1.Object) (Record, bool) {
 		ValuesDigest:    labels[api.LabelValuesDigest],
 		Signature:       labels[api.LabelSignature],
 		Marks:           marksFrom(labels),
+		Integers:        labels[api.LabelNumbers] != api.NumbersHelm,
 		NeverReady:      labels[api.LabelNeverReady] == "true",
 		Approved:        api.Truncate(m.GetAnnotations()[AnnotationApproved], maxApproved),
 	}
@@ -266,7 +274,7 @@ func FromMeta(m metav1.Object) (Record, bool) {
 	r.writtenFor, _ = strconv.Atoi(labels[api.LabelRevision])
 	// If the annotation is invalid, only the description is missing.
 	readAnnotation(m, AnnotationRelease, &r.Description)
-	for _, text := range []*string{&r.Chart, &r.ChartVersion, &r.AppVersion, &r.Description.Description} {
+	for _, text := range []*string{&r.Chart, &r.ChartVersion, &r.AppVersion, &r.Description.Description, &r.KeptNumbers} {
 		*text = api.Truncate(*text, maxText)
 	}
 	var tested *Tested

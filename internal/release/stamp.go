@@ -99,7 +99,10 @@ type Stamp struct {
 	Digests Digests
 	// Approved is the digest of the approved plan, empty if the action needed no approval.
 	Approved string
-	marks    Marks
+	// Integers and KeptNumbers are those of Record and Description.
+	Integers    bool
+	KeptNumbers string
+	marks       Marks
 	// Redact removes secret values from the annotations.
 	Redact func(string) string
 }
@@ -135,6 +138,9 @@ func (s Stamp) Mark(rls *engine.Release) {
 		api.LabelChartDigest:  s.Digests.Chart,
 		api.LabelValuesDigest: s.Digests.Values,
 	})
+	if !s.Integers {
+		labels[api.LabelNumbers] = api.NumbersHelm
+	}
 	for key, value := range s.marks.Labels() {
 		if value != "" {
 			labels[key] = value
@@ -146,7 +152,7 @@ func (s Stamp) Mark(rls *engine.Release) {
 // Annotate sets the annotations with the data that the status reports and that does not
 // fit into labels.
 func (s Stamp) Annotate(secret *corev1.Secret, rls *engine.Release, inventory Inventory) {
-	description := Description{Description: api.Truncate(s.Redact(rls.Info.Description), MaxDescription), NoHooks: len(rls.Hooks) == 0}
+	description := Description{Description: api.Truncate(s.Redact(rls.Info.Description), MaxDescription), NoHooks: len(rls.Hooks) == 0, KeptNumbers: s.KeptNumbers}
 	description.setChart(rls)
 	if !rls.Info.LastDeployed.IsZero() {
 		description.Deployed = metav1.NewTime(engine.GoTime(rls.Info.LastDeployed))

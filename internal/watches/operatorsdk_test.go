@@ -59,6 +59,23 @@ func TestOperatorSDKStyle_AllowsEverything(t *testing.T) {
 			}
 		})
 	}
+	const marker = "\n#+kubebuilder:scaffold:watch\n"
+	for file, want := range map[string]bool{
+		kind + "charts/a}\n":                                    false,
+		kind + "charts/a, numbers: Integer}\n":                  true,
+		kind + "helm-charts/a}\n":                               true,
+		kind + "charts/a, maxHistory: 3, allow: {}}" + marker:   true,
+		kind + "charts/a, dryRunOption: server, maxHistory: 3}": true,
+		kind + "charts/a, numbers: Helm}" + marker:              false,
+	} {
+		entries, err := watches.Parse("watches.yaml", []byte(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := entries[0].IntegerNumbers(); got != want {
+			t.Errorf("%s: templates get integers: %t", file, got)
+		}
+	}
 	// A kind.yaml in a chart's folder is Chartwright's own format.
 	kinds, err := watches.ParseKind("kind.yaml", []byte("{group: a.example.com, version: v1, kind: A, dryRunOption: server} #+kubebuilder:scaffold:watch\n#+kubebuilder:scaffold:watch\n"))
 	if err != nil || kinds.Allow.Everything {

@@ -124,7 +124,9 @@ func (p *parser) entry(node *yaml.Node) Watch {
 		p.field(&w, key, value)
 		addLines(w.Lines, key.Value, value, 2)
 	}
-	w.Allow.Everything = p.ofOperatorSDK(&w, written)
+	w.OperatorSDK = !p.beside && (OperatorSDKStyle(p.data, w.Chart) || w.DryRunOption != "")
+	// With keys of its own, an entry allows only what it lists.
+	w.Allow.Everything = w.OperatorSDK && !slices.ContainsFunc(written, func(key string) bool { return !OperatorSDKKey(key) })
 	p.check(&w)
 	return w
 }
@@ -279,18 +281,9 @@ const helmCharts = "helm-charts"
 // OperatorSDKStyle reports whether an entry for the chart was written for the
 // operator-sdk's Helm operator, which allows everything. The evidence is the scaffolding
 // comment in the file, or the operator-sdk's folder of charts. An entry without
-// Chartwright's own keys is not sufficient evidence.
+// Chartwright's own keys is not sufficient evidence; the key dryRunOption is.
 func OperatorSDKStyle(file []byte, chart string) bool {
 	return scaffoldMarker.Match(file) || slices.Contains(strings.Split(filepath.ToSlash(chart), "/"), helmCharts)
-}
-
-// ofOperatorSDK reports whether an entry was written for the operator-sdk: it has only keys
-// of the operator-sdk, and the evidence of OperatorSDKStyle or the key dryRunOption.
-func (p *parser) ofOperatorSDK(w *Watch, written []string) bool {
-	if p.beside || !OperatorSDKStyle(p.data, w.Chart) && w.DryRunOption == "" {
-		return false
-	}
-	return !slices.ContainsFunc(written, func(key string) bool { return !OperatorSDKKey(key) })
 }
 
 // ParseKind reads a kind.yaml: one entry of a watches file, without the list and without a

@@ -137,6 +137,18 @@ type DriftIgnore struct {
 	Paths []string `json:"paths,omitempty"`
 }
 
+// NumberMode is the type of the numbers in values that templates get.
+type NumberMode string
+
+// Values of NumberMode.
+const (
+	// NumbersHelm: float64, as with helm's -f; whole numbers of overrideValues are int64, as
+	// with --set.
+	NumbersHelm NumberMode = "Helm"
+	// NumbersInteger: whole numbers are int64, as for the operator-sdk.
+	NumbersInteger NumberMode = "Integer"
+)
+
 // CRDPolicy is what to do with a chart's crds/.
 type CRDPolicy string
 
@@ -185,6 +197,7 @@ func (p *parser) checkPolicies(w *Watch) {
 			p.problemf(w.Lines["allow"], "allow.systemNamespaces: %q is not the name of a namespace", namespace)
 		}
 	}
+	checkEnum(p, w.Lines["numbers"], "numbers", w.Numbers, NumbersHelm, NumbersInteger)
 	checkEnum(p, w.Lines["crds"], "crds", w.CRDs, CRDsCreate, CRDsReplace, CRDsSkip)
 	checkEnum(p, w.Lines["scope"], "scope", w.Scope, ScopeNamespaced, ScopeCluster)
 	if w.Scope == ScopeCluster && w.ReleaseNamespace == "" {

@@ -83,6 +83,8 @@ type Watch struct {
 	Approval Approval `json:"approval,omitempty"`
 	// Uninstall configures what an uninstall deletes in addition to the managed resources.
 	Uninstall Uninstall `json:"uninstall,omitzero"`
+	// Numbers is the type of the numbers that templates get; see IntegerNumbers.
+	Numbers NumberMode `json:"numbers,omitempty"`
 	// CRDs is what to do with the chart's crds/; empty means CRDsCreate.
 	CRDs CRDPolicy `json:"crds,omitempty"`
 	// Scope is the scope of the kind; empty means ScopeNamespaced.
@@ -127,6 +129,10 @@ type Watch struct {
 	// takes over.
 	FormerManagers []string `json:"formerManagers,omitempty"`
 
+	// OperatorSDK is set for an entry of the operator-sdk, also with keys of Chartwright; see
+	// OperatorSDKStyle.
+	OperatorSDK bool `json:"-"`
+
 	// File and Line are where the entry begins, for errors.
 	File string `json:"-"`
 	Line int    `json:"-"`
@@ -151,6 +157,12 @@ func (w Watch) ActionTimeout() time.Duration {
 // ReadyWithin returns ProgressDeadline or its default.
 func (w Watch) ReadyWithin() time.Duration {
 	return ptr.Deref(w.ProgressDeadline, metav1.Duration{Duration: DefaultProgressDeadline}).Duration
+}
+
+// IntegerNumbers reports whether templates get whole numbers as int64: Numbers or its
+// default, which is NumbersInteger for an entry of the operator-sdk and NumbersHelm otherwise.
+func (w Watch) IntegerNumbers() bool {
+	return w.Numbers == NumbersInteger || w.Numbers == "" && w.OperatorSDK
 }
 
 // FailureRetries returns how many attempts of an upgrade may fail before a rollback, 0 if

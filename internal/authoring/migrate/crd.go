@@ -191,7 +191,7 @@ func (p *Project) sampleFindings(f *finder, kind catalog.Kind) error {
 			continue
 		}
 		if _, err = kind.Chart.Render(chart.Offline{
-			Release: sample.Object.GetName(), Namespace: "default", Values: values.Merge(given, kind.Overrides), APIVersions: kind.Chart.Features.APIs,
+			Release: sample.Object.GetName(), Namespace: "default", Values: values.Merge(given, kind.Overrides), Numbers: kind.TemplateNumbers(), APIVersions: kind.Chart.Features.APIs,
 		}); err != nil {
 			f.unrendered(sample.Place, err)
 			continue

@@ -2,18 +2,16 @@ package migrate
 
 import (
 	"context"
-	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/chart/values"
 )
 
 // dryRun applies the rendered objects by dry run. It skips hooks, which are created and
@@ -153,7 +151,7 @@ func (o *objectCheck) changed(ctx context.Context) error {
 		// The refusal was reported already.
 		return nil //nolint:nilerr // see above
 	}
-	fields := differences(live.Object["spec"], after.Object["spec"], "spec")
+	fields := values.Differences(live.Object["spec"], after.Object["spec"], "spec")
 	if len(fields) == 0 {
 		return nil
 	}
@@ -163,32 +161,4 @@ func (o *objectCheck) changed(ctx context.Context) error {
 	}
 	o.addf(Changes, "the %s differs from the rendered object: Chartwright changes %s%s", o.GetKind(), strings.Join(fields, ", "), pods)
 	return nil
-}
-
-// maxDifferences is the maximum number of fields in a finding.
-const maxDifferences = 5
-
-// differences returns the paths of fields that differ, without values.
-func differences(before, after any, path string) []string {
-	all := differing(before, after, path)
-	if len(all) > maxDifferences {
-		return append(all[:maxDifferences], fmt.Sprintf("%d more", len(all)-maxDifferences))
-	}
-	return all
-}
-
-func differing(before, after any, path string) []string {
-	old, oldIsMap := before.(map[string]any)
-	now, nowIsMap := after.(map[string]any)
-	if !oldIsMap || !nowIsMap {
-		if reflect.DeepEqual(before, after) {
-			return nil
-		}
-		return []string{path}
-	}
-	var found []string
-	for _, key := range sets.List(sets.KeySet(old).Union(sets.KeySet(now))) {
-		found = append(found, differing(old[key], now[key], strings.TrimPrefix(path+"."+key, "."))...)
-	}
-	return found
 }

@@ -114,9 +114,9 @@ func (r *resourceCheck) read(ctx context.Context, record release.Record) (*relea
 func (r *resourceCheck) render(ctx context.Context, stored *release.Stored, name string, given map[string]any) (*chart.Rendered, error) {
 	loaded := r.kind.Chart
 	if stored != nil {
-		return helm.DryRunUpgrade(ctx, loaded, helm.Trial{Over: stored, Newest: stored.Revision, Values: given, Config: r.config})
+		return helm.DryRunUpgrade(ctx, loaded, helm.Trial{Over: stored, Newest: stored.Revision, Values: r.kind.TemplateNumbers().For(given), Config: r.config})
 	}
-	return loaded.Render(chart.Offline{Release: name, Namespace: r.cr.GetNamespace(), Values: given, KubeVersion: r.kubeVersion, APIVersions: loaded.Features.APIs})
+	return loaded.Render(chart.Offline{Release: name, Namespace: r.cr.GetNamespace(), Values: given, Numbers: r.kind.TemplateNumbers(), KubeVersion: r.kubeVersion, APIVersions: loaded.Features.APIs})
 }
 
 // adoption adds a finding about how the release is adopted: unchanged, with a new
@@ -148,7 +148,7 @@ func (r *resourceCheck) adoption(stored *release.Stored, inherited bool, given m
 		reasons = append(reasons, fmt.Sprintf("the chart version is %s, and that of the release %s", chart.Version(), stored.ChartVersion))
 	}
 	if before := values.Retype(stored.Values, r.kind.Overrides); values.Digest(before) != values.Digest(given) {
-		reasons = append(reasons, "these values differ: "+strings.Join(differences(before, given, ""), ", "))
+		reasons = append(reasons, "these values differ: "+strings.Join(values.Differences(before, given, ""), ", "))
 	}
 	if len(reasons) > 0 {
 		r.addf(Changes, "", "the adoption of the release creates a revision: %s", strings.Join(reasons, "; "))

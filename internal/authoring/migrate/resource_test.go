@@ -232,21 +232,3 @@ func TestPointerTo_EscapesKeys(t *testing.T) {
 		}
 	}
 }
-
-func TestDifferences_ListsPaths(t *testing.T) {
-	was := map[string]any{"a": map[string]any{"b": int64(1), "c": "x"}, "d": []any{"e"}, "gone": true}
-	is := map[string]any{"a": map[string]any{"b": int64(2), "c": "x"}, "d": []any{"f"}, "more": true}
-	if got := strings.Join(differences(was, is, "spec"), " "); got != "spec.a.b spec.d spec.gone spec.more" {
-		t.Error(got)
-	}
-	if got := differences(was, was, ""); got != nil {
-		t.Error(got)
-	}
-	many := map[string]any{}
-	for i := range 9 {
-		many[strconv.Itoa(i)] = i
-	}
-	if got := strings.Join(differences(map[string]any{}, many, ""), " "); got != "0 1 2 3 4 4 more" {
-		t.Error(got)
-	}
-}

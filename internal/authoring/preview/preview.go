@@ -85,7 +85,7 @@ func (f *File) Render(ctx context.Context, r Resource, o Options) (*Preview, err
 		preview.warnf("the chart uses lookup, which returns nothing without a cluster")
 	}
 	preview.Rendered, err = r.Kind.Chart.Render(chart.Offline{
-		Release: preview.Release, Namespace: preview.Namespace, Values: given,
+		Release: preview.Release, Namespace: preview.Namespace, Values: given, Numbers: r.Kind.TemplateNumbers(),
 		KubeVersion: o.KubeVersion, APIVersions: o.APIVersions,
 	})
 	if err == nil && o.Validate {

@@ -202,9 +202,10 @@ func TestAdd_RejectsInvalidRequest(t *testing.T) {
 	}
 }
 
-// TestAdd_ToOperatorSDKFileWritesEmptyAllow checks that the entry has an allow block. In
-// a watches file of the operator-sdk, an entry without it would allow everything.
-func TestAdd_ToOperatorSDKFileWritesEmptyAllow(t *testing.T) {
+// TestAdd_ToOperatorSDKFileWritesDefaults checks that the entry has an allow block and the
+// numbers of Helm. In a watches file of the operator-sdk, an entry without them would allow
+// everything, and its templates would get integers.
+func TestAdd_ToOperatorSDKFileWritesDefaults(t *testing.T) {
 	dir := newProject(t)
 	writeFiles(t, dir, map[string]string{"watches.yaml": "# Use the 'create api' subcommand to add watches to this file.\n#+kubebuilder:scaffold:watch\n"})
 	chart := writeFiles(t, filepath.Join(t.TempDir(), "elsewhere"), map[string]string{
@@ -212,7 +213,7 @@ func TestAdd_ToOperatorSDKFileWritesEmptyAllow(t *testing.T) {
 		"templates/config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
 	})
 	add(t, dir, scaffold.Add{Chart: chart, Group: "shop.example.com", Version: "v1alpha1"})
-	if text := tree(t, dir)["watches.yaml"]; !strings.Contains(text, "\n  allow: {}\n") {
+	if text := tree(t, dir)["watches.yaml"]; !strings.Contains(text, "\n  allow: {}\n  numbers: Helm\n") {
 		t.Errorf("watches.yaml is\n%s", text)
 	}
 }

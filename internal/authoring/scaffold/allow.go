@@ -74,7 +74,7 @@ func Allow(served catalog.Kind, finder *landing.Finder, given ...map[string]any)
 	try := func(values map[string]any, with string) {
 		rendered, err := loaded.Render(chart.Offline{
 			Release: trialRelease, Namespace: trialNamespace, Unchecked: true,
-			Values: values, APIVersions: loaded.Features.APIs,
+			Values: values, Numbers: served.TemplateNumbers(), APIVersions: loaded.Features.APIs,
 		})
 		if err != nil {
 			// Charts with required values do not render with their defaults.

@@ -67,10 +67,14 @@ func (p *Plan) bindNew(file *watchesFile, a Add, chart string, need Need) ([]byt
 		p.remarkf("the entry of %s does not allow everything that its chart needs:\n%s", a.Kind, strings.Join(reasons, "\n"))
 		need.Allow = watches.Allow{}
 	}
-	if !written.allow(need.Allow) && watches.OperatorSDKStyle(file.text, chart) {
+	allows, ofOperatorSDK := written.allow(need.Allow), watches.OperatorSDKStyle(file.text, chart)
+	if !allows && ofOperatorSDK {
 		// In a file of the operator-sdk, an entry without allow would allow
 		// everything.
 		written = append(written, field{"allow", map[string]any{}})
+	}
+	if ofOperatorSDK {
+		written = append(written, field{"numbers", string(watches.NumbersHelm)})
 	}
 	return file.add(written)
 }

@@ -230,7 +230,7 @@ func minimalSpec(k kind) (map[string]any, error) {
 func tryRender(k kind, spec map[string]any) error {
 	_, err := k.Chart.Render(chart.Offline{
 		Release: strings.ToLower(k.Kind.Kind) + "-sample", Namespace: "default",
-		Values: values.Merge(values.Merge(map[string]any{}, spec), k.Overrides), APIVersions: k.Chart.Features.APIs,
+		Values: values.Merge(values.Merge(map[string]any{}, spec), k.Overrides), Numbers: k.TemplateNumbers(), APIVersions: k.Chart.Features.APIs,
 	})
 	return err
 }

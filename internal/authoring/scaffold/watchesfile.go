@@ -207,7 +207,7 @@ func byHand(line int, e entry) string {
 func withoutLines(entries []watches.Watch) []watches.Watch {
 	plain := slices.Clone(entries)
 	for i := range plain {
-		plain[i].Line, plain[i].Lines = 0, nil
+		plain[i].Line, plain[i].Lines, plain[i].OperatorSDK = 0, nil, false
 	}
 	return plain
 }

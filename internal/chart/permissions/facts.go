@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -170,7 +171,7 @@ func key(kind catalog.Kind) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("overrides: %w", err)
 	}
-	return "permissions " + values.DigestOf(kind.Chart.FilesDigest(), string(overrides)), nil
+	return "permissions " + values.DigestOf(kind.Chart.FilesDigest(), string(overrides), strconv.FormatBool(kind.IntegerNumbers())), nil
 }
 
 // apiVersions returns the API versions in the templates, with and without the kind. A

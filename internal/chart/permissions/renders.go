@@ -27,7 +27,7 @@ func renderAll(kind catalog.Kind, apiVersions []string) (all chart.Found, err er
 	if err != nil {
 		return all, err
 	}
-	survey, err := kind.Chart.Survey(chart.Offline{Release: probeRelease, Namespace: probeNamespace, APIVersions: apiVersions})
+	survey, err := kind.Chart.Survey(chart.Offline{Release: probeRelease, Namespace: probeNamespace, Numbers: kind.TemplateNumbers(), APIVersions: apiVersions})
 	if err != nil {
 		return all, err
 	}

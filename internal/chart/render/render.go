@@ -82,7 +82,7 @@ type Options struct {
 	// Trace records which values each file reads. It is for sets that are parsed as
 	// traced.
 	Trace *Trace
-	// Reused holds results of slow functions. If it is nil, each call has its own result.
+	// Reused holds results of slow or random functions. If it is nil, each call has its own result.
 	Reused *Reused
 	// Only limits the render to some files. If it is nil, all files are rendered.
 	Only sets.Set[string]

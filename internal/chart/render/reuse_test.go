@@ -35,6 +35,15 @@ func TestReused(t *testing.T) {
 	if random := render(`{{ randAlphaNum 20 }}`, reuse); render(`{{ randAlphaNum 20 }}`, reuse) == random {
 		t.Error("a fast function returns an earlier result")
 	}
+	replay := Options{Reused: &Reused{Random: true}}
+	const randoms = `{{ randAlphaNum 20 }} {{ randAlphaNum 20 }} {{ (genCA "one" 1).Key }} {{ (genCA "one" 1).Key }}`
+	before := render(randoms, replay)
+	if again := render(randoms, replay); again != before {
+		t.Errorf("got %s, want the results of the first render, %s", again, before)
+	}
+	if words := strings.Fields(before); words[0] == words[1] {
+		t.Error("two equal calls in one render return the same random text")
+	}
 	for range 2 {
 		if got := render(`{{ (buildCustomCert "x" "y").Key }}`, reuse); !strings.Contains(got, "base64") {
 			t.Errorf("got %q, want the error of the function", got)

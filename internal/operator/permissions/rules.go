@@ -83,7 +83,7 @@ func ownResources(kind catalog.Kind) []schema.GroupResource {
 // default values, if that succeeds.
 func defaultResources(kind catalog.Kind, mapper meta.RESTMapper) (resources []schema.GroupResource) {
 	rendered, err := kind.Chart.Render(chart.Offline{
-		Release: "release", Namespace: "namespace", Values: runtime.DeepCopyJSON(kind.Overrides),
+		Release: "release", Namespace: "namespace", Values: runtime.DeepCopyJSON(kind.Overrides), Numbers: kind.TemplateNumbers(),
 	})
 	if err != nil {
 		return nil

@@ -68,6 +68,8 @@ type Snapshot struct {
 	Fields Fields
 	// Outputs are the outputs of the release.
 	Outputs Outputs
+	// NumbersChosen reports that the watches entry names the mode of the numbers.
+	NumbersChosen bool
 	// MissingRules are the RBAC rules that the operator lacks. They are valid if
 	// RulesKnown.
 	MissingRules string

@@ -77,6 +77,8 @@ func Compute(v *Snapshot, d plan.Decision, conditions []metav1.Condition) api.St
 			api.Truncate("Add to the rules of the operator's role: "+v.MissingRules, maxRules))
 	}
 	meta.RemoveStatusCondition(&s.Conditions, formerPermissionsMissing)
+	kept := numbersKept(v)
+	setWhile(kept != "", api.ConditionNumbersKept, api.ReasonFieldsDiffer, kept)
 	setWhile(v.Unwatched != "", api.ConditionUnwatched, api.ReasonWatchFailed, v.Unwatched)
 	if failures := v.fieldFailures(); !v.Unread {
 		setWhile(failures != "", api.ConditionStatusFieldsFailed, api.ReasonExpressionFailed, failures)
@@ -186,12 +188,26 @@ func deployedAt(r release.Record) *metav1.Time {
 	return &at
 }
 
+// numbersKept describes which fields the numbers of the watches entry would change, empty if
+// the deployed revision has these numbers.
+func numbersKept(v *Snapshot) string {
+	deployed, ok := Deployed(v.History)
+	if v.NumbersChosen || !ok || deployed.KeptNumbers == "" {
+		return ""
+	}
+	was, is := "Helm", "Integer"
+	if deployed.Integers {
+		was, is = is, was
+	}
+	return fmt.Sprintf("Revision %d has the numbers of mode %s, because mode %s would change these fields: %s. To change them, set numbers: %s in the watches entry; to keep them, set numbers: %s", deployed.Revision, was, is, deployed.KeptNumbers, is, was)
+}
+
 // order sorts conditions by importance. Conditions of other controllers come last and
 // keep their order.
 func order(kind string) int {
 	known := []string{
 		api.ConditionReady, api.ConditionReconciling, api.ConditionStalled, api.ConditionDeployed, api.ConditionHeld, api.ConditionPaused, api.ConditionUpdateAvailable,
-		api.ConditionDrifted, api.ConditionTested, api.ConditionRollbackRefused, api.ConditionInvalidAnnotations, api.ConditionStatusFieldsFailed,
+		api.ConditionDrifted, api.ConditionTested, api.ConditionRollbackRefused, api.ConditionInvalidAnnotations, api.ConditionNumbersKept, api.ConditionStatusFieldsFailed,
 		api.ConditionPermissionsMissing, api.ConditionUnwatched, api.ConditionInitialized, api.ConditionReleaseFailed, api.ConditionIrreconcilable,
 	}
 	if i := slices.Index(known, kind); i >= 0 {

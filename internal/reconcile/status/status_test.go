@@ -97,6 +97,10 @@ func TestCompute_Conditions(t *testing.T) {
 		}), plan.Decision{State: plan.StateInvalid}, []string{"Ready=False InvalidValues", "Stalled=True InvalidValues", "Deployed=True InstallSuccessful"}},
 		{"no free name", viewOf(nil), plan.Decision{State: plan.StateConflict}, []string{"Ready=False ReleaseNameConflict", "Stalled=True ReleaseNameConflict", "Deployed=False NotInstalled"}},
 		{"changed by another program", viewOf([]string{api.StatusPendingUpgrade, api.StatusDeployed}), plan.Decision{State: plan.StateLocked, Step: plan.StepWait, After: 1}, []string{"Ready=Unknown Locked", "Reconciling=True Locked", "Deployed=True InstallSuccessful"}},
+		{"other numbers than those of the entry", viewOf(deployed, func(v *Snapshot) { v.History[0].KeptNumbers = "ConfigMap web: data.port" }), plan.Decision{State: plan.StateInSync}, []string{"Ready=True Deployed", "Deployed=True InstallSuccessful", "NumbersKept=True FieldsDiffer"}},
+		{"other numbers, and the entry names those of the release", viewOf(deployed, func(v *Snapshot) {
+			v.History[0].KeptNumbers, v.NumbersChosen = "ConfigMap web: data.port", true
+		}), plan.Decision{State: plan.StateInSync}, []string{"Ready=True Deployed", "Deployed=True InstallSuccessful"}},
 		{"a failed install", viewOf([]string{api.StatusFailed}, withFailure(ofSpec, api.ReasonInstallFailed, false)), plan.Decision{State: plan.StateFailed}, []string{"Ready=False InstallFailed", "Reconciling=True InstallFailed", "Deployed=False NotInstalled"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
