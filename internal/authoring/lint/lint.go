@@ -98,7 +98,7 @@ func (t Target) key() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "lint " + values.DigestOf(t.Kind.Chart.FilesDigest(), string(entry), string(overrides), strconv.FormatBool(t.Standalone), strconv.FormatBool(t.allowsEverything())), nil
+	return "lint " + values.DigestOf(t.Kind.Chart.FilesDigest(), string(entry), string(overrides), strconv.FormatBool(t.Standalone), strconv.FormatBool(t.allowsEverything()), strconv.FormatBool(t.Kind.IntegerNumbers())), nil
 }
 
 // allowsEverything reports whether the target is an entry of the operator-sdk without an
@@ -116,7 +116,7 @@ func stored(store permissions.Store, key string) (findings []Finding, known bool
 
 // run returns the findings, with files relative to the chart.
 func (c *check) run() ([]Finding, error) {
-	for _, step := range []func() error{c.values, c.helm, c.schema, c.calls, c.passwords, c.objects, c.allowBlock, c.permissions} {
+	for _, step := range []func() error{c.values, c.helm, c.schema, c.calls, c.passwords, c.objects, c.numbers, c.allowBlock, c.permissions} {
 		if err := step(); err != nil {
 			return nil, err
 		}

@@ -116,6 +116,18 @@ var hazards = []struct {
 		"values.schema.json": "{\n\"properties\": {\n\"a\": {\"$ref\": \"https://example.com/a.json\"}},\n\"if\": {\n\"$ref\": \"b.json\"}}",
 	}, []string{"info schema-not-expressible values.schema.json:4", "warning schema-not-expressible values.schema.json:3", "warning schema-not-expressible values.schema.json:5"}},
 
+	{"a number in the wrong format", files{"templates/b.yaml": object("v1", "ConfigMap", "{{ .Release.Name }}-b", "data:", "  a: 'at {{ printf \"%d\" .Values.size }}'", "  b: '{{ printf \"%s %v\" .Values.name .Values.size 1 }}'")}, []string{
+		"error format-error templates/b.yaml:4", "warning number-type templates/b.yaml:4",
+	}},
+	{"a large number", files{"values.yaml": "size: 5000000\nname: \"\"\n", "templates/b.yaml": object("v1", "ConfigMap", "{{ .Release.Name }}-b", "data:", "  a: x={{ .Values.size }}", "  c: id-1e+06b")}, []string{
+		"warning number-format templates/b.yaml:4", "warning number-type templates/b.yaml:4",
+	}},
+	{"a large number in an example", files{"ci/a-values.yaml": "size: 5000000\n", "templates/b.yaml": object("v1", "ConfigMap", "{{ .Release.Name }}-b", "data:", "  a: x={{ .Values.size }}", "  b: x={{ int .Values.size }}")}, []string{"warning number-format templates/b.yaml:4"}},
+	{"a large number in a field of its type", files{"values.yaml": "size: 5000000\nname: \"\"\n", "templates/b.yaml": object("v1", "Service", "{{ .Release.Name }}-b", "spec:", "  x: {{ .Values.size }}")}, nil},
+	{"a number that a float64 cannot represent", files{"values.yaml": "size: 1\nname: \"\"\nids: [{id: 9007199254740993}]\n", "values.schema.json": `{"type": "object"}`}, []string{"warning number-format values.yaml"}},
+	{"a comparison that needs a float64", files{"templates/b.yaml": object("v1", "ConfigMap", "{{ .Release.Name }}-b", "data:", "  a: '{{ gt .Values.size 5.0 }}'")}, []string{"warning number-type values.yaml"}},
+	{"a comparison for each type", files{"templates/b.yaml": object("v1", "ConfigMap", "{{ .Release.Name }}-b", "data:", "  a: '{{ gt (int .Values.size) 5 }}'", "  r: {{ uuidv4 }}")}, []string{"warning random-value templates/b.yaml:7"}},
+
 	{"a random value", files{"templates/b.yaml": object("v1", "Secret", "{{ .Release.Name }}", "stringData:", "  password: {{ randAlphaNum 10 }}")}, []string{"warning random-value templates/b.yaml:6"}},
 	{"the time", files{"templates/b.yaml": object("v1", "Secret", "{{ .Release.Name }}", "stringData:", "  at: {{ now | date \"2006\" | quote }}")}, []string{"warning time-dependent templates/b.yaml:6"}},
 	{"the revision", files{"templates/b.yaml": annotated("ConfigMap", "{{ .Release.Name }}-b", "    at: {{ .Release.Revision | quote }}")}, []string{"warning release-revision templates/b.yaml:6"}},

@@ -176,7 +176,7 @@ func (p *passwords) base() bool {
 // objects are given, an upgrade.
 func (p *passwords) render(release string, more map[string]any, installed []chart.RenderedObject) (*chart.Rendered, error) {
 	offline := chart.Offline{
-		Release: release, Namespace: first.namespace, Unchecked: true, APIVersions: p.kind.Chart.Features.APIs,
+		Release: release, Namespace: first.namespace, Unchecked: true, APIVersions: p.kind.Chart.Features.APIs, Numbers: p.kind.TemplateNumbers(),
 		Values: values.Merge(runtime.DeepCopyJSON(p.values), runtime.DeepCopyJSON(more)),
 	}
 	if installed != nil {

@@ -27,7 +27,7 @@ func Rules() []Rule { return rules }
 
 var rules = []Rule{
 	ruleHelm, ruleNotRendered, ruleExample, ruleNoSchema, ruleSchemaLoss, ruleSchemaUseless,
-	ruleRandom, ruleTime, ruleRevision, rulePhase, ruleLookup, ruleLookupAway, rulePasswords,
+	ruleFormat, ruleNumberFormat, ruleNumberType, ruleRandom, ruleTime, ruleRevision, rulePhase, ruleLookup, ruleLookupAway, rulePasswords,
 	ruleNoFile, ruleName, ruleClusterName, ruleClusterPlace, ruleNotAllowed, ruleNoAllow, ruleCRD, ruleSize,
 	ruleHookPolicy, ruleHookLeft, ruleDeleteHook, rulePermissions, ruleUnknown,
 }
@@ -68,6 +68,24 @@ var (
 		Finds: "a schema that cannot be converted into a CRD",
 		Why:   "without a CRD, the kind cannot be served",
 		Fix:   "follow the message",
+	}
+	ruleFormat = Rule{
+		Name: "format-error", Severity: Error,
+		Finds: "a text with an error of `printf`, such as `%!d(float64=80)`",
+		Why:   "Helm reports no error, and the object gets the text",
+		Fix:   "convert the value, for example with `int`; or format it with `%v`",
+	}
+	ruleNumberFormat = Rule{
+		Name: "number-format", Severity: Warning,
+		Finds: "a number that Helm prints as `1e+06` or rounds, because numbers in values are `float64`",
+		Why:   "programs often do not accept this format, and numbers above 2^53 are not exact",
+		Fix:   "convert the number with `int64`; or write it as a string in the values",
+	}
+	ruleNumberType = Rule{
+		Name: "number-type", Severity: Warning,
+		Finds: "an object that differs if numbers in values are integers, as with operator-sdk and `helm --set`, and not `float64`, as with `helm -f`",
+		Why:   "the chart works with only one of them",
+		Fix:   "convert numbers with `int` or `float64` before `printf`, `kindIs` and comparisons",
 	}
 	ruleRandom = Rule{
 		Name: "random-value", Severity: Warning,

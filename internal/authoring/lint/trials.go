@@ -134,7 +134,7 @@ func (c *check) render(t trial, r release) (*chart.Rendered, error) {
 func (c *check) offline(t trial, r release) chart.Offline {
 	return chart.Offline{
 		Release: r.name, Namespace: r.namespace, Values: t.copy(), Unchecked: t.unchecked,
-		APIVersions: c.Kind.Chart.Features.APIs,
+		APIVersions: c.Kind.Chart.Features.APIs, Numbers: c.Kind.TemplateNumbers(),
 	}
 }
 
@@ -183,6 +183,9 @@ func (s *survey) fresh(t trial) (fresh []foundObject, err error) {
 
 func (s *survey) add(found chart.Found) (fresh []foundObject) {
 	for _, o := range s.identify(found, s.release, s.clusterScoped) {
+		if s.release == first {
+			s.texts(o)
+		}
 		if !s.known[o.identity] {
 			s.known[o.identity] = true
 			fresh = append(fresh, o)
