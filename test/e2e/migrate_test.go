@@ -103,7 +103,7 @@ func TestMigrate_LiveReport(t *testing.T) {
 		{migrate.Breaks, "cut", "spec.replicas: the CRD rejects the value"},
 		{migrate.Changes, "twice", `server-side apply rejects the Deployment; Chartwright corrects it and emits an event: spec.template.spec.containers[name="main"].env has duplicate key [name="WORD"]: the last item is used`},
 		{migrate.Changes, "undeclared", "dropped spec.bogus: no such field"},
-		{migrate.Changes, "edited", "the Deployment differs from the rendered object: Chartwright changes spec.template.spec.containers, which replaces its pods"},
+		{migrate.Changes, "edited", "the Deployment differs from the rendered object: Chartwright changes spec.template.spec.containers[0].env[0].value, which replaces its pods"},
 		{migrate.Breaks, "type", "server-side apply rejects the Deployment: .spec.revisionHistoryLimit: expected numeric"},
 		{migrate.Breaks, "taken", "a release with this name exists, but its chart is plain and not moving"},
 		{migrate.Breaks, "foreign", "belongs to the release other, and cannot belong to this release too"},
