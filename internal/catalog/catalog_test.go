@@ -323,3 +323,42 @@ func TestOverrides(t *testing.T) {
 		}
 	}
 }
+
+// A problem of an entry concerns only its kind, also if several entries are on one line.
+func TestUsable(t *testing.T) {
+	const good = "{group: a.example.com, version: v1, kind: Good, chart: c}"
+	for text, want := range map[string]string{
+		"[" + good + "]": "usable Good",
+		"[{group: a.example.com, version: v1, kind: Bad, chart: c, maxHistroy: 1}, " + good + ", {group: a.example.com, version: v1, kind: Worse, chart: bad}]": "usable Good, broken Bad Worse",
+		"[" + good + ", {group: a.example.com, version: v1, kind: Good, chart: c, plural: others}]":                                                             "usable Good, broken Good",
+		"[" + good + ", {group: a.example.com, version: v1, kind: Bad, chart: c, allow: {clusterScope: [Node]}}]":                                               "usable Good, broken Bad",
+		"[" + good + ", {group: a.example.com, version: v1, kind: Bad, chart: c, overrideValues: {a: '{{ (\"x\" | split \":\")._1 }}'}}]":                       "usable Good, broken Bad",
+		"[" + good + ", text]": "usable Good, broken ",
+		"{a: b}":               "error",
+		"[":                    "error",
+		"":                     "error",
+	} {
+		usable, broken, err := catalog.Usable(catalog.FromFS(fstest.MapFS{
+			"watches.yaml": {Data: []byte(text)}, "c/Chart.yaml": {Data: []byte("apiVersion: v2\nname: c\nversion: 1.0.0\n")},
+		}, "watches.yaml"))
+		got := "error"
+		if err == nil {
+			got = "usable"
+			for _, kind := range usable {
+				got += " " + kind.Kind
+			}
+			for i, kind := range broken {
+				if i == 0 {
+					got += ", broken"
+				}
+				got += " " + kind.Kind
+				if len(kind.Problems) == 0 || kind.Chart != nil {
+					t.Errorf("%s: %+v", text, kind)
+				}
+			}
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}

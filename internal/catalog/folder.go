@@ -21,14 +21,25 @@ import (
 // optional, see FolderDefaults.
 const kindFile = "kind.yaml"
 
-// Broken is a folder of FromFolder whose kind cannot be served.
+// Broken is a folder of FromFolder, or an entry of the watches file, whose kind cannot be served.
 type Broken struct {
-	// Folder is the path of the folder.
+	// Folder is the path of the folder, or the place of the entry.
 	Folder string
+	// Entry is set for an entry of the watches file.
+	Entry bool
 	// Kind is the kind, empty if it is unknown.
 	Kind schema.GroupKind
 	// Err holds the problems, one per line.
 	Err error
+}
+
+// BrokenEntries describes entries of a watches file whose kinds cannot be served.
+func BrokenEntries(kinds []Kind) []Broken {
+	broken := make([]Broken, len(kinds))
+	for i, kind := range kinds {
+		broken[i] = Broken{Folder: fmt.Sprintf("%s:%d", kind.File, kind.Line), Entry: true, Kind: kind.GVK().GroupKind(), Err: kind.Problems.Err()}
+	}
+	return broken
 }
 
 // FolderDefaults complete the kinds of charts in a folder that have no kind.yaml, or a

@@ -34,7 +34,7 @@ func (s *servedKind) startController(ctx context.Context) error {
 	k := s.manager
 	reconciler := &reconcile.Reconciler{
 		Shared: k.shared, Kind: s.kind, Reader: &s.caches, Permissions: k.permissions.Kind(s.gk),
-		Wake: s.state.wake.call, Until: ctx, DeletionOnly: s.removed,
+		Wake: s.state.wake.call, Until: ctx, DeletionOnly: s.removed, Broken: s.broken,
 	}
 
 	workers := k.options.MaxConcurrentReconciles

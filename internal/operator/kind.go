@@ -42,8 +42,9 @@ type servedKind struct {
 	state   *kindState
 	kind    catalog.Kind
 	gk      schema.GroupKind
-	// removed: only deletions are carried out.
+	// removed: only deletions are carried out. broken is that of the state.
 	removed bool
+	broken  string
 	// crdTried is closed after the first attempt to install the CRD.
 	crdTried <-chan struct{}
 	// stop ends the controller and the caches. tasks are the goroutines of the kind.
@@ -89,7 +90,7 @@ func (k *KindManager) startKind(ctx context.Context, state *kindState, mapping *
 	until, stop := context.WithCancel(ctx)
 	kind := state.kind
 	s := &servedKind{
-		manager: k, state: state, kind: kind, gk: state.gk, removed: state.removed, crdTried: state.crdTried, stop: stop,
+		manager: k, state: state, kind: kind, gk: state.gk, removed: state.removed, broken: state.broken, crdTried: state.crdTried, stop: stop,
 		tasks: &sync.WaitGroup{}, changed: make(chan struct{}, 1), unserved: make(chan struct{}, 1), object: &unstructured.Unstructured{},
 		logger: k.logger.WithValues("kind", kind.Kind, "group", kind.Group, "version", kind.Version),
 		filled: map[string]cache.Cache{}, unwatched: map[string]string{},
@@ -280,7 +281,7 @@ func (s *servedKind) run(ctx context.Context, count int, events <-chan scopeEven
 			again = time.After(backoff.Step())
 		}
 	}
-	if s.removed {
+	if s.removed && s.broken == "" {
 		s.drain(ctx)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/chartwright/chartwright/internal/operator/crdwatch"
 	"github.com/chartwright/chartwright/internal/operator/kindset"
 	"github.com/chartwright/chartwright/internal/operator/readiness"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // kindState is the state of one kind. A kind waits for its CRD, then it is served until it
@@ -24,6 +25,9 @@ type kindState struct {
 	serial int64
 	// removed: no source defines the kind. Only deletions are carried out.
 	removed bool
+	// broken is why the entry of the kind cannot be served, empty if it can. Then removed is
+	// set, too.
+	broken string
 	// wake reconciles custom resources. An action that began before the kind was replaced
 	// wakes the next controller.
 	wake wakeup
@@ -61,6 +65,16 @@ func (k *KindManager) follow(ctx context.Context) {
 		}
 		state.kind, state.source, state.serial, state.removed, state.done, state.reported = entry.Kind, entry.Source, entry.Serial, false, false, false
 		k.restart(state)
+	}
+	for _, entry := range k.set.Broken() {
+		if gk := entry.GroupKind(); k.state(gk) == nil && gk.Kind != "" {
+			state := k.add(gk)
+			// Other fields may be those with the problem. Without a version, the lookup finds the
+			// preferred one.
+			state.kind = catalog.Kind{Watch: watches.Watch{Group: gk.Group, Kind: gk.Kind, Selector: entry.Kind.Selector}}
+			state.removed, state.broken = true, entry.Kind.Problems.Error()
+			k.prepare(state)
+		}
 	}
 	for _, state := range slices.Clone(k.kinds) {
 		if !wanted[state.gk] && !state.removed {
@@ -133,9 +147,11 @@ func (k *KindManager) prepare(state *kindState) {
 	if state.removed {
 		k.dependencies.remove(state.gk, k.kinds)
 		delete(k.first, state.gk)
-		k.readiness.Add(state.kind)
-		// Before the permissions, whose report depends on it.
-		k.readiness.SetState(state.gk, readiness.Removed, "")
+		if state.broken == "" {
+			k.readiness.Add(state.kind)
+			// Before the permissions, whose report depends on it.
+			k.readiness.SetState(state.gk, readiness.Removed, "")
+		}
 		k.permissions.AddRemoved(state.kind)
 		k.installer.Remove(state.gk)
 		state.crdTried = closedChannel
@@ -191,6 +207,7 @@ func (k *KindManager) startServed(ctx context.Context, lookups *crdwatch.Lookups
 		case found.Err == nil:
 			k.startKind(ctx, state, found.Mapping)
 			continue
+		case meta.IsNoMatchError(found.Err) && state.broken != "":
 		case meta.IsNoMatchError(found.Err) && state.removed:
 			// Without the CRD there are no custom resources.
 			k.forget(ctx, state)

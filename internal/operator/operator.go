@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -101,13 +102,14 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 	limited := newRecordKinds(logger)
 	set := options.set
 	if set == nil {
-		set = kindset.New(options.Kinds)
+		set = kindset.New(slices.Concat(options.Kinds, options.Broken))
 	}
-	var broken []catalog.Broken
+	broken := catalog.BrokenEntries(options.Broken)
+	reports := &brokenReports{logger: logger, notices: notices, entries: broken}
 	loaded := closedChannel
 	if options.Folder != nil {
 		options.Folder.Serve(set)
-		broken, loaded = options.Folder.Broken(), options.Folder.Loaded()
+		broken, loaded = append(broken, options.Folder.Broken()...), options.Folder.Loaded()
 	}
 	first := set.Kinds()
 	managed := newInventory(mapper, first, served, limited)
@@ -226,8 +228,9 @@ func addRunnables(mgr manager.Manager, lease *rest.Config, options Options, regi
 		kinds.first[entry.GroupKind()] = entry
 	}
 	runnables := []manager.Runnable{pool, installer}
+	reports.readiness = ready
+	reports.update(nil)
 	if options.Folder != nil {
-		reports := &brokenReports{logger: logger, notices: notices, readiness: ready}
 		options.Folder.Report(reports.update)
 		runnables = append(runnables, options.Folder)
 	}
@@ -267,28 +270,32 @@ func (e everyReplica) Start(ctx context.Context) error { return e(ctx) }
 // NeedLeaderElection returns false.
 func (everyReplica) NeedLeaderElection() bool { return false }
 
-// brokenReports reports folders of --charts-dir that cannot be served.
+// brokenReports reports entries of the watches file, and folders of --charts-dir, that cannot
+// be served.
 type brokenReports struct {
-	logger    logr.Logger
-	notices   notices
+	logger  logr.Logger
+	notices notices
+	// entries are those of the watches file.
+	entries   []catalog.Broken
 	readiness *readiness.Checker
 	known     map[string]string
 }
 
 // update reports folders that were not broken before, or have another problem now.
-func (r *brokenReports) update(broken []catalog.Broken) {
+func (r *brokenReports) update(folders []catalog.Broken) {
+	broken := slices.Concat(r.entries, folders)
 	r.readiness.SetBroken(broken)
 	known := map[string]string{}
 	for _, one := range broken {
 		known[one.Folder] = one.Err.Error()
 		if r.known[one.Folder] != known[one.Folder] {
-			r.logger.Error(one.Err, "folder of a kind is broken", "folder", one.Folder)
+			r.logger.Error(one.Err, "kind is broken", "kind", one.Kind.Kind, "group", one.Kind.Group, "source", one.Folder)
 			r.notices.warn(api.EventKindBroken, fmt.Sprintf("%s: %v", one.Folder, one.Err))
 		}
 	}
 	for folder := range r.known {
 		if known[folder] == "" {
-			r.logger.Info("folder of a kind is no longer broken", "folder", folder)
+			r.logger.Info("kind is no longer broken", "source", folder)
 		}
 	}
 	r.known = known

@@ -23,8 +23,9 @@ type Options struct {
 	// Name distinguishes operators in the same cluster. It is a label on the objects that
 	// they create.
 	Name string
-	// Kinds are the kinds of the watches file.
-	Kinds []catalog.Kind
+	// Kinds are the kinds of the watches file that can be served, and Broken the others; see
+	// catalog.Usable.
+	Kinds, Broken []catalog.Kind
 	// Folder is the folder of more kinds; nil means none.
 	Folder *chartsdir.Folder
 	// set holds the kinds to serve, for tests that change it; nil means Kinds.
@@ -101,7 +102,7 @@ func (o Options) Validate() error {
 	err := checkLoopback(o.PprofBindAddress)
 	require(err == nil, "--pprof-bind-address %q: %w", o.PprofBindAddress, err)
 	errs = append(errs, o.ChartKinds.validate())
-	require(len(o.Kinds) > 0 || o.Folder != nil || o.ChartKinds.Enabled, "no kinds to serve: the watches file has no entries")
+	require(len(o.Kinds)+len(o.Broken) > 0 || o.Folder != nil || o.ChartKinds.Enabled, "no kinds to serve: the watches file has no entries")
 	return errors.Join(errs...)
 }
 

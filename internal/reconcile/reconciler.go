@@ -94,6 +94,9 @@ type Reconciler struct {
 	// DeletionOnly reports that the kind was removed: only deletions are carried out. If
 	// the kind has no chart either, it is known from release records only.
 	DeletionOnly bool
+	// Broken is why the entry of the kind cannot be served, for the status of custom resources;
+	// empty if it can.
+	Broken string
 
 	memory memory
 	latest latest
@@ -140,8 +143,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	for range maxSteps {
 		cr, err := r.load(ctx, request.NamespacedName)
-		if cr == nil || err != nil || !r.serves(cr) {
+		if cr == nil || err != nil {
 			return ctrl.Result{}, err
+		}
+		if !r.serves(cr) {
+			return ctrl.Result{}, r.reportBroken(ctx, request.NamespacedName, cr)
 		}
 		r.keys.put(cr.GetUID(), request.NamespacedName)
 		v, err := r.observe(ctx, request.NamespacedName, cr)

@@ -2,8 +2,12 @@ package reconcile
 
 import (
 	"context"
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,6 +17,7 @@ import (
 	"github.com/chartwright/chartwright/internal/catalog"
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/plan"
+	"github.com/chartwright/chartwright/internal/reconcile/status"
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
@@ -80,6 +85,33 @@ func TestReconcile_RemovedKind(t *testing.T) {
 				t.Errorf("%d custom resources remain, finalizers %v", remaining, w.apiServer.cr.GetFinalizers())
 			}
 		})
+	}
+}
+
+// TestReconcile_BrokenKind: the custom resource says why its kind is not served, once, and keeps
+// the rest of its status.
+func TestReconcile_BrokenKind(t *testing.T) {
+	w := newWorld(t)
+	w.stored(1, api.StatusDeployed)
+	w.reconcile()
+	before := status.Read(w.apiServer.cr)
+	w.Kind.Chart, w.DeletionOnly, w.Broken, w.Reader = nil, true, "watches.yaml:3: unknown key", listed{w.apiServer}
+	w.reconcile()
+	after := status.Read(w.apiServer.cr)
+	for kind, want := range map[string]metav1.ConditionStatus{api.ConditionReady: metav1.ConditionFalse, api.ConditionStalled: metav1.ConditionTrue} {
+		c := meta.FindStatusCondition(after.Conditions, kind)
+		if c == nil || c.Status != want || c.Reason != api.ReasonKindBroken || !strings.Contains(c.Message, "unknown key") {
+			t.Errorf("condition %s is %+v", kind, c)
+		}
+	}
+	before.Conditions, before.State, before.ObservedGeneration = after.Conditions, after.State, after.ObservedGeneration
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("the rest of the status (-want +got):\n%s", diff)
+	}
+	version := w.apiServer.version
+	w.reconcile()
+	if w.apiServer.version != version {
+		t.Error("the same status was written again")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,6 +44,14 @@ func (r *Reconciler) patchStatus(ctx context.Context, v *snapshot, d plan.Decisi
 	wanted := status.Compute(&v.Snapshot, d, now.Conditions)
 	wanted.Outputs, wanted.OutputsSecret = v.Outputs.Of(now)
 	r.count(v, wanted)
+	if changed, err = r.writeStatus(ctx, v, wanted); changed {
+		r.emitTransitions(v, d, now, wanted)
+	}
+	return changed, err
+}
+
+// writeStatus patches the status if it differs from the stored one.
+func (r *Reconciler) writeStatus(ctx context.Context, v *snapshot, wanted api.Status) (changed bool, err error) {
 	patch, err := status.Patch(v.CR, wanted, v.Fields)
 	if err != nil || patch == nil {
 		return false, err
@@ -65,8 +74,18 @@ func (r *Reconciler) patchStatus(ctx context.Context, v *snapshot, d plan.Decisi
 	}
 	v.version = patched.GetResourceVersion()
 	r.remember(ctx, v.key, patched)
-	r.emitTransitions(v, d, now, wanted)
 	return true, nil
+}
+
+// reportBroken reports to a custom resource that the entry of its kind cannot be served. The rest
+// of the status stays as it is.
+func (r *Reconciler) reportBroken(ctx context.Context, key types.NamespacedName, cr *unstructured.Unstructured) error {
+	if r.Broken == "" || !cr.GetDeletionTimestamp().IsZero() {
+		return nil
+	}
+	v := &snapshot{key: key, version: cr.GetResourceVersion(), Snapshot: status.Snapshot{CR: cr}}
+	_, err := r.writeStatus(ctx, v, status.OfBrokenKind(cr, r.Broken))
+	return err
 }
 
 // count updates the metrics of the custom resource.

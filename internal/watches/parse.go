@@ -64,8 +64,10 @@ func (p *parser) parse(data []byte) []Watch {
 	watches := make([]Watch, 0, len(list.Content))
 	names := Names{}
 	for _, node := range list.Content {
+		before := len(p.problems)
 		w := p.entry(node)
 		p.problems = append(p.problems, names.Add(w)...)
+		w.Problems = append(w.Problems, p.problems[before:]...)
 		watches = append(watches, w)
 	}
 	return watches

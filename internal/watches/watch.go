@@ -133,6 +133,10 @@ type Watch struct {
 	// OperatorSDKStyle.
 	OperatorSDK bool `json:"-"`
 
+	// Problems are those of the entry, with which its kind cannot be served; nil if there are
+	// none.
+	Problems LineErrors `json:"-"`
+
 	// File and Line are where the entry begins, for errors.
 	File string `json:"-"`
 	Line int    `json:"-"`

@@ -127,8 +127,8 @@ func TestChartsDir_ServedInAdditionToWatchesFile(t *testing.T) {
 		}
 		reported := false
 		for line := range strings.SplitSeq(operator.Log(), "\n") {
-			var entry struct{ Level, Folder, Error string }
-			if json.Unmarshal([]byte(line), &entry) == nil && entry.Folder == name(folder) {
+			var entry struct{ Level, Source, Error string }
+			if json.Unmarshal([]byte(line), &entry) == nil && entry.Source == name(folder) {
 				reported = reported || entry.Level == "error" && strings.HasPrefix(entry.Error, why)
 			}
 		}

@@ -27,7 +27,7 @@ func (p *Project) watchesFindings(f *finder) {
 	for _, problem := range p.problems {
 		message, _, _ := strings.Cut(problem.Message, ": expected one of")
 		found := f.addf(Breaks, at(problem.File, problem.Line), "%s", message)
-		found.Do = "correct it: the operator does not start with this error"
+		found.Do = "correct it: the operator does not serve the kind with this error"
 		switch {
 		case strings.HasPrefix(message, "unknown key"):
 			found.Do = "remove the key: the operator-sdk ignores unknown keys, so it never had an effect"

@@ -111,7 +111,7 @@ func TestFindings_OfProjectWithHazards(t *testing.T) {
 	expect(t, found, []migrate.Verdict{migrate.Breaks, migrate.Unknown, migrate.ToDo}, []want{
 		{migrate.Breaks, "watches.yaml:12", "Store.shop.example.com has two entries", "versions"},
 		{migrate.Breaks, "watches.yaml:21", `unknown key "reconcilePeriods"`, "remove the key"},
-		{migrate.Breaks, "watches.yaml:25", "helm-charts/missing: not found", "does not start"},
+		{migrate.Breaks, "watches.yaml:25", "helm-charts/missing: not found", "does not serve the kind"},
 		{migrate.Breaks, "Dockerfile:5", "RUN microdnf install jq", "separate stage"},
 		{migrate.Breaks, crd, "plural changed from storehouses to stores", "  plural: storehouses\n"},
 		{migrate.Breaks, crd, "version v1beta1 was removed", "    - {name: v1, storage: true}\n    - {name: v1beta1}\n"},

@@ -58,7 +58,8 @@ type key struct {
 	name   string
 }
 
-// New returns a set with the kinds of the watches file.
+// New returns a set with the kinds of the watches file. A kind with problems is not served, and
+// no other source defines it.
 func New(kinds []catalog.Kind) *Set {
 	s := &Set{entries: map[key]Entry{}, claims: map[key]schema.GroupKind{}}
 	for i, kind := range kinds {
@@ -148,7 +149,7 @@ func (s *Set) signal() {
 func (s *Set) List() []Entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	owners, _ := s.decide()
+	owners, _, _ := s.decide()
 	return owners
 }
 
@@ -166,7 +167,7 @@ func (s *Set) Kinds() []catalog.Kind {
 func (s *Set) Conflict(source Source, name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, conflicts := s.decide()
+	_, _, conflicts := s.decide()
 	return conflicts[key{source, name}]
 }
 
@@ -179,13 +180,21 @@ func (s *Set) Owner(source Source, kind catalog.Kind) string {
 	maps.DeleteFunc(trial.entries, func(at key, _ Entry) bool { return at.source >= source })
 	at := key{source: source}
 	trial.entries[at] = Entry{Source: source, Kind: kind}
-	_, conflicts := trial.decide()
+	_, _, conflicts := trial.decide()
 	return conflicts[at]
 }
 
-// decide returns the entries that own their kind, and why each other entry does not own
-// it. It requires the lock.
-func (s *Set) decide() (owners []Entry, conflicts map[key]string) {
+// Broken returns the entries of the watches file that own their kind, and have problems.
+func (s *Set) Broken() []Entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, broken, _ := s.decide()
+	return broken
+}
+
+// decide returns the entries that own their kind, with and without problems, and why each
+// other entry does not own it. It requires the lock.
+func (s *Set) decide() (owners, broken []Entry, conflicts map[key]string) {
 	ordered := slices.SortedFunc(maps.Values(s.entries), func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Name, b.Name))
 	})
@@ -212,9 +221,13 @@ func (s *Set) decide() (owners []Entry, conflicts map[key]string) {
 			continue
 		}
 		byKind[gk], names = entry, more
-		owners = append(owners, entry)
+		if len(entry.Kind.Problems) > 0 {
+			broken = append(broken, entry)
+		} else {
+			owners = append(owners, entry)
+		}
 	}
-	return owners, conflicts
+	return owners, broken, conflicts
 }
 
 // origin returns where the kind is defined.

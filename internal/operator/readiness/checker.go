@@ -48,7 +48,7 @@ type Checker struct {
 	// problem.
 	signingKey string
 	kinds      []Kind
-	// broken are the folders that cannot be served.
+	// broken are the folders and entries that cannot be served.
 	broken []Kind
 	// onChange is called after a change of a kind; nil calls nothing.
 	onChange func(schema.GroupKind)
@@ -67,8 +67,10 @@ func (c *Checker) changed(kind schema.GroupKind) {
 
 // Kind is the state of one kind.
 type Kind struct {
-	kind   schema.GroupKind
+	kind schema.GroupKind
+	// folder is the source of a broken kind, and entry is set if it is the watches file.
 	folder string
+	entry  bool
 	state  State
 	// reason explains the state.
 	reason string
@@ -121,13 +123,13 @@ func (c *Checker) Remove(kind schema.GroupKind) {
 	c.kinds = slices.DeleteFunc(c.kinds, func(k Kind) bool { return k.kind == kind })
 }
 
-// SetBroken replaces the folders that cannot be served.
+// SetBroken replaces the folders and entries that cannot be served.
 func (c *Checker) SetBroken(broken []catalog.Broken) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.broken = make([]Kind, len(broken))
 	for i, b := range broken {
-		c.broken[i] = Kind{kind: b.Kind, folder: b.Folder, state: Broken, reason: b.Err.Error()}
+		c.broken[i] = Kind{kind: b.Kind, folder: b.Folder, entry: b.Entry, state: Broken, reason: b.Err.Error()}
 	}
 }
 
@@ -207,8 +209,9 @@ func (c *Checker) Metrics() []metrics.Kind {
 
 // Report reports whether the operator is ready, and describes the state of every kind. The
 // operator is ready when it watches all kinds that it can serve, and can serve at least
-// one, or has no kinds yet. A kind that is broken or cannot be watched must not block a
-// rollout of the operator, which serves other kinds.
+// one, or has no kinds yet. A folder that is broken or a kind that cannot be watched must not
+// block a rollout of the operator, which serves other kinds. A broken entry of the watches file
+// must: it is part of the image or of its configuration.
 func (c *Checker) Report() (ready bool, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,6 +232,9 @@ func (c *Checker) Report() (ready bool, text string) {
 		verdict = "not ready: " + c.notReady
 	case starting > 0:
 		verdict = fmt.Sprintf("not ready: %d of %d kinds are starting", starting, len(c.kinds)+len(c.broken))
+	case slices.ContainsFunc(c.broken, func(k Kind) bool { return k.entry }):
+		// The previous image keeps running.
+		verdict = "not ready: the watches file has entries that cannot be served. All other kinds are served"
 	case counts[Serving]+counts[Waiting]+counts[Starting] == 0 && unserved > 0:
 		verdict = "not ready: no kind can be served"
 	default:

@@ -106,6 +106,16 @@ func TestReport(t *testing.T) {
 				"Bad.shop.example.com: Broken, of /charts/bad", "  /charts/bad/kind.yaml:3: unknown key", "  /charts/bad: no chart"),
 		},
 		{
+			"an entry of the watches file is broken", []catalog.Kind{kindOf("A")}, catalog.BrokenEntries([]catalog.Kind{{Watch: watches.Watch{
+				Group: "shop.example.com", Kind: "Bad", File: "watches.yaml", Line: 3, Problems: watches.LineErrors{{File: "watches.yaml", Line: 4, Message: "unknown key"}},
+			}}}), func(b *Checker) {
+				b.SetNotReady("")
+				b.SetState(groupKind("A"), Serving, "")
+			}, false,
+			lines("not ready: the watches file has entries that cannot be served. All other kinds are served", "A.shop.example.com: Serving",
+				"Bad.shop.example.com: Broken, of watches.yaml:3", "  watches.yaml:4: unknown key"),
+		},
+		{
 			"a kind is replaced, another removed, a third added", []catalog.Kind{kindOf("A"), kindOf("B")}, []catalog.Broken{broken}, func(b *Checker) {
 				b.SetNotReady("")
 				b.SetState(groupKind("A"), Serving, "")

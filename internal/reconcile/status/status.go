@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -186,6 +187,20 @@ func deployedAt(r release.Record) *metav1.Time {
 	}
 	at = at.Rfc3339Copy()
 	return &at
+}
+
+// OfBrokenKind returns the status of a custom resource whose kind cannot be served, because of a
+// problem in the watches file. Its release is as it was.
+func OfBrokenKind(cr *unstructured.Unstructured, problem string) api.Status {
+	s := Read(cr)
+	s.Conditions, s.State, s.ObservedGeneration = slices.Clone(s.Conditions), api.ReasonKindBroken, cr.GetGeneration()
+	message := Cut("The watches file of the operator has a problem. The release stays as it is until the operator starts with a corrected file: " + problem)
+	meta.RemoveStatusCondition(&s.Conditions, api.ConditionReconciling)
+	for kind, is := range map[string]metav1.ConditionStatus{api.ConditionReady: metav1.ConditionFalse, api.ConditionStalled: metav1.ConditionTrue} {
+		meta.SetStatusCondition(&s.Conditions, metav1.Condition{Type: kind, Status: is, Reason: api.ReasonKindBroken, Message: message, ObservedGeneration: s.ObservedGeneration})
+	}
+	slices.SortStableFunc(s.Conditions, func(a, b metav1.Condition) int { return order(a.Type) - order(b.Type) })
+	return s
 }
 
 // numbersKept describes which fields the numbers of the watches entry would change, empty if
