@@ -40,7 +40,7 @@ func (p *Project) definitionFindings(f *finder, kind catalog.Kind) error {
 		return nil
 	}
 	f.definitions(name, old, derived)
-	source := "the chart has no values.schema.json: the CRD is derived from the default values; it rejects strings for booleans and maps for strings, and accepts everything else"
+	source := "the chart has no values.schema.json: the CRD is derived from the default values; it rejects only what the API server would reject in the rendered objects"
 	if len(kind.Chart.Schema()) > 0 {
 		source = "the API server validates custom resources against the chart's values.schema.json; until now it accepted any spec"
 	}

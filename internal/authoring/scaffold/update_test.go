@@ -48,8 +48,11 @@ func TestUpdate_ReportsChanges(t *testing.T) {
 func TestUpdate_BreakingChangeNeedsFlag(t *testing.T) {
 	t.Parallel()
 	dir := newProject(t)
-	add(t, dir, scaffold.Add{Fetched: box(t, "1.0.0", "size: 1\n")})
-	plan, err := project(dir).Update(scaffold.Update{Kind: "Box", Fetched: *box(t, "2.0.0", "size: [1]\n")})
+	of := func(version, kind string) *scaffold.Fetched {
+		return fetchedChart(t, version, map[string]string{"values.schema.json": `{"properties": {"size": {"type": "` + kind + `"}}}`})
+	}
+	add(t, dir, scaffold.Add{Fetched: of("1.0.0", "integer")})
+	plan, err := project(dir).Update(scaffold.Update{Kind: "Box", Fetched: *of("2.0.0", "array")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func specSchema(kind catalog.Kind, finder *landing.Finder) (apiextensionsv1.JSON
 	}
 	schema := kind.Chart.Schema()
 	if len(schema) == 0 {
-		spec, err := inferChart(kind.Chart, defaults, finder)
+		spec, err := inferChart(kind.Chart, defaults, finder, false)
 		return spec, nil, err
 	}
 	spec, warnings, err := convertSpec(schema, defaults, keptKeys(kind.Chart))
@@ -58,13 +58,13 @@ func specSchema(kind catalog.Kind, finder *landing.Finder) (apiextensionsv1.JSON
 	return spec, warnings, nil
 }
 
-// inferChart returns the schema of spec for a chart without values.schema.json.
-func inferChart(c *chart.Chart, defaults map[string]any, finder *landing.Finder) (apiextensionsv1.JSONSchemaProps, error) {
+// inferChart returns the schema of spec for a chart without values.schema.json; see inferSpec.
+func inferChart(c *chart.Chart, defaults map[string]any, finder *landing.Finder, typed bool) (apiextensionsv1.JSONSchemaProps, error) {
 	landings, err := finder.Find(c)
 	if err != nil {
 		return apiextensionsv1.JSONSchemaProps{}, fmt.Errorf("find the fields in which the chart's default values land: %w", err)
 	}
-	return inferSpec(defaults, readTexts(c.ValuesFile()), keptKeys(c), landings), nil
+	return inferSpec(defaults, readTexts(c.ValuesFile()), keptKeys(c), landings, typed), nil
 }
 
 // rootSchema returns the schema of a whole custom resource.

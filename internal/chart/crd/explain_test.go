@@ -42,9 +42,9 @@ func testExplain(t *testing.T, env *envtest.Environment, c client.Client) {
 	}
 	for args, want := range map[string][]string{
 		"store":                  {"Store is a release of the Helm chart shop."},
-		"store.spec":             {"Values of the chart. Omitted values default to those of the chart.", "How many pods there are. Integer or string. Default: 2.", "resources\t<Object>\n    We do not say how much"},
-		"store.spec.image":       {"registry\t<string>\n    Where the image comes from. Default: docker.io.", "tag\t<Object>\n    Which one of them. Integer or string."},
-		"store.spec --recursive": {"debug\t<boolean>", "service\t<Object>\n    limits\t<Object>\n    policy\t<string>\n    port\t<Object>\n    targetPort\t<Object>\n    type\t<string>"},
+		"store.spec":             {"Values of the chart. Omitted values default to those of the chart.", "How many pods there are. Usually a number. Default: 2.", "resources\t<Object>\n    We do not say how much"},
+		"store.spec.image":       {"registry\t<Object>\n    Where the image comes from. Usually a string. Default: docker.io.", "tag\t<Object>\n    Which one of them. Usually a string."},
+		"store.spec --recursive": {"debug\t<Object>", "service\t<Object>\n    limits\t<Object>\n    policy\t<Object>\n    port\t<Object>\n    targetPort\t<Object>\n    type\t<Object>"},
 		"store.status":           {"conditions\t<[]Object>", "state\t<string>\n    State of the release in one or two words."},
 	} {
 		got := explain(strings.Fields(args)...)

@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"regexp"
@@ -17,12 +18,12 @@ const aboutSpec = "Values of the chart. Omitted values default to those of the c
 
 // inferSpec returns the schema of spec for a chart without values.schema.json, from its
 // default values and their comments. Helm accepts any values then, and so must the
-// schema: no field is required, no object is closed, and a field only has a type if
-// another type is very unlikely, or if the API server refuses other types where the value
-// lands.
-func inferSpec(defaults map[string]any, comments *texts, kept map[string]string, landings landing.Landings) apiextensionsv1.JSONSchemaProps {
+// schema: no field is required, no object is closed, and a value has a type only if the API
+// server refuses other types where the value lands. Descriptions hint at the usual type. With
+// typed, for authors who write a schema, a field also has a type if another is very unlikely.
+func inferSpec(defaults map[string]any, comments *texts, kept map[string]string, landings landing.Landings, typed bool) apiextensionsv1.JSONSchemaProps {
 	for depth := maxTypeDepth; ; depth-- {
-		i := &inferrer{landings: landings, depth: depth}
+		i := &inferrer{landings: landings, depth: depth, typed: typed}
 		spec := i.spec(defaults, comments, kept)
 		if data, err := json.Marshal(spec); err != nil || len(data) <= maxSpec || depth == 0 {
 			return spec
@@ -43,18 +44,25 @@ type inferrer struct {
 	landings landing.Landings
 	// depth is the depth of the schemas of types of Kubernetes.
 	depth int
+	typed bool
 }
 
 func (i *inferrer) spec(defaults map[string]any, comments *texts, kept map[string]string) apiextensionsv1.JSONSchemaProps {
 	spec := i.object(defaults, comments, location{path: "spec", value: defaults}, nil)
-	spec.Description = aboutSpec
+	spec.Type, spec.Description = "object", aboutSpec
 	for key, about := range kept {
 		field, shown := spec.Properties[key]
 		if !shown {
 			field = anything()
 		}
+		if key != "global" && key != "tags" {
+			// Helm accepts only a map for a subchart.
+			field.Type = "object"
+		}
 		if field.Description == "" && (shown || key != "global") {
 			field.Description = about
+		}
+		if field.Description != "" {
 			spec.Properties[key] = field
 		}
 	}
@@ -71,7 +79,7 @@ func (i *inferrer) value(value any, comments *texts, at location, path []string)
 	case map[string]any:
 		kinds = "A map, empty by default."
 		if len(v) > 0 {
-			s = i.object(v, comments, at, path)
+			s, kinds = i.object(v, comments, at, path), ""
 		}
 	case []any:
 		kinds = "A list, empty by default."
@@ -91,6 +99,9 @@ func (i *inferrer) value(value any, comments *texts, at location, path []string)
 		i.land(&s, lands)
 	}
 	switch {
+	case !i.typed:
+		kinds = cmp.Or(usualKind(value), kinds)
+		s = untyped(s)
 	case s.Type != "":
 		kinds = ""
 	case s.XIntOrString:
@@ -101,6 +112,35 @@ func (i *inferrer) value(value any, comments *texts, at location, path []string)
 	}
 	s.Description = describe(node{"description": comments.about}, kinds, at)
 	return s
+}
+
+// usualKind hints at the type of values like a default. It is empty for maps, whose keys show it,
+// and if the default does not show it.
+func usualKind(value any) string {
+	switch v := value.(type) {
+	case bool:
+		return "Usually a boolean."
+	case int64, float64:
+		return "Usually a number."
+	case string:
+		return "Usually a string."
+	case []any:
+		if len(v) > 0 {
+			return "Usually a list."
+		}
+	}
+	return ""
+}
+
+// untyped returns a schema that accepts values of any type. Values of the type of s have the same
+// fields, except for items that no landing shows.
+func untyped(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+	open := anything()
+	open.Properties, open.Pattern = s.Properties, s.Pattern
+	if s.Type == "" {
+		open.Items = s.Items
+	}
+	return open
 }
 
 // land narrows the schema of a value to that of a field where the value lands.

@@ -12,13 +12,13 @@ import (
 )
 
 // ValuesSchema returns a values.schema.json with what Generate infers for a chart without
-// one. It ignores the values.schema.json that the chart has.
+// one, and with the types that the default values suggest. It ignores the values.schema.json that the chart has.
 func ValuesSchema(c *chart.Chart) ([]byte, error) {
 	defaults, err := c.Values()
 	if err != nil {
 		return nil, fmt.Errorf("compute the chart's default values: %w", err)
 	}
-	spec, err := inferChart(c, defaults, nil)
+	spec, err := inferChart(c, defaults, nil, true)
 	if err != nil {
 		return nil, err
 	}
