@@ -20,27 +20,31 @@ import (
 	"github.com/chartwright/chartwright/internal/helm/engine"
 )
 
-// CRDsOf returns the CRDs in the folders crds/ of a chart and its subcharts.
-func CRDsOf(c *engine.Chart) ([]RenderedObject, error) {
-	var found []RenderedObject
+// CRDFolder returns the objects in the folders crds/ of a chart and its subcharts: CRDs, and
+// others, which Helm creates there, too.
+func CRDFolder(c *engine.Chart) (crds, others []RenderedObject, _ error) {
 	for _, file := range c.CRDObjects() {
 		source := strings.TrimPrefix(file.Filename, c.Name()+"/")
 		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(file.File.Data), 4096)
 		for {
-			crd := &unstructured.Unstructured{}
-			err := decoder.Decode(&crd.Object)
+			object := &unstructured.Unstructured{}
+			err := decoder.Decode(&object.Object)
 			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", source, err)
+				return nil, nil, fmt.Errorf("%s: %w", source, err)
 			}
-			if crd.GetKind() == "CustomResourceDefinition" {
-				found = append(found, RenderedObject{Unstructured: crd, Source: source})
+			switch found := (RenderedObject{Unstructured: object, Source: source}); {
+			case len(object.Object) == 0:
+			case object.GetKind() == "CustomResourceDefinition":
+				crds = append(crds, found)
+			default:
+				others = append(others, found)
 			}
 		}
 	}
-	return found, nil
+	return crds, others, nil
 }
 
 // Offline holds the inputs of a render without a cluster.
@@ -236,4 +240,10 @@ func words[W ~string](of []W) []string {
 }
 
 // CRDs returns the CRDs in the folders crds/ of the chart and its subcharts.
-func (c *Chart) CRDs() ([]RenderedObject, error) { return CRDsOf(c.chart) }
+func (c *Chart) CRDs() ([]RenderedObject, error) {
+	crds, _, err := CRDFolder(c.chart)
+	return crds, err
+}
+
+// CRDFolder returns all objects in the folders crds/ of the chart and its subcharts.
+func (c *Chart) CRDFolder() (crds, others []RenderedObject, err error) { return CRDFolder(c.chart) }

@@ -166,7 +166,7 @@ func (c *Client) begin(ctx context.Context, r Request) (*run, error) {
 		reported:      sets.Set[string]{},
 		unowned:       sets.Set[apply.Key]{},
 		approved:      map[apply.Key]types.UID{},
-		chartCRDs:     sets.Set[string]{},
+		crdFolder:     sets.Set[crdFolderKey]{},
 		left:          map[apply.Key]string{},
 		checked:       map[apply.Key]types.UID{},
 		withheld:      map[apply.Key]string{},

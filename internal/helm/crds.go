@@ -10,9 +10,11 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -76,10 +78,19 @@ func asFloat(value any) (float64, bool) {
 // invalid or lose fields.
 var errBreakingCRD = errors.New("the chart's CRD would break stored custom resources")
 
-// chartCRD is a CRD in crds/ of a chart.
+// crdFolderKey identifies an object in crds/ of a chart.
+type crdFolderKey struct {
+	schema.GroupKind
+	name string
+}
+
+// chartCRD is a CRD in crds/ of a chart, or another object there.
 type chartCRD struct {
 	apply.Object
 	source string
+	// other: the object is no CRD. It is created if it is missing, and never changed. The
+	// mapping is nil if a CRD in crds/ may define its kind.
+	other bool
 	// live is nil if the CRD does not exist.
 	live *unstructured.Unstructured
 	// unchanged reports that live has all values that the chart sets.
@@ -105,9 +116,9 @@ func (r *run) ensureCRDs(c *engine.Chart) error {
 // live CRDs, so that a disabled subchart installs none. It returns the CRDs that the policy
 // of the kind makes the operator manage. Each CRD costs one read.
 func (r *run) readCRDs(c *engine.Chart) ([]chartCRD, error) {
-	crds, err := chart.CRDsOf(c)
-	for _, crd := range crds {
-		r.kube.chartCRDs.Insert(crd.GetName())
+	crds, others, err := chart.CRDFolder(c)
+	for _, o := range slices.Concat(crds, others) {
+		r.kube.crdFolder.Insert(crdFolderKey{o.GroupVersionKind().GroupKind(), o.GetName()})
 	}
 	if r.CRDs == watches.CRDsSkip {
 		return nil, nil
@@ -119,7 +130,7 @@ func (r *run) readCRDs(c *engine.Chart) ([]chartCRD, error) {
 	for _, crd := range crds {
 		read, err := r.readCRD(crd.Unstructured)
 		if apierrors.IsForbidden(err) {
-			r.warnForbiddenCRD(crd.GetName())
+			r.warnForbiddenCRD(crd.Unstructured)
 			continue
 		}
 		if err != nil {
@@ -130,11 +141,52 @@ func (r *run) readCRDs(c *engine.Chart) ([]chartCRD, error) {
 			found = append(found, *read)
 		}
 	}
+	for _, o := range others {
+		other := chartCRD{Object: apply.Object{Unstructured: o.Unstructured}, source: o.Source, other: true}
+		if err := r.mapOther(&other); err != nil && !meta.IsNoMatchError(err) {
+			return nil, err
+		}
+		found = append(found, other)
+	}
 	return found, nil
 }
 
-func (r *run) warnForbiddenCRD(name string) {
-	r.Notifier.Warn(api.EventCRDMissing, fmt.Sprintf("CRD %s of the chart cannot be installed because permissions are missing: install it manually", name))
+func (r *run) warnForbiddenCRD(o *unstructured.Unstructured) {
+	r.Notifier.Warn(api.EventCRDMissing, fmt.Sprintf("%s in crds/ of the chart cannot be created because permissions are missing: create it manually", apply.Describe(o)))
+}
+
+// mapOther finds the mapping of an object in crds/ that is no CRD. The error is ErrNotAllowed if
+// the allow block of the kind forbids the object.
+func (r *run) mapOther(o *chartCRD) (err error) {
+	kind := o.GroupVersionKind()
+	if o.Mapping, err = r.kube.builder.mapper.RESTMapping(kind.GroupKind(), kind.Version); err != nil {
+		return fmt.Errorf("%s: %w", o.source, err)
+	}
+	if o.Mapping.Scope.Name() == meta.RESTScopeNameNamespace && o.GetNamespace() == "" {
+		o.SetNamespace(r.Namespace)
+	}
+	if why := r.kube.allow.refusesObject(r.Namespace, o.Object); why != "" {
+		return fmt.Errorf("%s: %w", o.source, joinReasons(ErrNotAllowed, []string{why}))
+	}
+	return nil
+}
+
+// createOther creates an object in crds/ that is no CRD, if it is missing.
+func (r *run) createOther(o chartCRD) error {
+	if o.Mapping == nil {
+		if err := r.mapOther(&o); err != nil {
+			return err
+		}
+	}
+	if live, err := r.kube.objects.Read(r.kube.ctx, o.Object); err != nil || live != nil {
+		return err
+	}
+	o.SetLabels(labels.Merge(o.GetLabels(), map[string]string{api.LabelOperator: r.kube.Owner.Operator}))
+	_, err := r.kube.objects.Apply(r.kube.ctx, o.Object, apply.Options{})
+	if errors.Is(err, apply.ErrReplaced) {
+		return nil
+	}
+	return err
 }
 
 // readCRD returns a CRD of the chart, or nil if the operator must not change the live CRD.
@@ -186,13 +238,13 @@ func (r *run) replacedCRDs(crds []chartCRD, asks bool) ([]guard.Operation, error
 	return found, nil
 }
 
-// applyCRDs installs CRDs. They belong to no release: they are never deleted, and fields
+// applyCRDs installs CRDs, and creates the other objects in crds/. They belong to no release: they are never deleted, and fields
 // that the chart does not set are not changed.
 func (r *run) applyCRDs(crds []chartCRD) error {
 	for _, crd := range crds {
 		err := r.applyCRD(crd)
 		if apierrors.IsForbidden(err) {
-			r.warnForbiddenCRD(crd.GetName())
+			r.warnForbiddenCRD(crd.Unstructured)
 			continue
 		}
 		if err != nil {
@@ -204,6 +256,9 @@ func (r *run) applyCRDs(crds []chartCRD) error {
 
 func (r *run) applyCRD(crd chartCRD) error {
 	ctx := r.kube.ctx
+	if crd.other {
+		return r.createOther(crd)
+	}
 	if crd.unchanged {
 		return r.kube.objects.Watch(ctx, apply.Object{Unstructured: crd.live, Mapping: crd.Mapping}, established)
 	}

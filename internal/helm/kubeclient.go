@@ -103,8 +103,8 @@ type kubeClient struct {
 	// approved holds the UIDs of the objects of the guarded operations that the action may carry
 	// out, empty for an object that could not be read.
 	approved map[apply.Key]types.UID
-	// chartCRDs holds the names of the CRDs in crds/ of the chart.
-	chartCRDs sets.Set[string]
+	// crdFolder holds the objects in crds/ of the chart.
+	crdFolder sets.Set[crdFolderKey]
 	// withheld describes the scale-downs that were not carried out, by StatefulSet.
 	withheld map[apply.Key]string
 	// finished holds the Jobs that have finished and must not run again.

@@ -43,11 +43,11 @@ func (k *kubeClient) onDelete() watches.OnDelete {
 }
 
 // neverDeleted reports whether no action may delete an object, with or without an approval: it
-// is the namespace of the release or of the custom resource, or a CRD that the chart has moved
+// is the namespace of the release or of the custom resource, or an object that the chart has moved
 // from its templates to crds/. An uninstall deletes no namespace that the chart renders, because
 // other clients may have created objects in it.
 func (k *kubeClient) neverDeleted(key apply.Key) bool {
-	return key.GroupKind() == crdKind && k.chartCRDs.Has(key.Name) ||
+	return k.crdFolder.Has(crdFolderKey{key.GroupKind(), key.Name}) ||
 		key.GroupKind() == namespaceKind && (key.Name == k.Namespace || key.Name == k.Owner.Namespace || k.uninstallsAll())
 }
 

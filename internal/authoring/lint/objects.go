@@ -13,6 +13,7 @@ import (
 	"github.com/chartwright/chartwright/internal/chart"
 	"github.com/chartwright/chartwright/internal/helm"
 	records "github.com/chartwright/chartwright/internal/release"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // identity identifies an object in a cluster.
@@ -40,6 +41,15 @@ func (c *check) objects() error {
 	own, err := c.survey(first)
 	if err != nil {
 		return err
+	}
+	if c.Kind.CRDs != watches.CRDsSkip {
+		_, folder, err := c.Kind.Chart.CRDFolder()
+		if err != nil {
+			return err
+		}
+		for _, o := range c.identify(chart.Found{Objects: folder}, first, own.clusterScoped) {
+			c.allowed(trial{authored: true}, o)
+		}
 	}
 	var others []*survey
 	for _, r := range []release{neighbor, namesake} {

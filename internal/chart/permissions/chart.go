@@ -47,6 +47,9 @@ func (n *needs) chart(kind catalog.Kind, f *facts, served resources) error {
 		needs: n, kind: kind, resources: maps.Clone(served), facts: f, uses: map[schema.GroupKind]*use{},
 		crds: restored(f.CRDs), objects: restored(f.Objects), hooks: restored(f.Hooks),
 	}
+	if kind.CRDs != watches.CRDsSkip {
+		c.objects = slices.Concat(c.objects, restored(f.CRDFolder))
+	}
 	// Templates can render CRDs, too.
 	for _, object := range slices.Concat(c.crds, c.objects) {
 		if object.GroupVersionKind().GroupKind() == definitionKind {

@@ -172,6 +172,17 @@ func TestDerive(t *testing.T) {
 			want:  []string{"customresourcedefinitions.apiextensions.k8s.io (widgetry.shop.test): get create patch", "widgetry.shop.test: " + everything},
 		},
 		{
+			name:  "crds/ with other objects",
+			chart: files{"crds/a.yaml": "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n"},
+			want:  []string{"poddisruptionbudgets.policy: " + everything},
+		},
+		{
+			name:  "crds/ with other objects, and crds: Skip",
+			chart: files{"crds/a.yaml": "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n"},
+			entry: []string{"crds: Skip"},
+			want:  []string{},
+		},
+		{
 			name:  "crds/ with crds: Skip",
 			chart: files{"crds/a.yaml": crd("Widget", "widgetry", "Namespaced"), "templates/a.yaml": object("shop.test/v1", "Widget")},
 			entry: []string{"crds: Skip"},

@@ -19,10 +19,12 @@ import (
 // facts are the result of the analysis of a chart. They depend only on its files and on
 // the overrides of the watches entry, and can be stored as JSON.
 type facts struct {
-	// CRDs are those of the folders crds/. Objects and Hooks are rendered.
-	CRDs    []object `json:"crds,omitempty"`
-	Objects []object `json:"objects,omitempty"`
-	Hooks   []object `json:"hooks,omitempty"`
+	// CRDs and CRDFolder are the CRDs and the other objects of the folders crds/. Objects and Hooks
+	// are rendered.
+	CRDs      []object `json:"crds,omitempty"`
+	CRDFolder []object `json:"crdFolder,omitempty"`
+	Objects   []object `json:"objects,omitempty"`
+	Hooks     []object `json:"hooks,omitempty"`
 	// Documents and Lookups are found in the syntax of the templates.
 	Documents []document `json:"documents,omitempty"`
 	Lookups   []lookup   `json:"lookups,omitempty"`
@@ -51,11 +53,11 @@ type lookup struct {
 
 // analyze finds the facts about the chart of a kind.
 func analyze(kind catalog.Kind) (*facts, error) {
-	crds, err := kind.Chart.CRDs()
+	crds, others, err := kind.Chart.CRDFolder()
 	if err != nil {
 		return nil, err
 	}
-	f := &facts{CRDs: reduced(crds)}
+	f := &facts{CRDs: reduced(crds), CRDFolder: reduced(others)}
 	if err := f.readTemplates(kind.Chart); err != nil {
 		return nil, err
 	}
