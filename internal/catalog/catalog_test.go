@@ -329,11 +329,11 @@ func TestUsable(t *testing.T) {
 	const good = "{group: a.example.com, version: v1, kind: Good, chart: c}"
 	for text, want := range map[string]string{
 		"[" + good + "]": "usable Good",
-		"[{group: a.example.com, version: v1, kind: Bad, chart: c, maxHistroy: 1}, " + good + ", {group: a.example.com, version: v1, kind: Worse, chart: bad}]": "usable Good, broken Bad Worse",
-		"[" + good + ", {group: a.example.com, version: v1, kind: Good, chart: c, plural: others}]":                                                             "usable Good, broken Good",
-		"[" + good + ", {group: a.example.com, version: v1, kind: Bad, chart: c, allow: {clusterScope: [Node]}}]":                                               "usable Good, broken Bad",
-		"[" + good + ", {group: a.example.com, version: v1, kind: Bad, chart: c, overrideValues: {a: '{{ (\"x\" | split \":\")._1 }}'}}]":                       "usable Good, broken Bad",
-		"[" + good + ", text]": "usable Good, broken ",
+		"[{group: a.example.com, version: v1, kind: Bad, chart: c, maxHistroy: 1}, " + good + ", {group: a.example.com, version: v1, kind: Worse, chart: bad}]": "usable Good and broken Bad Worse",
+		"[" + good + ", {group: a.example.com, version: v1, kind: Good, chart: c, plural: others}]":                                                             "usable Good and broken Good",
+		"[" + good + ", {group: a.example.com, version: v1, kind: Bad, chart: c, allow: {clusterScope: [Node]}}]":                                               "usable Good and broken Bad",
+		"[" + good + ", {group: a.example.com, version: v1, kind: Bad, chart: c, overrideValues: {a: '{{ (\"x\" | split \":\")._1 }}'}}]":                       "usable Good and broken Bad",
+		"[" + good + ", text]": "usable Good and broken ",
 		"{a: b}":               "error",
 		"[":                    "error",
 		"":                     "error",
@@ -343,19 +343,20 @@ func TestUsable(t *testing.T) {
 		}, "watches.yaml"))
 		got := "error"
 		if err == nil {
-			got = "usable"
+			words := []string{"usable"}
 			for _, kind := range usable {
-				got += " " + kind.Kind
+				words = append(words, kind.Kind)
 			}
 			for i, kind := range broken {
 				if i == 0 {
-					got += ", broken"
+					words = append(words, "and broken")
 				}
-				got += " " + kind.Kind
+				words = append(words, kind.Kind)
 				if len(kind.Problems) == 0 || kind.Chart != nil {
 					t.Errorf("%s: %+v", text, kind)
 				}
 			}
+			got = strings.Join(words, " ")
 		}
 		if got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)

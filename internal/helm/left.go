@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
@@ -23,10 +22,7 @@ import (
 // The object is released before the records are deleted. After an interruption, the next
 // uninstall finds it in the manifest, and leaves it again.
 
-var (
-	namespaceKind = schema.GroupKind{Kind: "Namespace"}
-	crdKind       = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition").GroupKind()
-)
+var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 
 // onDelete returns what an uninstall does about guarded objects. If the custom resource is not
 // being deleted, for example after an interrupted "helm uninstall", the next install adopts

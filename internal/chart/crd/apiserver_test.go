@@ -44,6 +44,7 @@ func TestAPIServer(t *testing.T) {
 	parallel("versions", func(t *testing.T) { testVersions(t, c) })
 	parallel("inferred schemas", func(t *testing.T) { testInferred(t, c) })
 	parallel("values that land", func(t *testing.T) { testLanded(t, c) })
+	parallel("large schemas", func(t *testing.T) { testFit(t, c) })
 	if folder := os.Getenv(publicCharts); folder != "" {
 		parallel("public charts", func(t *testing.T) { testPublic(t, c, folder) })
 	}

@@ -11,8 +11,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// maxNodes limits the size of a schema, which inlined references can multiply.
-// Schemas beyond the limit accept any value, so that the CRD fits into etcd.
+// maxNodes limits the number of schemas, which inlined references can multiply. Schemas beyond
+// the limit accept any value. For the limit in bytes, see fit.
 const maxNodes = 5000
 
 // converter turns one values.schema.json into the schema of spec.

@@ -30,6 +30,7 @@ func GenerateWith(kind catalog.Kind, finder *landing.Finder) (*apiextensionsv1.C
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", kind.Kind, err)
 	}
+	warnings = append(warnings, fit(&spec, maxCRD/max(1, len(kind.Versions)))...)
 	schema := rootSchema(kind, spec)
 	if err := validate(schema); err != nil {
 		return nil, nil, fmt.Errorf("%s: the API server rejects the schema derived from the chart: %w", kind.Kind, err)
