@@ -94,6 +94,7 @@ func TestReconcile_BrokenKind(t *testing.T) {
 	w := newWorld(t)
 	w.stored(1, api.StatusDeployed)
 	w.reconcile()
+	w.settled()
 	before := status.Read(w.apiServer.cr)
 	w.Kind.Chart, w.DeletionOnly, w.Broken, w.Reader = nil, true, "watches.yaml:3: unknown key", listed{w.apiServer}
 	w.reconcile()
