@@ -201,7 +201,7 @@ func TestCommands_FromInitToRemove(t *testing.T) {
 	p.succeeds(t, with("update", "Web", "--chart-version", "^1"), "Web is up to date: chart version 1.1.0")
 	p.succeeds(t, []string{"generate", "--check", "--strict"})
 
-	p.fails(t, with("update", "Web"), "chart 1.1.0 -> 2.0.0", "BREAKING", "spec.tag", "--allow-breaking")
+	p.fails(t, with("update", "Web"), "chart 1.1.0 -> 2.0.0", "BREAKING", "spec.logs", "--allow-breaking")
 	p.succeeds(t, with("update", "Web", "--allow-breaking"), "chart 1.1.0 -> 2.0.0")
 	p.succeeds(t, []string{"generate", "--check", "--strict"})
 
