@@ -22,38 +22,40 @@ func TestWatchesFile_ErrorsNameTheLine(t *testing.T) {
 		text string
 		// wantText are lines of the output, without the file's name.
 		wantText []string
+		// ends is set if the operator does not start either, because there is no entry.
+		ends bool
 	}{
 		{
 			"an unknown key", good + "  chrat: x\n",
-			[]string{`5: unknown key "chrat": did you mean chart?`},
+			[]string{`5: unknown key "chrat": did you mean chart?`}, false,
 		},
 		{
 			"a kind twice", good + good,
-			[]string{"5: Good.a.test has two entries, the first on line 1"},
+			[]string{"5: Good.a.test has two entries, the first on line 1"}, false,
 		},
 		{
 			"a missing chart", "- group: a.test\n  version: v1\n  kind: A\n  chart: charts/missing\n",
-			[]string{"4: chart charts/missing: not found"},
+			[]string{"4: chart charts/missing: not found"}, false,
 		},
 		{
 			"missing fields", "- group: a.test\n  kind: A\n",
-			[]string{"1: the entry has no version", "1: the entry has no chart"},
+			[]string{"1: the entry has no version", "1: the entry has no chart"}, false,
 		},
 		{
 			"a value of the wrong type", good + "  maxConcurrentReconciles: many\n",
-			[]string{"5: maxConcurrentReconciles: expected an integer, found a string"},
+			[]string{"5: maxConcurrentReconciles: expected an integer, found a string"}, false,
 		},
 		{
 			"invalid YAML", good + "  timeout: a: b\n",
-			[]string{"5: invalid YAML"},
+			[]string{"5: invalid YAML"}, true,
 		},
 		{
 			"not a list", "group: a.test\n",
-			[]string{"1: expected a list of entries"},
+			[]string{"1: expected a list of entries"}, true,
 		},
 		{
 			"everything at once", good + good + "  chrat: x\n- group: b.test\n  kind: B\n  chart: charts/missing\n",
-			[]string{"5: Good.a.test has two entries", `9: unknown key "chrat"`, "10: the entry has no version", "12: chart charts/missing: not found"},
+			[]string{"5: Good.a.test has two entries", `9: unknown key "chrat"`, "10: the entry has no version", "12: chart charts/missing: not found"}, false,
 		},
 	} {
 		t.Run(file.name, func(t *testing.T) {
@@ -61,23 +63,30 @@ func TestWatchesFile_ErrorsNameTheLine(t *testing.T) {
 			env := env.For(t)
 			kubeconfig, requests := deadCluster(t)
 			path := env.WatchesText(file.text)
-			code, output := env.RunToEnd(kubeconfig, "--watches-file", path)
-			if code != 1 {
-				t.Errorf("the exit code is %d, want 1", code)
-			}
-			for _, line := range file.wantText {
-				if !strings.Contains(output, path+":"+line) {
-					t.Errorf("the output does not contain %q", line)
+			check := func(code int, output string) {
+				t.Helper()
+				if code != 1 {
+					t.Errorf("the exit code is %d, want 1", code)
+				}
+				for _, line := range file.wantText {
+					if !strings.Contains(output, path+":"+line) {
+						t.Errorf("the output does not contain %q", line)
+					}
+				}
+				if n := strings.Count(output, path+":"); n != len(file.wantText) {
+					t.Errorf("%d lines name the file, want %d", n, len(file.wantText))
+				}
+				if t.Failed() {
+					t.Log(output)
 				}
 			}
-			if n := strings.Count(output, path+":"); n != len(file.wantText) {
-				t.Errorf("%d lines name the file, want %d", n, len(file.wantText))
+			derived := env.NewUser().Operator("crd", "--watches-file", path)
+			check(derived.Code, derived.Stderr)
+			if file.ends {
+				check(env.RunToEnd(kubeconfig, "--watches-file", path))
 			}
 			if n := requests.Load(); n > 0 {
 				t.Errorf("%d requests to the cluster", n)
-			}
-			if t.Failed() {
-				t.Log(output)
 			}
 		})
 	}
