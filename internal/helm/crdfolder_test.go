@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/chartwright/chartwright/internal/watches"
@@ -103,5 +104,18 @@ func TestCRDFolder_CreatesOtherObjects(t *testing.T) {
 	}
 	if now, err := client.Resource(gauges).Namespace(w.namespace).Get(t.Context(), "folder", metav1.GetOptions{}); err != nil || now.GetUID() != gauge.GetUID() {
 		t.Errorf("the custom resource is gone or another one: %v", err)
+	}
+}
+
+// An object in crds/ cannot reach the Secret of the signing key either, even if the kind allows
+// everything.
+func TestCRDFolder_RefusesSigningKey(t *testing.T) {
+	w := newWorld(t)
+	w.helm.config.SigningKey = types.NamespacedName{Namespace: w.namespace, Name: "signing-key"}
+	c := mapsChart().with("crds/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: folder}\ndata: {secret: signing-key}\n").load(t)
+	request := w.request(c, "one", valuesOf("a=1"))
+	request.CRDs, request.Allow = watches.CRDsCreate, watches.Allow{Everything: true}
+	if err := w.helm.Install(w.Context(), request); !errors.Is(err, ErrNotAllowed) || !strings.Contains(err.Error(), "crds/a.yaml") {
+		t.Errorf("got %v, want ErrNotAllowed with the file", err)
 	}
 }

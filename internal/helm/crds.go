@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/apply"
@@ -165,7 +166,8 @@ func (r *run) mapOther(o *chartCRD) (err error) {
 	if o.Mapping.Scope.Name() == meta.RESTScopeNameNamespace && o.GetNamespace() == "" {
 		o.SetNamespace(r.Namespace)
 	}
-	if why := r.kube.allow.refusesObject(r.Namespace, o.Object); why != "" {
+	info := &resource.Info{Object: o.Unstructured, Mapping: o.Mapping, Namespace: o.GetNamespace(), Name: o.GetName()}
+	if why := r.kube.allow.refusesBuilt(r.Namespace, info); why != "" {
 		return fmt.Errorf("%s: %w", o.source, joinReasons(ErrNotAllowed, []string{why}))
 	}
 	return nil
@@ -238,8 +240,8 @@ func (r *run) replacedCRDs(crds []chartCRD, asks bool) ([]guard.Operation, error
 	return found, nil
 }
 
-// applyCRDs installs CRDs, and creates the other objects in crds/. They belong to no release: they are never deleted, and fields
-// that the chart does not set are not changed.
+// applyCRDs installs CRDs, and creates the other objects in crds/. They belong to no release: they
+// are never deleted, and fields that the chart does not set are not changed.
 func (r *run) applyCRDs(crds []chartCRD) error {
 	for _, crd := range crds {
 		err := r.applyCRD(crd)

@@ -13,7 +13,7 @@ import (
 	"github.com/chartwright/chartwright/internal/watches"
 )
 
-// multiplied is a schema in which references multiply fields: levels of 8 references each, and 40
+// multiplied returns a schema whose references multiply fields: levels of 8 references each, and 40
 // described fields below. Each level also has a condition about the fields below it.
 func multiplied(levels, described int) string {
 	var text strings.Builder
@@ -67,6 +67,21 @@ func TestFit_DescriptionsGoFirst(t *testing.T) {
 				t.Errorf("described: %v, want %v; open: %v, want %v", described, test.described, open, test.open)
 			}
 		})
+	}
+}
+
+// A condition about a field of an open part would make the schema invalid.
+func TestFit_LeavesOutConditionsAboutOpenParts(t *testing.T) {
+	word := apiextensionsv1.JSONSchemaProps{Type: "string"}
+	spec := object("", props{"a": object("", props{"b": object("", props{"c": word, "d": word})})})
+	spec.AllOf = []apiextensionsv1.JSONSchemaProps{{Properties: props{"a": {Properties: props{"b": {Properties: props{"c": {MinLength: new(int64(1))}}}}}}}}
+	warnings := fit(&spec, 150)
+	if len(warnings) != 1 || warnings[0].Path != "spec.a.b" {
+		t.Errorf("open parts: %v, want spec.a.b", warnings)
+	}
+	root := object("", props{"spec": spec})
+	if err := validate(&root); err != nil {
+		t.Error(err)
 	}
 }
 
