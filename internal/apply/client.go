@@ -58,9 +58,14 @@ type Options struct {
 	DryRun bool
 	// LeaveReplicas omits spec.replicas, because an autoscaler sets it.
 	LeaveReplicas bool
+	// Ignored are the segments of JSON pointers to fields of list items that other clients may
+	// change; an item is an index, or one of its fields, such as name=web.
+	Ignored [][]string
 	// Warn, if not nil, is called with a sentence for each change to the object that was
 	// necessary for the API server to accept it.
 	Warn func(string)
+	// polite takes over no fields: the apply fails if another manager has changed one.
+	polite bool
 }
 
 // maxAttempts limits the number of requests for one object. The API server names undeclared
@@ -79,8 +84,30 @@ func (c Client) Apply(ctx context.Context, o Object, options Options) (*metav1.P
 		o.Unstructured = o.DeepCopy()
 		unstructured.RemoveNestedField(o.Object, "spec", "replicas")
 	}
+	// An object of which another client has changed nothing costs no further request.
+	yields := hasNothing(o.Object) && options.UID != "" && !options.DryRun
+	if len(options.ignored(o.Unstructured)) > 0 || yields && c.Plan != nil {
+		var err error
+		if o, err = c.yield(ctx, o, options); err != nil {
+			return nil, err
+		}
+		yields = false
+	}
 	if c.Plan != nil && !options.DryRun {
 		return c.planApply(ctx, o, options)
+	}
+	if yields {
+		polite := options
+		polite.polite = true
+		applied, err := c.patch(ctx, o, api.FieldManager, polite)
+		switch {
+		case err == nil:
+			return applied, nil
+		case isFieldConflict(err):
+			if o, err = c.yield(ctx, o, options); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return persist(ctx, c, o, options, func(o Object) (*metav1.PartialObjectMetadata, error) {
 		return c.patch(ctx, o, api.FieldManager, options)
@@ -226,7 +253,7 @@ func (c Client) patch(ctx context.Context, o Object, manager string, options Opt
 	if err != nil {
 		return nil, err
 	}
-	patch := metav1.PatchOptions{FieldManager: manager, Force: new(true)}
+	patch := metav1.PatchOptions{FieldManager: manager, Force: new(!options.polite)}
 	if options.DryRun {
 		patch.DryRun = []string{metav1.DryRunAll}
 	}

@@ -23,11 +23,11 @@ func TestCorrectedFields_Limit(t *testing.T) {
 		4: {"data.b", "data.c", "data.d", "data.e"},
 		9: {"data.b", "data.c", "data.d", "data.e"},
 	} {
-		if got := CorrectedFields(before, after, limit); !slices.Equal(got, want) {
+		if got, _ := CorrectedFields(before, after, limit); !slices.Equal(got, want) {
 			t.Errorf("limit %d: %q, expected %q", limit, got, want)
 		}
 	}
-	if got := CorrectedFields(&metav1.ObjectMeta{}, after, 1); !slices.Equal(got, []string{"data.a", "…"}) {
+	if got, _ := CorrectedFields(&metav1.ObjectMeta{}, after, 1); !slices.Equal(got, []string{"data.a", "…"}) {
 		t.Errorf("without an entry: %q", got)
 	}
 }

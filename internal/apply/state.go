@@ -211,8 +211,8 @@ func parseFields(fields []byte) (*fieldpath.Set, error) {
 
 // CorrectedFields returns the fields that the operator owned after an apply and not before it,
 // because another client had changed, removed or taken them over. It returns at most limit
-// fields, and "…" if there are more.
-func CorrectedFields(before, after metav1.Object, limit int) []string {
+// fields, and "…" if there are more. The pointers are those of the fields, see Options.Ignored.
+func CorrectedFields(before, after metav1.Object, limit int) (fields, pointers []string) {
 	held := func(object metav1.Object) *fieldpath.Set {
 		if entry := ownEntry(object.GetManagedFields()); entry != nil {
 			if set, err := parseFields(entry.FieldsV1.GetRawBytes()); err == nil {
@@ -221,17 +221,37 @@ func CorrectedFields(before, after metav1.Object, limit int) []string {
 		}
 		return &fieldpath.Set{}
 	}
-	var lost []string
 	// All cannot be used: it panics if the loop ends early.
 	held(after).Difference(held(before)).Leaves().Iterate(func(path fieldpath.Path) {
 		switch {
-		case len(lost) < limit:
-			lost = append(lost, strings.TrimPrefix(path.String(), "."))
-		case len(lost) == limit:
-			lost = append(lost, "…")
+		case len(fields) < limit:
+			fields = append(fields, strings.TrimPrefix(path.String(), "."))
+			if pointer := pointerOf(path); pointer != "" {
+				pointers = append(pointers, pointer)
+			}
+		case len(fields) == limit:
+			fields = append(fields, "…")
 		}
 	})
-	return lost
+	return fields, pointers
+}
+
+// pointerOf returns the JSON pointer of a field, in the form of Options.Ignored. It is empty for a
+// list item without keys.
+func pointerOf(path fieldpath.Path) string {
+	var text strings.Builder
+	for _, element := range path {
+		switch {
+		case element.FieldName != nil:
+			text.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(*element.FieldName))
+		case element.Key != nil && len(*element.Key) > 0:
+			key := (*element.Key)[0]
+			fmt.Fprintf(&text, "/%s=%v", key.Name, key.Value.Unstructured())
+		default:
+			return ""
+		}
+	}
+	return text.String()
 }
 
 // Digest returns a digest of the states in any order. If two sets have the same digest, the

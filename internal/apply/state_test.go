@@ -216,8 +216,14 @@ func TestCorrectedFields_Names(t *testing.T) {
 		{"unmanaged before and after", wiped, wiped, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got := CorrectedFields(metaOf(t, test.before), metaOf(t, test.after), 5)
+			got, pointers := CorrectedFields(metaOf(t, test.before), metaOf(t, test.after), 5)
 			slices.Sort(got)
+			for _, field := range got {
+				want := "/" + strings.NewReplacer(".", "/", `[`, "/", `"`, "", "]", "").Replace(field)
+				if !slices.Contains(pointers, want) {
+					t.Errorf("got the pointers %q, want %q", pointers, want)
+				}
+			}
 			if !slices.Equal(got, test.want) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}

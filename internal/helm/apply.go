@@ -156,6 +156,7 @@ func (k *kubeClient) apply(o apply.Object) (applied *metav1.PartialObjectMetadat
 		o, applied, err = k.send(whole, apply.Options{
 			UID:           uid,
 			LeaveReplicas: (live.Scaled || k.scaled[key]) && !k.regained.Has(key),
+			Ignored:       matching(k.Ignore, whole.Unstructured),
 			Warn:          func(what string) { k.Notifier.Warn(api.EventObjectAdjusted, what) },
 		})
 		return err

@@ -2,6 +2,7 @@ package helm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -61,8 +62,17 @@ func (k *kubeClient) keepIgnoredFields(o apply.Object) (apply.Object, error) {
 	return o, nil
 }
 
-// ignored returns the paths of an object's fields that match the rules.
+// ignored returns the paths of an object's fields that match the rules, without those of list
+// items.
 func ignored(rules []watches.DriftIgnore, object *unstructured.Unstructured) [][]string {
+	return slices.DeleteFunc(matching(rules, object), func(path []string) bool {
+		_, found, err := unstructured.NestedFieldNoCopy(object.Object, path...)
+		return !found || err != nil
+	})
+}
+
+// matching returns the paths of the rules that match an object.
+func matching(rules []watches.DriftIgnore, object *unstructured.Unstructured) [][]string {
 	var paths [][]string
 	for _, rule := range rules {
 		if rule.APIVersion != "" && rule.APIVersion != object.GetAPIVersion() ||
@@ -75,9 +85,7 @@ func ignored(rules []watches.DriftIgnore, object *unstructured.Unstructured) [][
 			for i, segment := range path {
 				path[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(segment)
 			}
-			if _, found, err := unstructured.NestedFieldNoCopy(object.Object, path...); found && err == nil {
-				paths = append(paths, path)
-			}
+			paths = append(paths, path)
 		}
 	}
 	return paths

@@ -23,8 +23,12 @@ type Repaired struct {
 	apply.Key
 	// Recreated reports that the object did not exist.
 	Recreated bool
-	// Fields are the fields that were changed, removed or taken over.
-	Fields []string
+	// Fields are the fields that were changed, removed or taken over, and Pointers their JSON
+	// pointers.
+	Fields, Pointers []string
+
+	// intact: the object had everything that the chart sets.
+	intact bool
 }
 
 // String returns the object and its fields for an event.
@@ -67,7 +71,7 @@ func (c *Client) Repair(ctx context.Context, r Request, drifted map[apply.Key]bo
 				errs = append(errs, err)
 				continue
 			}
-			if _, withheld := run.kube.withheld[repaired.Key]; !withheld || len(repaired.Fields) > 0 {
+			if _, withheld := run.kube.withheld[repaired.Key]; (!withheld || len(repaired.Fields) > 0) && !repaired.intact {
 				done = append(done, repaired)
 			}
 		}
@@ -139,7 +143,8 @@ func (k *kubeClient) repair(info *resource.Info, read liveReader) (Repaired, err
 	if before == nil {
 		repaired.Recreated = true
 	} else {
-		repaired.Fields = apply.CorrectedFields(before, after, maxFields)
+		repaired.Fields, repaired.Pointers = apply.CorrectedFields(before, after, maxFields)
+		repaired.intact = before.ResourceVersion == after.ResourceVersion
 	}
 	return repaired, nil
 }

@@ -177,9 +177,9 @@ func (r *Reconciler) reportRepairs(v *snapshot, repaired []helm.Repaired) {
 	for i, one := range repaired {
 		texts[i] = one.String()
 		r.Metrics.DriftCorrected(kind, one.GroupKind().String())
-		if r.memory.repaired(v.CR.GetUID(), one.Key, r.Now()) {
+		if r.memory.repaired(v.CR.GetUID(), one, r.Now()) {
 			r.Recorder.Eventf(v.CR, corev1.EventTypeWarning, api.EventDriftFight,
-				"%s drifted %d times within %s: corrections are delayed more and more. Find out what changes it, or list the fields in drift.ignore", one.Key, fightRepairs, fightWindow)
+				"%s drifted %d times within %s: corrections are delayed more and more. %s", one.Key, fightRepairs, fightWindow, status.Contested{Key: one.Key, Pointers: one.Pointers}.Advice())
 		}
 	}
 	r.emit(v, api.EventDriftCorrected, status.Cut("Corrected "+strings.Join(texts, "; ")))

@@ -1,10 +1,12 @@
 package reconcile
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm"
 )
 
 var (
@@ -16,7 +18,7 @@ var (
 // fighting records a repair of an object at each offset from noon.
 func fighting(m *memory, key apply.Key, at ...time.Duration) (begun []bool) {
 	for _, after := range at {
-		begun = append(begun, m.repaired("web", key, noon.Add(after)))
+		begun = append(begun, m.repaired("web", helm.Repaired{Key: key, Pointers: []string{"/data/a"}}, noon.Add(after)))
 	}
 	return begun
 }
@@ -45,7 +47,7 @@ func TestFight_BeginsAfterFiveRepairsInAMinute(t *testing.T) {
 				}
 			}
 			_, fought := f.pause("web", front, noon.Add(test.at[len(test.at)-1]))
-			if fought != (test.begins > 0) {
+			if (fought != nil) != (test.begins > 0) || fought != nil && !slices.Equal(fought.Pointers, []string{"/data/a"}) {
 				t.Errorf("in a fight: %v", fought)
 			}
 		})
@@ -62,20 +64,20 @@ func TestFight_PauseDoublesUpToTenMinutes(t *testing.T) {
 	} {
 		for after, left := range map[time.Duration]time.Duration{0: want, time.Second: want - time.Second, want - 1: 1, want: 0, want + time.Hour: 0} {
 			wait, fought := f.pause("web", front, at.Add(after))
-			if wait != left || !fought {
+			if wait != left || fought == nil {
 				t.Errorf("%s after repair %d: wait %s, in a fight: %v; want %s", after, i, wait, fought, left)
 			}
 		}
 		at = at.Add(want)
-		if f.repaired("web", front, at) {
+		if f.repaired("web", helm.Repaired{Key: front}, at) {
 			t.Errorf("a second fight begins with repair %d", i+1)
 		}
 	}
 	// Other objects and owners are not affected.
-	if wait, fought := f.pause("web", back, at); wait != 0 || fought {
+	if wait, fought := f.pause("web", back, at); wait != 0 || fought != nil {
 		t.Errorf("another object waits for %s", wait)
 	}
-	if wait, fought := f.pause("other", front, at); wait != 0 || fought {
+	if wait, fought := f.pause("other", front, at); wait != 0 || fought != nil {
 		t.Errorf("the object of another owner waits for %s", wait)
 	}
 }
@@ -100,9 +102,9 @@ func TestFight_EndsAfterAQuietPeriod(t *testing.T) {
 			at := noon
 			for _, after := range test.repairs {
 				at = at.Add(after)
-				f.repaired("web", front, at)
+				f.repaired("web", helm.Repaired{Key: front}, at)
 			}
-			if _, fought := f.pause("web", front, at); fought == test.ended {
+			if _, fought := f.pause("web", front, at); (fought == nil) != test.ended {
 				t.Errorf("in a fight: %v", fought)
 			}
 			if !test.ended {
@@ -110,7 +112,7 @@ func TestFight_EndsAfterAQuietPeriod(t *testing.T) {
 			}
 			// The next fight needs five repairs again.
 			for i := 2; i <= fightRepairs; i++ {
-				if begun := f.repaired("web", front, at); begun != (i == fightRepairs) {
+				if begun := f.repaired("web", helm.Repaired{Key: front}, at); begun != (i == fightRepairs) {
 					t.Errorf("next fight begins with repair %d: %v", i, begun)
 				}
 			}
@@ -122,9 +124,9 @@ func TestFight_ForgottenWithItsOwner(t *testing.T) {
 	var f memory
 	f.forget("web")
 	fighting(&f, front, 0, 0, 0, 0, 0)
-	f.repaired("other", front, noon)
+	f.repaired("other", helm.Repaired{Key: front}, noon)
 	f.forget("web")
-	if wait, fought := f.pause("web", front, noon); wait != 0 || fought {
+	if wait, fought := f.pause("web", front, noon); wait != 0 || fought != nil {
 		t.Errorf("the object waits for %s", wait)
 	}
 	if len(f.entries) != 1 {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/chartwright/chartwright/internal/apply"
+	"github.com/chartwright/chartwright/internal/helm"
 	"github.com/chartwright/chartwright/internal/inventory"
 	"github.com/chartwright/chartwright/internal/plan"
 	"github.com/chartwright/chartwright/internal/reconcile/status"
@@ -269,6 +270,8 @@ type fight struct {
 	repairs []time.Time
 	// pause is the time to the next correction; 0 outside a fight.
 	pause time.Duration
+	// pointers are the fields that the newest correction changed.
+	pointers []string
 }
 
 // repaired counts a correction and reports whether a fight has begun with it.
@@ -293,25 +296,26 @@ func (f *fight) repaired(at time.Time) bool {
 
 // repaired counts the correction of an object and reports whether a fight has
 // begun with it.
-func (m *memory) repaired(uid types.UID, key apply.Key, at time.Time) (begun bool) {
+func (m *memory) repaired(uid types.UID, one helm.Repaired, at time.Time) (begun bool) {
 	m.with(uid, func(r *remembered) {
 		if r.repairs == nil {
 			r.repairs = map[apply.Key]*fight{}
 		}
-		if r.repairs[key] == nil {
-			r.repairs[key] = &fight{}
-		}
-		begun = r.repairs[key].repaired(at)
+		f := cmp.Or(r.repairs[one.Key], &fight{})
+		r.repairs[one.Key] = f
+		begun = f.repaired(at)
+		f.pointers = one.Pointers
 	})
 	return begun
 }
 
 // pause returns how long an object must not be corrected yet, 0 if it may be
-// corrected now, and whether it is in a fight.
-func (m *memory) pause(uid types.UID, key apply.Key, now time.Time) (wait time.Duration, fighting bool) {
+// corrected now, and the fields of a fight, nil if the object is in none.
+func (m *memory) pause(uid types.UID, key apply.Key, now time.Time) (wait time.Duration, fighting *status.Contested) {
 	m.ifKnown(uid, func(r *remembered) {
 		if f := r.repairs[key]; f != nil && f.pause > 0 {
-			wait, fighting = max(0, f.repairs[len(f.repairs)-1].Add(f.pause).Sub(now)), true
+			wait = max(0, f.repairs[len(f.repairs)-1].Add(f.pause).Sub(now))
+			fighting = &status.Contested{Key: key, Pointers: f.pointers}
 		}
 	})
 	return wait, fighting

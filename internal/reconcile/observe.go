@@ -260,8 +260,8 @@ func (r *Reconciler) observeObjects(v *snapshot) {
 	v.repair.objects = map[apply.Key]bool{}
 	for _, drift := range v.Drift {
 		wait, fighting := r.memory.pause(uid, drift.Key, o.Now)
-		if fighting {
-			v.Fighting = append(v.Fighting, drift.Key)
+		if fighting != nil {
+			v.Fighting = append(v.Fighting, *fighting)
 		}
 		if wait > 0 {
 			if v.repair.after == 0 || wait < v.repair.after {

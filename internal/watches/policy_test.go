@@ -57,9 +57,8 @@ func TestPolicies_RejectedValues(t *testing.T) {
 			`watches.yaml:4: drift.ignore[0].paths: "/" is not a JSON pointer`,
 		}},
 		{"paths into lists", []string{ignore + "[{paths: [/spec/ports/0/port, /spec//a, /spec/]}]}"}, []string{
-			`watches.yaml:4: drift.ignore[0].paths: "/spec/ports/0/port" contains a list index`,
-			`watches.yaml:4: drift.ignore[0].paths: "/spec//a" contains a list index`,
-			`watches.yaml:4: drift.ignore[0].paths: "/spec/" contains a list index`,
+			`watches.yaml:4: drift.ignore[0].paths: "/spec//a" is not a JSON pointer`,
+			`watches.yaml:4: drift.ignore[0].paths: "/spec/" is not a JSON pointer`,
 		}},
 		{"a namespace to make that is there", []string{"createNamespace: true"}, []string{"watches.yaml:4: createNamespace requires releaseNamespace"}},
 		{"a list for a boolean", []string{"releaseNamespace: a", "createNamespace: [1]"}, []string{"watches.yaml:5: createNamespace: expected true, false or a template, found [1]"}},

@@ -16,7 +16,7 @@ func TestDrifted_ReasonAndMessage(t *testing.T) {
 	refused := &Failure{Failure: plan.Failure{Target: plan.TargetKey{Goal: plan.GoalCorrected}}, Reason: "Refused", Message: "no"}
 	elsewhere := &Failure{Failure: plan.Failure{Target: plan.TargetKey{Digest: "another"}}, Reason: "Refused", Message: "no"}
 	unverified := plan.Observation{Unverified: true}
-	const fight = "Objects drift again after every correction, so corrections are delayed more and more. Find out what changes them, or list the fields in drift.ignore: "
+	const fight = "Objects drift again after every correction, so corrections are delayed more and more. "
 	for _, test := range []struct {
 		name            string
 		view            Snapshot
@@ -25,10 +25,10 @@ func TestDrifted_ReasonAndMessage(t *testing.T) {
 		{name: "nothing"},
 		{name: "one object", view: Snapshot{Drift: []inventory.Drift{changed}}, reason: api.ReasonDriftDetected, message: "Changed or deleted by others: ConfigMap apps/front"},
 		{name: "two, one of them deleted", view: Snapshot{Drift: []inventory.Drift{gone, changed}}, reason: api.ReasonDriftDetected, message: "Changed or deleted by others: ConfigMap apps/back (deleted), ConfigMap apps/front"},
-		{name: "a fight", view: Snapshot{Drift: []inventory.Drift{changed}, Fighting: []apply.Key{front}}, reason: api.ReasonDriftFight, message: fight + "ConfigMap apps/front"},
-		{name: "two fights and more", view: Snapshot{Drift: []inventory.Drift{gone, changed}, Fighting: []apply.Key{back, front}}, reason: api.ReasonDriftFight, message: fight + "ConfigMap apps/back, ConfigMap apps/front"},
+		{name: "a fight", view: Snapshot{Drift: []inventory.Drift{changed}, Fighting: []Contested{{Key: front, Pointers: []string{"/data/a", "/data/b"}}}}, reason: api.ReasonDriftFight, message: fight + `ConfigMap apps/front: Find out what changes it, or add to drift.ignore of the kind: {kind: ConfigMap, name: front, paths: ["/data/a","/data/b"]}`},
+		{name: "two fights and more", view: Snapshot{Drift: []inventory.Drift{gone, changed}, Fighting: []Contested{{Key: back}, {Key: front, Pointers: []string{"/data/a"}}}}, reason: api.ReasonDriftFight, message: fight + `ConfigMap apps/back: Find out what changes it; ConfigMap apps/front: Find out what changes it, or add to drift.ignore of the kind: {kind: ConfigMap, name: front, paths: ["/data/a"]}`},
 		{name: "a repair failed", view: Snapshot{Drift: []inventory.Drift{changed}, RepairFailure: refused}, reason: "Refused", message: "no"},
-		{name: "a repair failed in a fight", view: Snapshot{Drift: []inventory.Drift{changed}, Fighting: []apply.Key{front}, RepairFailure: refused}, reason: "Refused", message: "no"},
+		{name: "a repair failed in a fight", view: Snapshot{Drift: []inventory.Drift{changed}, Fighting: []Contested{{Key: front, Pointers: []string{"/data/a", "/data/b"}}}, RepairFailure: refused}, reason: "Refused", message: "no"},
 		{name: "a repair failed, unverified", view: Snapshot{Observation: unverified, RepairFailure: refused}, reason: "Refused", message: "no"},
 		{name: "a repair failed, no drift", view: Snapshot{RepairFailure: refused}},
 		{name: "another action failed", view: Snapshot{Drift: []inventory.Drift{changed}, RepairFailure: elsewhere}, reason: api.ReasonDriftDetected, message: "Changed or deleted by others: ConfigMap apps/front"},
@@ -52,7 +52,7 @@ func TestDrifted_MessageIsCut(t *testing.T) {
 	}
 	_, detected, _ := drifted(&many)
 	for _, drift := range many.Drift {
-		many.Fighting = append(many.Fighting, drift.Key)
+		many.Fighting = append(many.Fighting, Contested{Key: drift.Key})
 	}
 	_, fought, _ := drifted(&many)
 	for _, message := range []string{detected, fought} {

@@ -52,7 +52,7 @@ type Snapshot struct {
 
 	// Drift is all drift, and Fighting the objects that drift again and again.
 	Drift    []inventory.Drift
-	Fighting []apply.Key
+	Fighting []Contested
 	// Health is the health of the release's objects. Overdue reports that objects are not
 	// ready and their deadline has passed. Diagnosis is why the first one is not ready.
 	Health    inventory.Summary

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -231,6 +232,24 @@ func order(kind string) int {
 	return len(known)
 }
 
+// Contested is an object that another client changes again after each correction.
+type Contested struct {
+	apply.Key
+	// Pointers are JSON pointers to the fields, nil if they are unknown.
+	Pointers []string
+}
+
+func (c Contested) text() string { return c.Key.String() + ": " + c.Advice() }
+
+// Advice returns what users can do.
+func (c Contested) Advice() string {
+	if len(c.Pointers) == 0 {
+		return "Find out what changes it"
+	}
+	paths, _ := json.Marshal(c.Pointers)
+	return fmt.Sprintf("Find out what changes it, or add to drift.ignore of the kind: {kind: %s, name: %s, paths: %s}", c.Kind, c.Name, paths)
+}
+
 // drifted returns the reason and the message of the condition Drifted, and whether it
 // is True.
 func drifted(v *Snapshot) (reason, message string, holds bool) {
@@ -238,7 +257,7 @@ func drifted(v *Snapshot) (reason, message string, holds bool) {
 		return f.Reason, f.Message, true
 	}
 	if len(v.Fighting) > 0 {
-		return api.ReasonDriftFight, Cut("Objects drift again after every correction, so corrections are delayed more and more. Find out what changes them, or list the fields in drift.ignore: " + list(v.Fighting, ", ", apply.Key.String)), true
+		return api.ReasonDriftFight, Cut("Objects drift again after every correction, so corrections are delayed more and more. " + list(v.Fighting, "; ", Contested.text)), true
 	}
 	if len(v.Drift) == 0 {
 		return "", "", false

@@ -40,6 +40,7 @@ func (e *Env) At(object *unstructured.Unstructured) dynamic.ResourceInterface {
 // clusterScoped are the cluster-scoped kinds that At supports.
 var clusterScoped = []string{
 	"ChartKind", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "Namespace",
+	"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
 }
 
 // named describes an object for failure messages.
