@@ -162,7 +162,7 @@ func TestApply_CorrectsReplicasSetByUser(t *testing.T) {
 		t.Errorf("scaling by a user is not drift: %+v", now)
 	}
 	after := mustApply(t, o)
-	if got , _ := apply.CorrectedFields(drifted, after, 5); !slices.Equal(got, []string{"spec.replicas"}) {
+	if got, _ := apply.CorrectedFields(drifted, after, 5); !slices.Equal(got, []string{"spec.replicas"}) {
 		t.Errorf("got corrected fields %q", got)
 	}
 	if got := field(t, live(t, o), "spec", "replicas"); got != "2" {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -53,6 +54,7 @@ func TestCases(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			env := harness.New(t)
+			env.Kubectl("label", "namespace", env.Namespace, "--overwrite", "pod-security.kubernetes.io/enforce=privileged")
 			c := &publicCase{Env: env, dir: filepath.Join(dir, name), kind: env.NewKind("Case")}
 			entry := harness.MakeEntry(c.kind, filepath.Join(c.dir, "chart"))
 			for key, value := range test.keys {
@@ -90,11 +92,17 @@ func (c *publicCase) serve() {
 	c.Create(c.web)
 }
 
-// asHelm compares the manifest of the release with the output of helm template.
+// asHelm compares the manifest of the release with the output of helm template. The API server may
+// refuse it, as it would with helm.
 func (c *publicCase) asHelm(flags ...string) {
 	t := c.T()
 	c.serve()
-	c.WaitReady(c.web)
+	c.WaitStatus(c.web, "with a release", func(status api.Status) error {
+		if status.Release == nil {
+			return errors.New("no release")
+		}
+		return nil
+	})
 	data, err := yaml.Marshal(c.web.Object["spec"])
 	values := filepath.Join(t.TempDir(), "values.yaml")
 	if err == nil {
