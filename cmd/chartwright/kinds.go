@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/crd"
 	"github.com/chartwright/chartwright/internal/operator"
 	"github.com/chartwright/chartwright/internal/watches"
 )
@@ -54,7 +55,7 @@ func findKinds(watchesFile string) ([]catalog.Kind, error) {
 	if problems, ok := errors.AsType[watches.LineErrors](err); ok {
 		err = fmt.Errorf("invalid watches file:\n%w", problems)
 	}
-	return kinds, err
+	return kinds, errors.Join(err, crd.FollowExisting(kinds, watchesFile))
 }
 
 // fileKinds reads the kinds of the watches file, none if --watches-file= disables it.

@@ -83,9 +83,13 @@ const reasonForbidden = "the operator lacks the permission"
 // startKind starts to serve a kind. A kind that the operator may not watch does not delay
 // other kinds: it starts after a change of the operator's permissions.
 func (k *KindManager) startKind(ctx context.Context, state *kindState, mapping *meta.RESTMapping) {
-	if state.kind.Version == "" {
-		state.kind.Version, state.kind.Plural = mapping.GroupVersionKind.Version, mapping.Resource.Resource
-		k.permissions.AddRemoved(state.kind)
+	if plural := mapping.Resource.Resource; state.kind.Version == "" || state.kind.PluralName() != plural {
+		state.kind.Version, state.kind.Plural = mapping.GroupVersionKind.Version, plural
+		if state.removed {
+			k.permissions.AddRemoved(state.kind)
+		} else {
+			k.permissions.Add(state.kind)
+		}
 	}
 	until, stop := context.WithCancel(ctx)
 	kind := state.kind

@@ -40,6 +40,7 @@ func TestCases(t *testing.T) {
 		keys map[string]any
 		run  func(*publicCase)
 	}{
+		"a-plurals": {nil, (*publicCase).otherPlural},
 		"b-crds-noncrd": {map[string]any{"allow": map[string]any{"clusterScoped": []string{
 			"ValidatingAdmissionPolicy.admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io",
 		}}}, (*publicCase).objectsInCRDs},
@@ -55,7 +56,12 @@ func TestCases(t *testing.T) {
 			t.Parallel()
 			env := harness.New(t)
 			env.Kubectl("label", "namespace", env.Namespace, "--overwrite", "pod-security.kubernetes.io/enforce=privileged")
-			c := &publicCase{Env: env, dir: filepath.Join(dir, name), kind: env.NewKind("Case")}
+			kind := "Case"
+			if name == "a-plurals" {
+				// Its plural is benchs for this package, and benches for the operator.
+				kind = "Bench"
+			}
+			c := &publicCase{Env: env, dir: filepath.Join(dir, name), kind: env.NewKind(kind)}
 			entry := harness.MakeEntry(c.kind, filepath.Join(c.dir, "chart"))
 			for key, value := range test.keys {
 				entry = entry.With(key, value)
@@ -114,6 +120,34 @@ func (c *publicCase) asHelm(flags ...string) {
 	want := strings.TrimSpace(c.Helm(append([]string{"template", "web", filepath.Join(c.dir, "chart"), "--values", values}, flags...)...))
 	if got := strings.TrimSpace(c.Helm("get", "manifest", "web")); got != want {
 		t.Errorf("the manifest is\n%s\nthat of helm is\n%s", got, want)
+	}
+}
+
+// otherPlural: an existing CRD in the cluster and in the project decides the plural.
+func (c *publicCase) otherPlural() {
+	t := c.T()
+	c.InstallCRD(c.kind)
+	existing := filepath.Join(filepath.Dir(c.file), "config", "crd", "bases", "any.yaml")
+	err := os.MkdirAll(filepath.Dir(existing), 0o700)
+	if err == nil {
+		err = os.WriteFile(existing, []byte(c.Kubectl("get", "crd", c.kind.Resource(), "-o", "yaml")), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.operator = c.NewOperator(harness.Options{Watches: c.file, Args: []string{"--install-crds"}})
+	c.GrantListed(c.operator, `{apiGroups: ["apiextensions.k8s.io"], resources: ["customresourcedefinitions"], verbs: ["get", "create", "patch"]}`)
+	// Its permissions name the resource of the project.
+	c.operator.Start()
+	if err := os.Remove(existing); err != nil {
+		t.Fatal(err)
+	}
+	c.operator.Stop()
+	c.operator.Start()
+	c.Create(c.web)
+	c.WaitReady(c.web)
+	if own := c.Kubectl("get", "crd", "-o", `jsonpath={range .items[?(@.spec.group=="`+c.kind.Group+`")]}{.metadata.name}:{.metadata.generation} {end}`); strings.TrimSpace(own) != c.kind.Resource()+":1" {
+		t.Errorf("the group has %s", own)
 	}
 }
 

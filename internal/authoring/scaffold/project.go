@@ -17,6 +17,7 @@ import (
 	"github.com/chartwright/chartwright/internal/api"
 	"github.com/chartwright/chartwright/internal/authoring/bundle"
 	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/chart/crd"
 	"github.com/chartwright/chartwright/internal/chart/landing"
 	"github.com/chartwright/chartwright/internal/chart/permissions"
 )
@@ -60,6 +61,9 @@ func (p Project) read() (name string, kinds []catalog.Kind, err error) {
 		return "", nil, p.missing()
 	}
 	if kinds, err = catalog.FromFile(p.Watches); err != nil {
+		return "", nil, err
+	}
+	if err = crd.FollowExisting(kinds, p.Watches); err != nil {
 		return "", nil, err
 	}
 	name, err = p.Name()

@@ -2,6 +2,7 @@ package crd
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
+
+	"github.com/chartwright/chartwright/internal/catalog"
+	"github.com/chartwright/chartwright/internal/watches"
 )
 
 // manifests are the extensions of manifest files.
@@ -48,6 +53,38 @@ func ReadFiles(path string) ([]*apiextensionsv1.CustomResourceDefinition, error)
 	return someOf(all, path)
 }
 
+// FollowExisting sets the plural, scope and versions that entries leave open as in the CRDs of the
+// project, in config/crd/bases beside the watches file. The project of an operator that becomes
+// one of Chartwright has them.
+func FollowExisting(kinds []catalog.Kind, watchesFile string) error {
+	existing, err := ReadFiles(filepath.Join(filepath.Dir(watchesFile), "config", "crd", "bases"))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNone) {
+		return nil
+	}
+	for i := range kinds {
+		kind := &kinds[i].Watch
+		at := slices.IndexFunc(existing, func(one *apiextensionsv1.CustomResourceDefinition) bool {
+			return one.Spec.Group == kind.Group && one.Spec.Names.Kind == kind.Kind
+		})
+		if at < 0 {
+			continue
+		}
+		spec := existing[at].Spec
+		kind.Plural = cmp.Or(kind.Plural, spec.Names.Plural)
+		kind.Scope = cmp.Or(kind.Scope, watches.Scope(spec.Scope))
+		if len(kind.Versions) == 0 && len(spec.Versions) > 1 && slices.ContainsFunc(spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+			return v.Served && v.Name == kind.Version
+		}) {
+			for _, v := range spec.Versions {
+				kind.Versions = append(kind.Versions, watches.CRDVersion{
+					Name: v.Name, Served: &v.Served, Storage: v.Storage, Deprecated: v.Deprecated, DeprecationWarning: ptr.Deref(v.DeprecationWarning, ""),
+				})
+			}
+		}
+	}
+	return err
+}
+
 // Read reads CRDs, or a list of them, as printed by kubectl get -o yaml or -o json.
 // The name appears only in errors.
 func Read(from io.Reader, name string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
@@ -58,9 +95,11 @@ func Read(from io.Reader, name string) ([]*apiextensionsv1.CustomResourceDefinit
 	return someOf(found, name)
 }
 
+var errNone = errors.New("contains no CustomResourceDefinition")
+
 func someOf(found []*apiextensionsv1.CustomResourceDefinition, name string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%s: contains no CustomResourceDefinition", name)
+		return nil, fmt.Errorf("%s: %w", name, errNone)
 	}
 	return found, nil
 }

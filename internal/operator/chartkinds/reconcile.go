@@ -221,12 +221,10 @@ func (c *Controller) installCRD(ctx context.Context, ck chartkind.ChartKind, s *
 	}
 	err := c.InstallCRD(ctx, v.kind, c.leads())
 	s.crdFor, s.crd, s.crdServes, s.crdDue = kind, chartkind.Finding{}, true, c.Now().Add(crdRetry)
-	name := crd.Name(v.kind)
 	switch {
 	case err == nil:
 	case errors.Is(err, crdwatch.ErrForeign):
-		s.crd = chartkind.False(chartkind.ReasonCRDForeign, fmt.Sprintf(
-			"the CustomResourceDefinition %s exists and is not managed by this operator, which does not change it: to serve the kind with it as it is, set spec.installCRD: false", name))
+		s.crd = chartkind.False(chartkind.ReasonCRDForeign, err.Error()+": to serve the kind with it as it is, set spec.installCRD: false")
 		s.crdServes = false
 	case errors.Is(err, crdwatch.ErrUnchanged):
 		s.crd = chartkind.False(chartkind.ReasonCRDBreaks, err.Error())
@@ -256,7 +254,7 @@ func (c *Controller) established(ck chartkind.ChartKind, s *served, state State)
 	case state.State == "":
 		return chartkind.Undecided(chartkind.ReasonStarting, "")
 	default:
-		return chartkind.True(chartkind.ReasonEstablished, "the API server serves "+name)
+		return chartkind.True(chartkind.ReasonEstablished, "the API server serves "+s.current.kind.GVK().GroupKind().String())
 	}
 }
 

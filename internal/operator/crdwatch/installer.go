@@ -12,6 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -35,7 +36,7 @@ import (
 var ErrUnchanged = errors.New("the CustomResourceDefinition was not changed")
 
 // ErrForeign marks a CRD that is not changed, because someone else manages it.
-var ErrForeign = errors.New("the CustomResourceDefinition is not managed by this operator")
+var ErrForeign = errors.New("is not managed by this operator, which does not change it")
 
 // retryBackoff is the delay between attempts to install a CRD.
 var retryBackoff = wait.Backoff{Duration: 10 * time.Second, Factor: 2, Steps: math.MaxInt, Cap: 5 * time.Minute}
@@ -212,20 +213,27 @@ func Install(ctx context.Context, c client.Client, kind catalog.Kind, operator s
 }
 
 func installOnce(ctx context.Context, c client.Client, kind catalog.Kind, operator string, write bool) (done string, err error) {
+	live, err := definitionOf(ctx, c, kind)
+	if err != nil {
+		return "", err
+	}
+	if live != nil {
+		if live.Labels[api.LabelOperator] != operator {
+			return "", fmt.Errorf("the CustomResourceDefinition %s exists and %w", live.Name, ErrForeign)
+		}
+		if own := live.Spec.Names.Plural; kind.Plural != "" && kind.Plural != own {
+			return "", fmt.Errorf("%w: %s defines the kind with the plural %s, expected %s: set plural: %[3]s, or delete the definition, with all its custom resources",
+				ErrUnchanged, live.Name, own, kind.Plural)
+		}
+		kind.Plural = live.Spec.Names.Plural
+	}
 	wanted, _, err := crd.Generate(kind)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrUnchanged, err)
 	}
 	metav1.SetMetaDataLabel(&wanted.ObjectMeta, api.LabelOperator, operator)
-	live, err := readCRD(ctx, c, wanted.Name)
-	if err != nil {
-		return "", fmt.Errorf("read the CustomResourceDefinition %s: %w", wanted.Name, err)
-	}
 	done = "CustomResourceDefinition installed"
 	if live != nil {
-		if live.Labels[api.LabelOperator] != operator {
-			return "", ErrForeign
-		}
 		if !live.DeletionTimestamp.IsZero() {
 			return "", fmt.Errorf("the CustomResourceDefinition %s is being deleted", wanted.Name)
 		}
@@ -241,6 +249,28 @@ func installOnce(ctx context.Context, c client.Client, kind catalog.Kind, operat
 		return "", fmt.Errorf("apply the CustomResourceDefinition %s: %w", wanted.Name, err)
 	}
 	return done, nil
+}
+
+// definitionOf returns the CRD of a kind, nil if there is none. Its plural can differ from that of
+// the entry: with a second CRD, the API server would serve neither reliably.
+func definitionOf(ctx context.Context, c client.Client, kind catalog.Kind) (live *apiextensionsv1.CustomResourceDefinition, err error) {
+	names := []string{crd.Name(kind)}
+	switch mappings, err := c.RESTMapper().RESTMappings(kind.GVK().GroupKind()); {
+	case meta.IsNoMatchError(err):
+	case err != nil:
+		return nil, fmt.Errorf("look up the CustomResourceDefinition of %s: %w", kind.GVK().GroupKind(), err)
+	default:
+		names = append(names, mappings[0].Resource.Resource+"."+kind.Group)
+	}
+	for _, name := range slices.Compact(names) {
+		if live, err = readCRD(ctx, c, name); live != nil || err != nil {
+			break
+		}
+	}
+	if err != nil {
+		err = fmt.Errorf("read the CustomResourceDefinition of %s: %w", kind.GVK().GroupKind(), err)
+	}
+	return live, err
 }
 
 // readCRD returns nil if the CRD does not exist.
