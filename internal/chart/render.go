@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	yaml "sigs.k8s.io/yaml/goyaml.v3"
+
 	"github.com/chartwright/chartwright/internal/chart/render"
 	"github.com/chartwright/chartwright/internal/chart/values"
 	"github.com/chartwright/chartwright/internal/helm/engine"
@@ -72,7 +74,39 @@ func (c *Chart) execute(ctx context.Context, in *Prepared, by *render.Renderer, 
 	if err != nil {
 		return nil, err
 	}
-	return e.run(ctx, by, with)
+	files, err := e.run(ctx, by, with)
+	for name, text := range files {
+		if err := separated(text); err != nil && path.Base(name) != "NOTES.txt" {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return files, err
+}
+
+// separated returns an error if a document has the keys of two objects, such as the output of a
+// loop without "---". Helm would install the last one, and lose the others in silence.
+func separated(text string) error {
+	const key = "apiVersion"
+	if strings.Count("\n"+text, "\n"+key+":") < 2 {
+		return nil
+	}
+	line := 1
+	for _, document := range strings.SplitAfter(text, "\n---") {
+		var read yaml.Node
+		if strings.Count("\n"+document, "\n"+key+":") > 1 && yaml.Unmarshal([]byte(strings.TrimSuffix(document, "---")), &read) == nil && len(read.Content) == 1 {
+			seen := false
+			for i, node := range read.Content[0].Content {
+				if i%2 == 0 && node.Value == key {
+					if seen {
+						return fmt.Errorf("line %d of the output sets %s again: write a line --- before each object", line+node.Line-1, key)
+					}
+					seen = true
+				}
+			}
+		}
+		line += strings.Count(document, "\n")
+	}
+	return nil
 }
 
 // execution is the input of one render.

@@ -166,7 +166,7 @@ func TestActions_RefuseBeforeFirstWrite(t *testing.T) {
 		{"a manifest that is not YAML", nil, loaded.with("templates/bad.yaml", "a: ["), chart.ErrRender, "bad.yaml"},
 		{"an object without a name", nil, loaded.with("templates/bad.yaml", "apiVersion: v1\nkind: ConfigMap\n"), chart.ErrRender, "a ConfigMap has no metadata.name"},
 		{"an object of an unknown kind", nil, loaded.with("templates/bad.yaml", "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: a}\n"), chart.ErrRender, "no matches for kind"},
-		{"two objects with the same name", nil, loaded.with("templates/bad.yaml", strings.Repeat("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: twice}\n", 2)), chart.ErrRender, "/twice is rendered twice"},
+		{"two objects with the same name", nil, loaded.with("templates/bad.yaml", strings.Repeat("---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: twice}\n", 2)), chart.ErrRender, "/twice is rendered twice, in small/templates/bad.yaml:"},
 		{"a hook without a name", nil, loaded.with("templates/hook.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {annotations: {helm.sh/hook: 'pre-install,pre-upgrade'}}\n"), chart.ErrRender, "a ConfigMap has no metadata.name"},
 		{"a foreign object", valuesOf("a=2", "foreign=2"), loaded, ErrConflict, "foreign"},
 	} {

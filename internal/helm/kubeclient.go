@@ -166,7 +166,7 @@ func (k *kubeClient) build(manifest string) (engine.ResourceList, error) {
 		// Helm builds the rendered manifest first, and then checks whether the objects
 		// exist. Forbidden objects must be rejected before that check reads them.
 		k.rendered = false
-		if err := errors.Join(checkMetadata(list), checkDuplicates(list)); err != nil {
+		if err := errors.Join(checkMetadata(list), checkDuplicates(list, manifest)); err != nil {
 			return nil, err
 		}
 		if err := k.allow.check(k.Namespace, list); err != nil {

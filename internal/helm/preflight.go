@@ -23,17 +23,32 @@ import (
 // checkDuplicates rejects objects that are rendered more than once. Helm's install
 // would fail half-way, because the second object already exists. If both were applied,
 // each reconciliation would change the object.
-func checkDuplicates(objects engine.ResourceList) error {
+func checkDuplicates(objects engine.ResourceList, manifest string) error {
 	var errs []error
 	times := map[apply.Key]int{}
 	for _, info := range objects {
 		key := apply.KeyOf(object(info))
 		times[key]++
 		if times[key] == 2 {
-			errs = append(errs, fmt.Errorf("%s is rendered twice: rename or remove one of the two", key))
+			errs = append(errs, fmt.Errorf("%s is rendered twice%s: rename or remove one of the two", key, filesOf(manifest, key)))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// filesOf returns the templates that render an object, for a message.
+func filesOf(manifest string, key apply.Key) string {
+	rendered, err := chart.ReadRelease(&engine.Release{Manifest: manifest, Info: &engine.Info{}})
+	if err != nil {
+		return ""
+	}
+	var files []string
+	for _, o := range rendered.Objects {
+		if o.GetKind() == key.Kind && o.GetName() == key.Name && !slices.Contains(files, o.Source) {
+			files = append(files, o.Source)
+		}
+	}
+	return ", in " + strings.Join(files, " and ")
 }
 
 // preflight checks a new revision before its record is stored and anything is written.

@@ -40,7 +40,8 @@ func TestCases(t *testing.T) {
 		keys map[string]any
 		run  func(*publicCase)
 	}{
-		"a-plurals": {nil, (*publicCase).otherPlural},
+		"a-loop-without-separator": {nil, (*publicCase).loop},
+		"a-plurals":                {nil, (*publicCase).otherPlural},
 		"b-crds-noncrd": {map[string]any{"allow": map[string]any{"clusterScoped": []string{
 			"ValidatingAdmissionPolicy.admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io",
 		}}}, (*publicCase).objectsInCRDs},
@@ -121,6 +122,24 @@ func (c *publicCase) asHelm(flags ...string) {
 	if got := strings.TrimSpace(c.Helm("get", "manifest", "web")); got != want {
 		t.Errorf("the manifest is\n%s\nthat of helm is\n%s", got, want)
 	}
+}
+
+// loop: two objects in one document are refused, never half installed.
+func (c *publicCase) loop() {
+	t := c.T()
+	if linted := c.NewUser().Operator("lint", "--watches-file", c.file); linted.Code == 0 || !strings.Contains(linted.Stdout, "no-separator") {
+		t.Errorf("lint exits with %d: %s%s", linted.Code, linted.Stdout, linted.Stderr)
+	}
+	c.serve()
+	status := c.WaitCondition(c.web, api.ConditionReady, metav1.ConditionFalse, api.ReasonRenderFailed)
+	if ready := harness.Condition(status, api.ConditionReady); !strings.Contains(ready.Message, "write a line ---") {
+		t.Errorf("Ready says %s", ready.Message)
+	}
+	if secrets := c.Kubectl("get", "secret", "-o", "name"); strings.TrimSpace(secrets) != "" {
+		t.Errorf("written: %s", secrets)
+	}
+	c.Delete(c.web)
+	c.WaitGone(c.web)
 }
 
 // otherPlural: an existing CRD in the cluster and in the project decides the plural.

@@ -30,6 +30,7 @@ var readsFile = []string{"Files.Get", "Files.GetBytes", "Files.Lines"}
 
 // calls applies the rules on function calls in the templates.
 func (c *check) calls() error {
+	c.loops()
 	defaults, err := c.Kind.Chart.Values()
 	if err != nil {
 		return err

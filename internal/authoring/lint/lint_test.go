@@ -128,6 +128,13 @@ var hazards = []struct {
 	{"a comparison that needs a float64", files{"templates/b.yaml": object("v1", "ConfigMap", "{{ .Release.Name }}-b", "data:", "  a: '{{ gt .Values.size 5.0 }}'")}, []string{"warning number-type values.yaml"}},
 	{"a comparison for each type", files{"templates/b.yaml": object("v1", "ConfigMap", "{{ .Release.Name }}-b", "data:", "  a: '{{ gt (int .Values.size) 5 }}'", "  r: {{ uuidv4 }}")}, []string{"warning random-value templates/b.yaml:7"}},
 
+	{"a loop without separator", files{"templates/b.yaml": "{{- range list .Values.name }}\n" + object("v1", "ConfigMap", "{{ $.Release.Name }}-{{ . }}c") + "{{- end }}\n"}, []string{"error no-separator templates/b.yaml:1"}},
+	{"a loop with separator", files{"templates/b.yaml": "{{- range list 1 2 }}\n---\n" + object("v1", "ConfigMap", "{{ $.Release.Name }}-{{ . }}") + "{{- end }}\n"}, nil},
+	{"a loop in an object", files{"templates/b.yaml": object("v1", "ConfigMap", "{{ .Release.Name }}-b", "data:") + "{{- range list 1 2 }}\n  a{{ . }}: |\n    apiVersion:\n{{- end }}\n"}, nil},
+	{"an object that is rendered twice", files{"templates/b.yaml": object("v1", "ConfigMap", "{{ .Release.Name }}-b") + "---\n" + object("v1", "ConfigMap", "{{ .Release.Name }}-b")}, []string{"error object-identity templates/b.yaml:9"}},
+	{"two kinds with one name", files{"templates/b.yaml": object("v1", "ConfigMap", "{{ .Release.Name }}-b") + "---\n" + object("v1", "Secret", "{{ .Release.Name }}-b")}, nil},
+	{"an object without name", files{"templates/b.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  generateName: {{ .Release.Name }}-\n"}, []string{"error object-identity templates/b.yaml:2", "warning helm templates/b.yaml"}},
+
 	{"a random value", files{"templates/b.yaml": object("v1", "Secret", "{{ .Release.Name }}", "stringData:", "  password: {{ randAlphaNum 10 }}")}, []string{"warning random-value templates/b.yaml:6"}},
 	{"the time", files{"templates/b.yaml": object("v1", "Secret", "{{ .Release.Name }}", "stringData:", "  at: {{ now | date \"2006\" | quote }}")}, []string{"warning time-dependent templates/b.yaml:6"}},
 	{"the revision", files{"templates/b.yaml": annotated("ConfigMap", "{{ .Release.Name }}-b", "    at: {{ .Release.Revision | quote }}")}, []string{"warning release-revision templates/b.yaml:6"}},

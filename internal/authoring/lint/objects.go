@@ -4,13 +4,17 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"text/template/parse"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/chartwright/chartwright/internal/apply"
 	"github.com/chartwright/chartwright/internal/chart"
+	"github.com/chartwright/chartwright/internal/chart/analysis"
 	"github.com/chartwright/chartwright/internal/helm"
 	records "github.com/chartwright/chartwright/internal/release"
 	"github.com/chartwright/chartwright/internal/watches"
@@ -77,6 +81,58 @@ func (c *check) objects() error {
 		}
 	}
 	return nil
+}
+
+// identities reports objects of a render that the operator refuses, because it cannot tell them
+// apart.
+func (c *check) identities(rendered *chart.Rendered) {
+	seen, counts := sets.New[identity](), map[string]int{}
+	for _, o := range rendered.Objects {
+		of := o.Source + " " + o.GetKind()
+		at := c.locate(o, counts[of])
+		counts[of]++
+		key := identity{o.GroupVersionKind().GroupKind(), cmp.Or(o.GetNamespace(), first.namespace), o.GetName()}
+		switch {
+		case key.name == "" && key.kind.Kind != "":
+			c.findf(ruleIdentity, at, "a %s has no metadata.name", o.GetKind())
+		case seen.Has(key):
+			c.findf(ruleIdentity, at, "%s %s is rendered twice", o.GetKind(), generic(key.name))
+		}
+		seen.Insert(key)
+	}
+}
+
+// loops reports loops that render objects without a separator.
+func (c *check) loops() {
+	for _, file := range c.files {
+		for _, tree := range file.Trees {
+			analysis.Walk(tree.Root, func(node parse.Node) bool {
+				if loop, ok := node.(*parse.RangeNode); ok {
+					if text := textOf(loop.List); objectLine.MatchString(text) && !strings.Contains(text, "---") {
+						c.findf(ruleSeparator, location{file.Path, file.Line(loop.Position())}, "the objects of this loop have no separator")
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+var objectLine = regexp.MustCompile(`(?m)^apiVersion:`)
+
+// textOf returns the texts below a node, with a space for each output.
+func textOf(node parse.Node) string {
+	var text strings.Builder
+	analysis.Walk(node, func(node parse.Node) bool {
+		switch n := node.(type) {
+		case *parse.TextNode:
+			text.Write(n.Text)
+		case *parse.ActionNode, *parse.TemplateNode:
+			text.WriteString(" ")
+		}
+		return true
+	})
+	return text.String()
 }
 
 // identify returns objects with their locations in the templates.

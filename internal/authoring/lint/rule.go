@@ -28,7 +28,7 @@ func Rules() []Rule { return rules }
 var rules = []Rule{
 	ruleHelm, ruleNotRendered, ruleExample, ruleNoSchema, ruleSchemaLoss, ruleSchemaUseless,
 	ruleFormat, ruleNumberFormat, ruleNumberType, ruleRandom, ruleTime, ruleRevision, rulePhase, ruleLookup, ruleLookupAway, rulePasswords,
-	ruleNoFile, ruleName, ruleClusterName, ruleClusterPlace, ruleNotAllowed, ruleNoAllow, ruleCRD, ruleSize,
+	ruleNoFile, ruleSeparator, ruleIdentity, ruleName, ruleClusterName, ruleClusterPlace, ruleNotAllowed, ruleNoAllow, ruleCRD, ruleSize,
 	ruleHookPolicy, ruleHookLeft, ruleDeleteHook, rulePermissions, ruleUnknown,
 }
 
@@ -134,6 +134,18 @@ var (
 		Finds: "`.Files.Get` of a file that is not in the chart",
 		Why:   "Helm renders an empty string without an error",
 		Fix:   "add the file, or remove it from `.helmignore`",
+	}
+	ruleSeparator = Rule{
+		Name: "no-separator", Severity: Error,
+		Finds: "a loop that renders objects without `---` between them",
+		Why:   "several objects become one document: Helm installs the last one and loses the others, and the operator refuses to render them",
+		Fix:   "begin the loop's body with a line `---`",
+	}
+	ruleIdentity = Rule{
+		Name: "object-identity", Severity: Error,
+		Finds: "an object that is rendered twice, or has no `metadata.name`",
+		Why:   "Helm cannot upgrade such objects, and the operator refuses them",
+		Fix:   "give each object a name of its own; `generateName` is not supported",
 	}
 	ruleName = Rule{
 		Name: "name-ignores-release", Severity: Error,

@@ -69,6 +69,7 @@ func (c *check) addTrial(vals map[string]any) error {
 		return err
 	}
 	c.trials = append(c.trials, t)
+	c.identities(rendered)
 	return c.size(rendered)
 }
 
