@@ -82,7 +82,7 @@ func (c Client) yield(ctx context.Context, o Object, options Options) (Object, e
 		person := strings.HasPrefix(entry.Manager, "kubectl")
 		theirs.Difference(own).Leaves().Iterate(func(path fieldpath.Path) {
 			skipped := slices.ContainsFunc(ignored, func(at place) bool { return at.holds(o.Object, path) })
-			for length := range len(path) {
+			for length := range path {
 				at, ok := placeOf(o.Object, path[:length+1])
 				if ok && isNothing(at.key, at.in[at.key]) && (!person || at.key == keyCABundle) {
 					if options.Warn != nil {
@@ -106,7 +106,7 @@ type place struct {
 
 // holds reports whether a path leads to the place or to a field below it.
 func (p place) holds(object map[string]any, path fieldpath.Path) bool {
-	for length := range len(path) {
+	for length := range path {
 		at, ok := placeOf(object, path[:length+1])
 		if ok && at.key == p.key && reflect.ValueOf(at.in).Pointer() == reflect.ValueOf(p.in).Pointer() {
 			return true

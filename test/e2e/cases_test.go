@@ -173,14 +173,12 @@ func (c *publicCase) otherPlural() {
 func (c *publicCase) objectsInCRDs() {
 	c.serve()
 	c.WaitReady(c.web)
-	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
-		object := harness.Object("admissionregistration.k8s.io/v1", kind, "widgets-safe-upgrade.bcrdsnoncrd.example.com")
-		c.Get(object)
-		defer c.Kubectl("delete", kind, object.GetName())
-	}
 	c.Delete(c.web)
 	c.WaitGone(c.web)
-	c.Kubectl("get", "validatingadmissionpolicy", "widgets-safe-upgrade.bcrdsnoncrd.example.com")
+	// Both are still there.
+	for _, kind := range []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"} {
+		c.Kubectl("delete", kind, "widgets-safe-upgrade.bcrdsnoncrd.example.com")
+	}
 }
 
 // injectedCA sets the CA as an injector does, in each mode of the chart.

@@ -63,7 +63,7 @@ func (p Project) read() (name string, kinds []catalog.Kind, err error) {
 	if kinds, err = catalog.FromFile(p.Watches); err != nil {
 		return "", nil, err
 	}
-	if err = crd.FollowExisting(kinds, p.Watches); err != nil {
+	if err := crd.FollowExisting(kinds, p.Watches); err != nil {
 		return "", nil, err
 	}
 	name, err = p.Name()

@@ -239,7 +239,7 @@ type Contested struct {
 	Pointers []string
 }
 
-func (c Contested) text() string { return c.Key.String() + ": " + c.Advice() }
+func (c Contested) text() string { return c.String() + ": " + c.Advice() }
 
 // Advice returns what users can do.
 func (c Contested) Advice() string {
