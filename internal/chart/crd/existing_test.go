@@ -47,7 +47,8 @@ spec:
 		"another kind":    {existing, watches.Watch{Kind: "Box", Version: "v1"}, "boxes.application.kubero.dev Namespaced v1", ""},
 		"no CRD":          {"kind: Kustomization\n", watches.Watch{Kind: "Box", Version: "v1"}, "boxes.application.kubero.dev Namespaced v1", ""},
 		"no folder":       {"", watches.Watch{Kind: "Box", Version: "v1"}, "boxes.application.kubero.dev Namespaced v1", ""},
-		"invalid":         {"kind: [", watches.Watch{Kind: "Box", Version: "v1"}, "boxes.application.kubero.dev Namespaced v1", "any.yaml"},
+		"not YAML":        {"old", watches.Watch{Kind: "Box", Version: "v1"}, "boxes.application.kubero.dev Namespaced v1", ""},
+		"invalid":         {"kind: CustomResourceDefinition\nspec: [", watches.Watch{Kind: "Box", Version: "v1"}, "boxes.application.kubero.dev Namespaced v1", "any.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

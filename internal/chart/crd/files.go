@@ -57,9 +57,18 @@ func ReadFiles(path string) ([]*apiextensionsv1.CustomResourceDefinition, error)
 // project, in config/crd/bases beside the watches file. The project of an operator that becomes
 // one of Chartwright has them.
 func FollowExisting(kinds []catalog.Kind, watchesFile string) error {
-	existing, err := ReadFiles(filepath.Join(filepath.Dir(watchesFile), "config", "crd", "bases"))
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNone) {
-		return nil
+	folder := filepath.Join(filepath.Dir(watchesFile), "config", "crd", "bases")
+	files, err := fs.Glob(os.DirFS(folder), "*.yaml")
+	var existing []*apiextensionsv1.CustomResourceDefinition
+	for _, file := range files {
+		file = filepath.Join(folder, file)
+		data, unread := os.ReadFile(file)
+		found, invalid := definitionsIn(bytes.NewReader(data), file)
+		// Other files may be leftovers of any content.
+		if unread != nil || invalid != nil && bytes.Contains(data, []byte("CustomResourceDefinition")) {
+			return errors.Join(unread, invalid)
+		}
+		existing = append(existing, found...)
 	}
 	for i := range kinds {
 		kind := &kinds[i].Watch
@@ -95,11 +104,9 @@ func Read(from io.Reader, name string) ([]*apiextensionsv1.CustomResourceDefinit
 	return someOf(found, name)
 }
 
-var errNone = errors.New("contains no CustomResourceDefinition")
-
 func someOf(found []*apiextensionsv1.CustomResourceDefinition, name string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%s: %w", name, errNone)
+		return nil, fmt.Errorf("%s: contains no CustomResourceDefinition", name)
 	}
 	return found, nil
 }
