@@ -177,7 +177,7 @@ func testCRD(w *world) {
 	stop := w.start(true, func(c *Config) {
 		c.InstallCRD = func(_ context.Context, kind catalog.Kind, _ bool) error {
 			if kind.Group == "foreign.example.com" {
-				return crdwatch.ErrForeign
+				return fmt.Errorf("the CustomResourceDefinition webs.foreign.example.com exists and %w", crdwatch.ErrForeign)
 			}
 			if kind.Chart.Version() == "2.0.0" {
 				fails = fmt.Errorf("%w, because the new version breaks custom resources", crdwatch.ErrUnchanged)
