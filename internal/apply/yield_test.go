@@ -107,7 +107,7 @@ func TestApply_YieldsToInjectors(t *testing.T) {
 	}
 }
 
-// valueAt returns the value at a path of keys and indexes, nil if there is none.
+// valueAt returns the value at a path of keys and indexes, or nil.
 func valueAt(object *unstructured.Unstructured, path []any) any {
 	var at any = object.Object
 	for _, step := range path {

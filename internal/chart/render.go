@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -75,8 +76,12 @@ func (c *Chart) execute(ctx context.Context, in *Prepared, by *render.Renderer, 
 		return nil, err
 	}
 	files, err := e.run(ctx, by, with)
-	for name, text := range files {
-		if err := separated(text); err != nil && path.Base(name) != "NOTES.txt" {
+	// The first error is always the same, because the status shows it.
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if path.Base(name) == "NOTES.txt" {
+			continue
+		}
+		if err := separated(files[name]); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -87,7 +92,7 @@ func (c *Chart) execute(ctx context.Context, in *Prepared, by *render.Renderer, 
 // loop without "---". Helm would install the last one, and lose the others in silence.
 func separated(text string) error {
 	const key = "apiVersion"
-	if strings.Count("\n"+text, "\n"+key+":") < 2 {
+	if strings.Count(text, key+":") < 2 {
 		return nil
 	}
 	line := 1

@@ -28,7 +28,7 @@ type publicCase struct {
 	web      *unstructured.Unstructured
 }
 
-// TestCases runs the folders beside $CHARTWRIGHT_PUBLIC_CHARTS.
+// TestCases runs the folders next to $CHARTWRIGHT_PUBLIC_CHARTS.
 func TestCases(t *testing.T) {
 	t.Parallel()
 	dir := os.Getenv("CHARTWRIGHT_PUBLIC_CHARTS")

@@ -83,8 +83,8 @@ func (c *check) objects() error {
 	return nil
 }
 
-// identities reports objects of a render that the operator refuses, because it cannot tell them
-// apart.
+// identities reports objects of a render that the operator refuses: those with the same name, and
+// those without a name.
 func (c *check) identities(rendered *chart.Rendered) {
 	seen, counts := sets.New[identity](), map[string]int{}
 	for _, o := range rendered.Objects {

@@ -54,8 +54,7 @@ func ReadFiles(path string) ([]*apiextensionsv1.CustomResourceDefinition, error)
 }
 
 // FollowExisting sets the plural, scope and versions that entries leave open as in the CRDs of the
-// project, in config/crd/bases beside the watches file. The project of an operator that becomes
-// one of Chartwright has them.
+// project, which are in config/crd/bases next to the watches file.
 func FollowExisting(kinds []catalog.Kind, watchesFile string) error {
 	folder := filepath.Join(filepath.Dir(watchesFile), "config", "crd", "bases")
 	files, err := fs.Glob(os.DirFS(folder), "*.yaml")

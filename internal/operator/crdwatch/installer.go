@@ -251,7 +251,7 @@ func installOnce(ctx context.Context, c client.Client, kind catalog.Kind, operat
 	return done, nil
 }
 
-// definitionOf returns the CRD of a kind, nil if there is none. Its plural can differ from that of
+// definitionOf returns the CRD of a kind, or nil if it does not exist. Its plural can differ from that of
 // the entry: with a second CRD, the API server would serve neither reliably.
 func definitionOf(ctx context.Context, c client.Client, kind catalog.Kind) (live *apiextensionsv1.CustomResourceDefinition, err error) {
 	names := []string{crd.Name(kind)}
